@@ -1,0 +1,143 @@
+"""The manifest: what `tasks.toml` says, read once and checked."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+"""The workspace: the folder that holds minitorch/, project/, tests/ and course/."""
+
+
+class ManifestError(ValueError):
+    """tasks.toml says something that cannot be."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One module of the course.
+
+    Attributes:
+        number: 0, 1, …
+        title: Its name.
+        rooms: Files of the package, without .py, in the order in which they may import each other.
+    """
+
+    number: int
+    title: str
+    rooms: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task, as `tasks.toml` describes it.
+
+    Attributes:
+        id: "1.4".
+        title: Its name.
+        points: What it is worth.
+        mark: The pytest mark of its tests, "task1_4".
+        requires: The other tasks whose code its tests run.
+        write: What the student writes, as "module:qualified.name".
+        hints: From a first nudge to the last, which still is no code.
+        page: Its chapter under docs/, without suffix.
+        app: Its page under project/views/, without .py.
+    """
+
+    id: str
+    title: str
+    points: int
+    mark: str
+    requires: tuple[str, ...]
+    write: tuple[str, ...]
+    hints: tuple[str, ...]
+    page: str
+    app: str
+
+    @property
+    def stage(self) -> int:
+        """The number before the point."""
+        return int(self.id.split(".")[0])
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the student opens, in the order of `write`, relative to the workspace."""
+        return tuple(dict.fromkeys(name.split(":")[0].replace(".", "/") + ".py" for name in self.write))
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The whole course.
+
+    Attributes:
+        title: Its name.
+        package: The package that students write.
+        stages: In order.
+        tasks: In order.
+    """
+
+    title: str
+    package: str
+    stages: tuple[Stage, ...]
+    tasks: tuple[Task, ...]
+
+    def task(self, id: str) -> Task:
+        """The task with this id.
+
+        Raises:
+            ManifestError: If there is none; the message lists those that exist.
+        """
+        for task in self.tasks:
+            if task.id == id:
+                return task
+        raise ManifestError(f"there is no task {id!r}; the tasks are {', '.join(task.id for task in self.tasks)}")
+
+    @property
+    def rooms(self) -> tuple[str, ...]:
+        """The files of the package in import order, over all stages."""
+        return tuple(room for stage in self.stages for room in stage.rooms)
+
+
+def load(path: Path) -> Manifest:
+    """Read a manifest.
+
+    Raises:
+        ManifestError: If the file is missing or not TOML, lacks an entry, has an unknown one, or names a task that does not exist.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ManifestError(f"no manifest at {path}; run this in a MiniTorch workspace") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ManifestError(f"{path} is not valid TOML: {error}") from None
+    course = document.get("course", {})
+    stages = tuple(_read(Stage, entry, path) for entry in document.get("stage", []))
+    tasks = tuple(_read(Task, entry, path) for entry in document.get("task", []))
+    ids = [task.id for task in tasks]
+    for task in tasks:
+        if ids.count(task.id) > 1:
+            raise ManifestError(f"{path}: task {task.id} stands there twice")
+        for other in task.requires:
+            if other not in ids:
+                raise ManifestError(f"{path}: task {task.id} requires {other}, which does not exist")
+    return Manifest(course.get("title", ""), course.get("package", ""), stages, tasks)
+
+
+def _read(kind: Any, entry: dict[str, Any], path: Path) -> Any:
+    """A dataclass from a table, lists as tuples."""
+    fields = set(kind.__dataclass_fields__)
+    name = f"{kind.__name__.lower()} {entry.get('id', entry.get('number', '?'))}"
+    if missing := fields - set(entry):
+        raise ManifestError(f"{path}: {name} lacks {', '.join(sorted(missing))}")
+    if unknown := set(entry) - fields:
+        raise ManifestError(f"{path}: {name} has unknown {', '.join(sorted(unknown))}; it may have {', '.join(sorted(fields))}")
+    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
+
+
+@cache
+def course() -> Manifest:
+    """The manifest of this workspace."""
+    return load(Path(__file__).with_name("tasks.toml"))

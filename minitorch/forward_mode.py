@@ -1,0 +1,75 @@
+"""Stage 1 - Forward mode: dual numbers, which carry their derivative along instead of recording a graph.
+
+Reverse mode gives the derivatives of one output by all inputs in one sweep, forward mode those of all outputs by one input. Both multiply the same
+local derivatives, the functions' own `backward`; they differ in the end at which they start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minitorch.autodiff import Context
+from minitorch.scalar import Scalar
+from minitorch.scalar_functions import ScalarFunction
+
+
+class Dual(Scalar):
+    """A number and its derivative, data + tangent · ε with ε² = 0. It has all operators of Scalar, and no history.
+
+    Args:
+        v: The value.
+        tangent: Its derivative by whatever is being differentiated by: 1 for that input itself, 0 for a constant.
+    """
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, v: float, tangent: float = 0.0) -> None:
+        super().__init__(v, None)
+        self.tangent = float(tangent)
+
+    def __repr__(self) -> str:
+        return f"Dual({self.data:f}, tangent={self.tangent:f})"
+
+    def call(self, fn: type[ScalarFunction], vals: Sequence[Any]) -> Dual:
+        """Value and tangent of fn(*vals): the sum of each input's local derivative times its tangent; a plain Scalar counts as a constant."""
+        ctx = Context()
+        value = fn.forward(ctx, *[val.data if isinstance(val, Scalar) else float(val) for val in vals])
+        partials = fn.backward(ctx, 1.0)
+        if not isinstance(partials, tuple):
+            partials = (partials,)
+        tangent = 0.0
+        for val, partial in zip(vals, partials, strict=True):
+            if isinstance(val, Dual) and val.tangent != 0.0:  # NaN · 0 must not spoil what does not depend on it
+                tangent += partial * val.tangent
+        return Dual(value, tangent)
+
+    def backward(self, d_output: float = 1.0) -> None:
+        """A Dual has nothing to go back through.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        raise RuntimeError("a Dual carries its derivative forward and records no graph; read .tangent, or use Scalar for backward()")
+
+
+def jvp(f: Callable[..., Any], primals: Sequence[float], tangents: Sequence[float]) -> tuple[float, float]:
+    """Value and directional derivative of f, by forward mode (a Jacobian-vector product).
+
+    Args:
+        f: Function of len(primals) numbers that returns one.
+        primals: The point.
+        tangents: The direction; (1, 0, …) gives the derivative by the first argument.
+
+    Returns:
+        f(primals), and the sum over i of ∂f/∂x_i · tangents_i.
+
+    Raises:
+        ValueError: If point and direction differ in length.
+    """
+    if len(primals) != len(tangents):
+        raise ValueError(f"jvp expected one tangent for each of {len(primals)} primals, got {len(tangents)} tangents")
+    out = f(*[Dual(x, t) for x, t in zip(primals, tangents, strict=True)])
+    if not isinstance(out, Dual):  # f ignores its arguments
+        return float(out.data if isinstance(out, Scalar) else out), 0.0
+    return out.data, out.tangent

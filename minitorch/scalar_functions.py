@@ -1,0 +1,295 @@
+"""Stage 1 - The differentiable functions of scalars, each with its forward and its backward side by side.
+
+`forward` gets plain floats and returns one; `backward` gets the derivative of the output and returns that of every input.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import minitorch.operators as operators
+
+if TYPE_CHECKING:
+    from minitorch.autodiff import Context
+    from minitorch.scalar import Scalar, ScalarLike
+
+
+class ScalarFunction:
+    """A function from floats to a float that knows its derivative. It has no instances: a subclass is the function, `apply` calls it."""
+
+    @classmethod
+    def apply(cls, *vals: ScalarLike) -> Scalar:
+        """Call the function and record the call, so that derivatives can flow back.
+
+        Args:
+            vals: Scalars and plain numbers, at least one Scalar: it is asked to build the output.
+
+        Raises:
+            TypeError: If no Scalar is among them.
+        """
+        for val in vals:
+            if not isinstance(val, (float, int)) and hasattr(val, "call"):
+                return val.call(cls, vals)
+        raise TypeError(
+            f"{cls.__name__}.apply expected at least one Scalar, got {', '.join(map(repr, vals)) or 'nothing'}; "
+            f"wrap a number as Scalar(2.0)"
+        )
+
+    @staticmethod
+    def forward(ctx: Context, *vals: float) -> float:
+        """The value; saves in ctx what backward needs."""
+        raise NotImplementedError("a ScalarFunction has no forward of its own; define forward(ctx, ...) in the subclass")
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> float | tuple[float, ...]:
+        """The derivative of every input, in order; a single number for a single input."""
+        raise NotImplementedError("a ScalarFunction has no backward of its own; define backward(ctx, d_output) in the subclass")
+
+
+class Add(ScalarFunction):
+    """a + b."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float, b: float) -> float:
+        return operators.add(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> tuple[float, float]:
+        return d_output, d_output
+
+
+class Log(ScalarFunction):
+    """ln(a + EPS)."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float) -> float:
+        ctx.save_for_backward(a)
+        return operators.log(a)
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> float:
+        (a,) = ctx.saved_values
+        return operators.log_back(a, d_output)
+
+
+class Mul(ScalarFunction):
+    """a · b."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float, b: float) -> float:
+        ctx.save_for_backward(a, b)
+        return operators.mul(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> tuple[float, float]:
+        a, b = ctx.saved_values
+        return d_output * b, d_output * a
+
+
+class Inv(ScalarFunction):
+    """1 / a."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float) -> float:
+        ctx.save_for_backward(a)
+        return operators.inv(a)
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> float:
+        (a,) = ctx.saved_values
+        return operators.inv_back(a, d_output)
+
+
+class Neg(ScalarFunction):
+    """-a."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float) -> float:
+        return operators.neg(a)
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> float:
+        return -d_output
+
+
+class Sigmoid(ScalarFunction):
+    """1 / (1 + e^-a)."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float) -> float:
+        y = operators.sigmoid(a)
+        ctx.save_for_backward(y)  # d sigmoid = y · (1 - y): the output is enough
+        return y
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> float:
+        (y,) = ctx.saved_values
+        return d_output * y * (1.0 - y)
+
+
+class ReLU(ScalarFunction):
+    """a if a > 0, else 0."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float) -> float:
+        ctx.save_for_backward(a)
+        return operators.relu(a)
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> float:
+        (a,) = ctx.saved_values
+        return operators.relu_back(a, d_output)
+
+
+class Exp(ScalarFunction):
+    """e^a."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float) -> float:
+        y = operators.exp(a)
+        ctx.save_for_backward(y)  # its own derivative
+        return y
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> float:
+        (y,) = ctx.saved_values
+        return d_output * y
+
+
+class LT(ScalarFunction):
+    """1.0 if a < b, else 0.0: flat wherever it has a derivative."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float, b: float) -> float:
+        return operators.lt(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> tuple[float, float]:
+        return 0.0, 0.0
+
+
+class EQ(ScalarFunction):
+    """1.0 if a == b, else 0.0: flat wherever it has a derivative."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float, b: float) -> float:
+        return operators.eq(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> tuple[float, float]:
+        return 0.0, 0.0
+
+
+# Beyond the course
+
+
+class Sin(ScalarFunction):
+    """Sine."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float) -> float:
+        ctx.save_for_backward(a)
+        return operators.sin(a)
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> float:
+        (a,) = ctx.saved_values
+        return d_output * operators.cos(a)
+
+
+class Cos(ScalarFunction):
+    """Cosine."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float) -> float:
+        ctx.save_for_backward(a)
+        return operators.cos(a)
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> float:
+        (a,) = ctx.saved_values
+        return -d_output * operators.sin(a)
+
+
+class Tanh(ScalarFunction):
+    """Hyperbolic tangent."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float) -> float:
+        y = operators.tanh(a)
+        ctx.save_for_backward(y)  # d tanh = 1 - y²
+        return y
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> float:
+        (y,) = ctx.saved_values
+        return d_output * (1.0 - y * y)
+
+
+class Sqrt(ScalarFunction):
+    """Square root; its derivative at 0 is infinite."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float) -> float:
+        y = operators.sqrt(a)
+        ctx.save_for_backward(y)  # d sqrt = 1 / 2y
+        return y
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> float:
+        (y,) = ctx.saved_values
+        return d_output / (2.0 * y) if y else d_output * math.inf
+
+
+class Abs(ScalarFunction):
+    """|a|; its derivative at 0 is taken as 0."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float) -> float:
+        ctx.save_for_backward(a)
+        return operators.abs(a)
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> float:
+        (a,) = ctx.saved_values
+        return d_output * ((a > 0) - (a < 0))
+
+
+class Pow(ScalarFunction):
+    """a to the power b. By b it has a derivative only where a > 0: else NaN flows there (to a plain number nothing flows)."""
+
+    @staticmethod
+    def forward(ctx: Context, a: float, b: float) -> float:
+        y = operators.pow(a, b)
+        ctx.save_for_backward(a, b, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> tuple[float, float]:
+        a, b, y = ctx.saved_values
+        if a == 0.0 and b < 1.0:
+            by_a = 0.0 if b == 0.0 else math.inf
+        else:
+            by_a = b * operators.pow(a, b - 1.0)
+        by_b = y * math.log(a) if a > 0.0 else math.nan
+        return d_output * by_a, d_output * by_b
+
+
+class Dot(ScalarFunction):
+    """Sum of products a_1·b_1 + … + a_n·b_n, called with a_1 … a_n, b_1 … b_n.
+
+    One node in the graph where `+` and `*` would make 2n: that is what makes training with scalars bearable.
+    """
+
+    @staticmethod
+    def forward(ctx: Context, *vals: float) -> float:
+        ctx.save_for_backward(*vals)
+        n = len(vals) // 2
+        return sum([a * b for a, b in zip(vals[:n], vals[n:], strict=True)])
+
+    @staticmethod
+    def backward(ctx: Context, d_output: float) -> tuple[float, ...]:
+        vals = ctx.saved_values
+        n = len(vals) // 2
+        return tuple([d_output * val for val in vals[n:] + vals[:n]])  # the partner is the derivative

@@ -1,0 +1,117 @@
+"""Stage 1 - Traces: every step of a computation in a table, with its tangent (forward mode) or its adjoint (reverse mode)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minitorch.autodiff import topological_sort
+from minitorch.scalar import Scalar
+
+INFIX = {"Add": "+", "Mul": "·", "LT": "<", "EQ": "==", "Pow": "^"}
+
+
+@dataclass
+class Line:
+    """One step of a computation.
+
+    Attributes:
+        name: The step: x1, x2 … for the inputs, v1, v2 … for what is computed from them.
+        expression: How it is computed from earlier steps, such as "x1 · x2".
+        value: Its value, the primal.
+        derivative: Its tangent (by the seeded input) or its adjoint (of the output by this step).
+    """
+
+    name: str
+    expression: str
+    value: float
+    derivative: float
+
+
+@dataclass
+class Trace:
+    """The lines of one sweep, in the order in which the sweep computes the derivatives.
+
+    Attributes:
+        mode: "forward" or "reverse".
+        lines: The steps, the inputs first (forward) or last (reverse).
+    """
+
+    mode: str
+    lines: list[Line]
+
+    def __str__(self) -> str:
+        symbol = "tangent" if self.mode == "forward" else "adjoint"
+        rows = [("step", "value", symbol)]
+        rows += [(f"{line.name} = {line.expression}", f"{line.value:.4f}", f"{line.derivative:.4f}") for line in self.lines]
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        return "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows)
+
+
+def forward_trace(f: Callable[..., Scalar], *point: float, arg: int = 0) -> Trace:
+    """Run f and follow the derivative by one input through every step, from the inputs to the output.
+
+    Args:
+        f: Function of len(point) Scalars.
+        point: Where.
+        arg: The input to differentiate by; its tangent is seeded with 1.
+
+    Raises:
+        IndexError: If there is no input number `arg`.
+    """
+    if not 0 <= arg < len(point):
+        raise IndexError(f"forward_trace expected arg from 0 to {len(point) - 1} for {len(point)} inputs, got {arg}")
+    inputs, steps = _record(f, point)
+    tangents = {id(x): float(i == arg) for i, x in enumerate(inputs)}
+    for step in steps:
+        tangents[id(step)] = sum(
+            partial * tangents[id(parent)] for parent, partial in step.chain_rule(1.0) if tangents.get(id(parent), 0.0) != 0.0
+        )
+    return Trace("forward", _lines(inputs, steps, tangents))
+
+
+def reverse_trace(f: Callable[..., Scalar], *point: float) -> Trace:
+    """Run f and follow the derivative of the output back through every step, from the output to the inputs.
+
+    Args:
+        f: Function of len(point) Scalars.
+        point: Where.
+    """
+    inputs, steps = _record(f, point)
+    adjoints = {id(x): 0.0 for x in [*inputs, *steps]}
+    if steps:
+        adjoints[id(steps[-1])] = 1.0
+    for step in reversed(steps):
+        for parent, d_parent in step.chain_rule(adjoints[id(step)]):
+            if not parent.is_constant():
+                adjoints[id(parent)] += d_parent
+    return Trace("reverse", _lines(inputs, steps, adjoints)[::-1])
+
+
+def _record(f: Callable[..., Scalar], point: Sequence[float]) -> tuple[list[Scalar], list[Scalar]]:
+    """The inputs, and what f computes from them in an order in which it can be computed, its output last."""
+    inputs = [Scalar(x, name=f"x{i + 1}") for i, x in enumerate(point)]
+    out = f(*inputs)
+    if not isinstance(out, Scalar):
+        raise TypeError(f"a trace expected a function that returns a Scalar, got {type(out).__name__} {out!r}")
+    return inputs, [node for node in reversed(topological_sort(out)) if not node.is_leaf()]
+
+
+def _lines(inputs: list[Scalar], steps: list[Scalar], derivatives: dict[int, float]) -> list[Line]:
+    """One line a node, named in the order of computation."""
+    names = {id(x): x.name for x in inputs} | {id(step): f"v{i + 1}" for i, step in enumerate(steps)}
+    lines = [Line(x.name, f"{x.data:g}", x.data, derivatives[id(x)]) for x in inputs]
+    return lines + [Line(names[id(step)], _expression(step, names), step.data, derivatives[id(step)]) for step in steps]
+
+
+def _expression(step: Scalar, names: dict[int, str]) -> str:
+    """How a node is computed, in the names of its inputs: "x1 · x2", "sin(x2)"."""
+    assert step.history is not None
+    function: Any = step.history.last_fn
+    operands = [names.get(id(parent), f"{parent.data:g}") for parent in step.parents]
+    if function.__name__ == "Neg":
+        return f"-{operands[0]}"
+    if function.__name__ in INFIX:
+        return f" {INFIX[function.__name__]} ".join(operands)
+    return f"{function.__name__.lower()}({', '.join(operands)})"
