@@ -38,8 +38,8 @@ class Parameter:
 class Module:
     """A node of a network: its own parameters, its child modules, and a `forward`.
 
-    A subclass calls `super().__init__()` first. Assigning a Parameter or a Module to an attribute registers it under that name; any other value
-    is an ordinary attribute.
+    A subclass calls `super().__init__()` first. Assigning a Parameter or a Module to an attribute registers it under that name;
+    any other value is an ordinary attribute.
 
     Attributes:
         training: True in training mode, False in evaluation mode.

@@ -1,7 +1,7 @@
 """Stage 0 - Scalar operators and higher-order functions: the arithmetic that everything else computes.
 
-Every scalar function takes and returns Python floats and calls nothing else of this file, so that the same source is run by Python (stages 0
-to 2) and compiled by numba (stage 3).
+Every scalar function takes and returns Python floats and calls nothing else of this file, so that the same source is run by
+Python (stages 0 to 2) and compiled by numba (stage 3).
 """
 
 import math

@@ -1,0 +1,55 @@
+# The project's commands. They run in .venv, which the first one makes.
+
+PYTHON ?= python3
+CONSTRAINTS ?= -c constraints.txt
+VENV := .venv
+PY := $(VENV)/bin/python
+APP_SET := requirements.txt requirements.extra.txt
+DEV_SET := $(APP_SET) requirements.dev.txt
+
+.PHONY: help app test check docs prove bench format clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+
+app: $(VENV)/.app  ## Serve the app and open it in the browser
+	$(PY) -m streamlit run project/app.py
+
+test: $(VENV)/.dev  ## Run all tests
+	$(PY) -m pytest
+
+check: $(VENV)/.dev  ## Check style, types and the layers of the package
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/pyright
+	$(PY) -m pytest -q tests/test_structure.py
+
+docs: $(VENV)/.dev  ## Build the book into docs/_build/html
+	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
+
+prove: $(VENV)/.dev  ## Prove that the tests catch every wrong answer
+	$(PY) -m course.staff prove --all
+
+bench: $(VENV)/.dev  ## Time our scalars against micrograd
+	$(PY) benchmarks/scalar.py
+
+format: $(VENV)/.dev  ## Format the source
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+clean:  ## Remove the environment and everything that was built
+	rm -rf $(VENV) build dist *.egg-info docs/_build .course .hypothesis .pytest_cache .ruff_cache
+
+# Debian's python3 may come without ensurepip: then its own pip fills the environment.
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "MiniTorch needs Python 3.11 or newer, got $$($(PYTHON) --version); try: make PYTHON=python3.12 app"; exit 1; }
+	@echo "Making $(VENV) with everything that the course needs (once, about a minute) ..."
+	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(PY) install pip; }
+
+$(VENV)/.app: $(APP_SET) $(wildcard constraints.txt) pyproject.toml | $(PY)
+	$(PY) -m pip install --disable-pip-version-check $(CONSTRAINTS) $(addprefix -r ,$(APP_SET)) -e .
+	@touch $@
+
+$(VENV)/.dev: $(DEV_SET) $(wildcard constraints.txt) pyproject.toml | $(PY)
+	$(PY) -m pip install --disable-pip-version-check $(CONSTRAINTS) $(addprefix -r ,$(DEV_SET)) -e .
+	@touch $@ $(VENV)/.app

@@ -1,0 +1,1 @@
+"""The course inside pytest: unwritten code is shown as *todo*."""
