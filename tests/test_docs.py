@@ -1,0 +1,242 @@
+"""The book: its pages, its task boxes, its code cells and the commands it shows."""
+
+import functools
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from course.manifest import ROOT, ManifestError, course
+
+DOCS = ROOT / "docs"
+PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
+CHAPTERS = [page for page in PAGES if page.parent.name.startswith("module") and page.name != "index.md"]
+FENCE = re.compile(r"^(`{3,})([^\n]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(DOCS / "_ext")])}
+
+
+def name(page: Path) -> str:
+    """The page as the manifest names it."""
+    return page.relative_to(DOCS).with_suffix("").as_posix()
+
+
+def cells(page: Path) -> list[str]:
+    """The code cells of a page, without their options."""
+    found = [body for _, kind, body in FENCE.findall(page.read_text()) if kind == "{code-cell}"]
+    return [re.sub(r"^:tags:.*\n", "", body) for body in found]
+
+
+def commands(page: Path) -> list[str]:
+    """The command lines that a page shows, in blocks and in a line of text."""
+    text = page.read_text()
+    words = ("make ", "course ", "pytest ", "python ")
+    blocks = [body.splitlines() for _, kind, body in FENCE.findall(text) if kind == "text"]
+    shown = [line for block in blocks if block[0].startswith(words) for line in block]
+    quoted = [code for code in re.findall(r"`([^`\n]+)`", FENCE.sub("", text)) if code.startswith(words)]
+    return shown + quoted
+
+
+@functools.cache
+def help_text(*command: str) -> str:
+    """What a program says of itself."""
+    return subprocess.run([sys.executable, *command, "--help"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def run_extension(code: str) -> subprocess.CompletedProcess[str]:
+    """Run code that imports the book's extensions, in a process of its own: they are no part of the package."""
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
+def test_every_task_has_its_page_with_its_box(task) -> None:
+    page = DOCS / f"{task.page}.md"
+    assert page.is_file(), f"tasks.toml names the page {task.page} for Task {task.id}"
+    assert f"```{{task}} {task.id}\n" in page.read_text()
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=name)
+def test_every_chapter_has_an_example_by_hand_a_figure_mistakes_and_a_box(page) -> None:
+    text = page.read_text()
+    without_task = {"module1/topological_order", "module1/forward_mode"}
+    assert re.search(r"^## By hand|^\| .* \| \*\*", text, re.MULTILINE), "no example by hand"
+    assert re.search(r"^(graph|lines|chart)\(", "".join(cells(page)), re.MULTILINE), "no figure"
+    assert "\n## Common mistakes\n" in text
+    assert ("```{task} " in text) == (name(page) not in without_task)
+    assert 600 <= len(text.split()) <= 1400
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=name)
+def test_the_code_of_a_chapter_fits_the_page(page) -> None:
+    shown = [body for _, kind, body in FENCE.findall(page.read_text()) if kind == "{code-cell}" and ":tags: [" not in body]
+    too_long = [line for body in shown for line in body.splitlines() if len(line) > 78]
+    assert too_long == []
+
+
+def test_every_chapter_is_in_the_table_of_contents_of_its_module() -> None:
+    for index in DOCS.glob("module*/index.md"):
+        (listed,) = [body for _, kind, body in FENCE.findall(index.read_text()) if kind == "{toctree}"]
+        chapters = {page.stem for page in index.parent.glob("*.md")} - {"index"}
+        assert {line for line in listed.splitlines() if line and not line.startswith(":")} == chapters
+
+
+RUN_CELLS = """
+import json, os, sys, traceback
+for page, folder, cells in json.load(sys.stdin):
+    os.chdir(folder)
+    names = {"__name__": "page"}
+    for number, cell in enumerate(cells, 1):
+        try:
+            exec(compile(cell, f"{page}, cell {number}", "exec"), names)
+        except Exception:
+            traceback.print_exc()
+            break
+"""
+
+
+def test_the_code_cells_of_all_chapters_run() -> None:
+    # A process of its own, so that a page cannot change what other tests see; one for all pages, so that they share the imports.
+    pages = [(name(page), str(page.parent), cells(page)) for page in PAGES if cells(page)]
+    assert [page for page, _, _ in pages] == [name(page) for page in CHAPTERS]
+    command = [sys.executable, "-W", "error", "-c", RUN_CELLS]
+    result = subprocess.run(command, input=json.dumps(pages), env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_commands_that_a_page_shows_exist(page) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for command in commands(page):
+        program, *arguments = shlex.split(command, comments=True)
+        flags = [argument for argument in arguments if argument.startswith("-")]
+        if program == "make":
+            assert re.search(rf"^{arguments[0]}:", makefile, re.MULTILINE), f"{command}: no such target in the Makefile"
+        elif program == "course":
+            assert arguments[0] in help_text("-m", "course"), f"{command}: no such command"
+            for flag in flags:
+                assert flag in help_text("-m", "course", arguments[0]), f"{command}: no such flag"
+            known = {task.id for task in course().tasks}
+            assert {argument for argument in arguments if re.fullmatch(r"\d\.\d", argument)} <= known, f"{command}: no such task"
+        elif program == "pytest":
+            marks = [arguments[i + 1] for i, argument in enumerate(arguments) if argument == "-m"]
+            assert set(marks) <= {task.mark for task in course().tasks}, f"{command}: no such mark"
+        elif program == "python":
+            for flag in flags:
+                assert flag in help_text(arguments[0]), f"{command}: no such flag"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_within_the_book_lead_somewhere(page) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", FENCE.sub("", page.read_text())):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{name(page)} links to {target}"
+
+
+def test_nothing_is_loaded_from_another_host() -> None:
+    sources = [*PAGES, *DOCS.glob("_static/*"), *DOCS.glob("_templates/*"), *DOCS.glob("_ext/*.py"), DOCS / "conf.py"]
+    for source in sources:
+        hosts = re.findall(r"(?:src=|href=|url\(|@import |!\[[^\]]*\]\()[\"']?((?:https?:)?//[^\s\"')]+)", source.read_text())
+        assert hosts == [], f"{source.name} would load from another host"
+
+
+def test_a_task_box_says_what_the_manifest_says() -> None:
+    result = run_extension("import task_box\nfrom course.manifest import course\nprint(task_box.task_box('1.4', course()))")
+    box = result.stdout
+    task = course().task("1.4")
+    assert "Task 1.4 · Backpropagation (15 points)" in box
+    assert "Write in `minitorch/autodiff.py`: `topological_sort`, `backpropagate`" in box
+    assert "`Mul.backward`" in box
+    assert "Builds on: Task 0.1, Task 1.1, Task 1.2, Task 1.3" in box
+    assert "course test 1.4\npytest -m task1_4\n" in box
+    assert [hint in box for hint in task.hints] == [True] * len(task.hints)
+
+
+def test_a_hint_lies_inside_the_one_before_it() -> None:
+    result = run_extension("import task_box\nfrom course.manifest import course\nprint(task_box.task_box('1.4', course()))")
+    fences = [line.split("{")[0] for line in result.stdout.splitlines() if "{dropdown}" in line]
+    closing = [line for line in result.stdout.splitlines() if re.fullmatch(":+", line)]
+    assert fences == [":" * 7, ":" * 6, ":" * 5]
+    assert closing == [":" * 5, ":" * 6, ":" * 7, ":" * 8]
+
+
+def test_an_unknown_task_is_refused_with_the_ids_that_exist() -> None:
+    with pytest.raises(ManifestError, match=r"there is no task '9\.9'; the tasks are 0\.1, 0\.2, "):
+        course().task("9.9")
+    result = run_extension("import task_box\nfrom course.manifest import course\nprint(task_box.task_box('9.9', course()))")
+    assert result.returncode == 1
+    assert "ManifestError: there is no task '9.9'; the tasks are 0.1, 0.2, " in result.stderr
+
+
+def test_an_unknown_task_fails_the_build(tmp_path) -> None:
+    (tmp_path / "conf.py").write_text(
+        "extensions = ['myst_parser', 'sphinx_design', 'task_box']\nmyst_enable_extensions = ['colon_fence']\n"
+    )
+    (tmp_path / "index.md").write_text("# Book\n\n```{task} 9.9\n```\n")
+    build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "pseudoxml", str(tmp_path), str(tmp_path / "out")]
+    result = subprocess.run(build, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert result.returncode != 0
+    assert "{task}: there is no task '9.9'; the tasks are 0.1" in result.stderr
+
+
+def test_a_known_task_becomes_a_box_with_nested_dropdowns(tmp_path) -> None:
+    (tmp_path / "conf.py").write_text(
+        "extensions = ['myst_parser', 'sphinx_design', 'task_box']\nmyst_enable_extensions = ['colon_fence']\n"
+    )
+    (tmp_path / "index.md").write_text("# Book\n\n```{task} 0.1\n```\n")
+    build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(tmp_path), str(tmp_path / "out")]
+    result = subprocess.run(build, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    html = (tmp_path / "out" / "index.html").read_text()
+    assert html.count("<details") == 3
+    assert html.index("</details>") > html.rindex("<details")  # the third opens before the first closes
+
+
+def test_mathematics_is_mathml_with_primes_and_spaces() -> None:
+    result = run_extension(r"""import mathml; print(mathml.mathml(r"f'(x) = \ln x_1", "inline"))""")
+    assert result.stdout.startswith("<math ")
+    assert '<mi>f</mi><mo lspace="0" rspace="0">&#x02032;</mo>' in result.stdout
+    assert '<mi>ln</mi><mspace width="0.17em"></mspace><msub>' in result.stdout
+
+
+def test_a_figure_carries_its_caption_and_takes_the_colour_of_the_page() -> None:
+    code = """
+from figures import lines, graph
+for figure in (lines({"a": [(0, 1), (1, float("inf")), (2, 3)]}, "One < two"), graph({"y": ["x", "x"]}, "Twice")):
+    print(figure._repr_html_())
+"""
+    line_chart, box_graph = run_extension(code).stdout.split("</figure>")[:2]
+    assert "<figcaption>One &lt; two</figcaption>" in line_chart
+    assert "currentColor" in line_chart
+    assert "#010203" not in line_chart
+    assert box_graph.count('class="graph-node"') == 2
+    assert box_graph.count('class="graph-edge"') == 2
+    assert "<figcaption>Twice</figcaption>" in box_graph
+
+
+def test_unwritten_code_leaves_a_note_where_its_output_would_be(tmp_path) -> None:
+    # A shell as the kernel has one, and a workspace in which one task is not written yet.
+    (tmp_path / "minitorch").mkdir()
+    marker = 'raise NotImplementedError("Need to implement for Task 0.1")'
+    (tmp_path / "minitorch" / "operators.py").write_text(f"def mul(x, y):\n    {marker}\n")
+    code = f"""
+from pathlib import Path
+import course.manifest
+course.manifest.ROOT = Path({str(tmp_path)!r})
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+from figures import wait_for_tasks
+wait_for_tasks()
+for cell in ('{marker}', "print(result)"):
+    shell.run_cell(cell)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=ENVIRONMENT | {"IPYTHONDIR": str(tmp_path)}, capture_output=True, text=True, timeout=60
+    )
+    assert result.stdout.splitlines() == [
+        "This output appears when Task 0.1 is written.",
+        "This output needs one above, which waits for Task 0.1.",
+    ], result.stderr
