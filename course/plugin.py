@@ -1,1 +1,362 @@
-"""The course inside pytest: unwritten code is shown as *todo*."""
+"""The course inside pytest: unwritten code is shown as *todo*, and what a failing test has to say is written down.
+
+pyproject.toml loads this file for every run of pytest. It looks at results only and imports nothing of what it grades.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import inspect
+import os
+import re
+import signal
+import traceback
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course.card import Card, Place, sentence
+from course.explain import assertion_parts, error_line, shown, shown_traceback, unwritten_task
+from course.files import write_json
+
+SCHEMA = 1
+"""Version of the report's format."""
+
+STUDENTS = ("minitorch", "project", "tests")
+"""The folders in which a student writes."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --course-report and --course-limit."""
+    group = parser.getgroup("course")
+    group.addoption("--course-report", metavar="PATH", type=Path, help="write the results of the tests as JSON")
+    group.addoption("--course-limit", metavar="SECONDS", type=float, help="stop if one test takes longer, or the loading of all")
+
+
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis' own plugin, so that its options win
+def pytest_configure(config: pytest.Config) -> None:
+    """Set Hypothesis up and start watching."""
+    if importlib.util.find_spec("hypothesis") is not None:
+        _set_up_hypothesis(config.rootpath)
+    watcher = Watcher(config.rootpath, config.getoption("--course-report"), config.getoption("--course-limit"))
+    config.pluginmanager.register(watcher, "course-watcher")
+
+
+def _set_up_hypothesis(root: Path) -> None:
+    """No deadline, as compilation takes long; one failure at a time; in CI the same inputs every time; nothing written beside .course/."""
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(root / ".course" / "hypothesis"))
+    from hypothesis import HealthCheck, settings
+
+    common: dict[str, Any] = {
+        "deadline": None,
+        "print_blob": False,
+        "report_multiple_bugs": False,
+        "suppress_health_check": [HealthCheck.too_slow],
+    }
+    settings.register_profile("course", settings.get_profile("default"), derandomize=False, **common)
+    settings.register_profile("course-ci", settings.get_profile("default"), derandomize=True, database=None, **common)
+    settings.load_profile("course-ci" if os.environ.get("CI") else "course")
+
+
+class Unwritten(pytest.fail.Exception):
+    """What a test ends with that ran into a stub.
+
+    Args:
+        stub: What the stub raised.
+    """
+
+    def __init__(self, stub: BaseException) -> None:
+        super().__init__(str(stub), pytrace=False)
+        self.stub = stub
+
+
+class Watcher:
+    """Judges every test and keeps a row for it.
+
+    Args:
+        root: The workspace.
+        report: Where to write the rows, if anywhere.
+        limit: Seconds for a test, if it has a limit; where the system has no such timer (Windows), it has none.
+    """
+
+    def __init__(self, root: Path, report: Path | None, limit: float | None) -> None:
+        self.root = root
+        self.report = report
+        self.limit = limit if hasattr(signal, "setitimer") else None
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.interrupted: Card | None = None
+        self.item: pytest.Item | None = None
+        self.comparison: tuple[str, str, str] | None = None  # the last one that failed: operator, left, right
+        self.failure: tuple[dict[str, str], tuple[str, str, str] | None] | None = None  # of the last failing example
+
+    # Time
+
+    def pytest_sessionstart(self) -> None:
+        """Start the clock for the loading of the tests; when it runs out, that is as if the student had pressed Ctrl-C."""
+        if self.limit is not None:
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            self._wind_up()
+
+    def _wind_up(self, running: bool = True) -> None:
+        """Set the clock back to the full time, or to rest."""
+        if self.limit is not None:
+            signal.setitimer(signal.ITIMER_REAL, self.limit if running else 0)
+
+    # What happens inside a test
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Look over Hypothesis' shoulder: the last failing call of a property is the smallest."""
+        for item in items:
+            handle = getattr(getattr(item, "obj", None), "hypothesis", None)
+            inner = getattr(handle, "inner_test", None)
+            if handle is not None and inner is not None and not hasattr(inner, "watched_by_course"):
+                handle.inner_test = self._watched(inner)
+
+    def _watched(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        """The same test, which notes the inputs of a failing call."""
+
+        @functools.wraps(inner)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            self.comparison = None
+            fixtures = getattr(self.item, "funcargs", {})
+            # before the call: the code under test may change its arguments
+            inputs = {name: shown(value) for name, value in kwargs.items() if name not in fixtures and name != "self"}
+            try:
+                return inner(*args, **kwargs)
+            except BaseException:
+                self.failure = inputs, self.comparison
+                raise
+
+        watched.watched_by_course = True  # type: ignore[attr-defined]  # parametrized tests share one function
+        return watched
+
+    def pytest_assertrepr_compare(self, op: str, left: object, right: object) -> None:
+        """Note both sides of a comparison that failed; pytest explains it."""
+        self.comparison = op, shown(left), shown(right)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Forget the test before."""
+        self.item, self.comparison, self.failure = item, None, None
+        self._wind_up()
+        result = yield
+        self.item = None  # stays if the run was interrupted
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        """A fixture may run into unwritten code."""
+        with _short():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """A test may."""
+        with _short():
+            return (yield)
+
+    # Judgement
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Note how a test ended."""
+        report = yield
+        if report.failed and call.excinfo is not None:
+            # Hypothesis would offer a patch that adds the input to the tests: a student mends the code
+            if hasattr(item, "_hypothesis_failing_examples"):
+                delattr(item, "_hypothesis_failing_examples")
+            error = _leaf(call.excinfo.value)
+            row = self._row(item.nodeid, _task_of(item), error)
+            row["card"] = asdict(self._card(item, error, report.longreprtext))
+            report.course_state = row["state"]  # type: ignore[attr-defined]  # read by pytest_report_teststatus
+            self.rows[item.nodeid] = row
+        elif report.when == "call" or report.skipped:
+            self.rows[item.nodeid] = self._row(item.nodeid, _task_of(item)) | {"state": "skipped" if report.skipped else "passed"}
+        return report
+
+    def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any], report: Any) -> None:
+        """Note a file that did not load, once for each task whose tests stand in it."""
+        if isinstance(node, pytest.Item) or call.excinfo is None:
+            return
+        error = call.excinfo.value
+        if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
+            error = error.__cause__
+        error = _leaf(error)
+        place = self._place(error)
+        file = node.path.relative_to(self.root).as_posix() if node.path.is_relative_to(self.root) else str(node.path)
+        text = node.path.read_text(encoding="utf-8", errors="replace") if node.path.is_file() else ""
+        for task in sorted(set(re.findall(r"\btask(\d+_\d+)\b", text))) or [None]:
+            task = task and task.replace("_", ".")
+            row = self._row(file, task, error)
+            says = f"{file} can be loaded."
+            row["card"] = asdict(
+                Card(file, task, says, error=error_line(error), place=place, traceback=shown_traceback(report.longreprtext))
+            )
+            self.rows[f"{file} {task}"] = row
+            if row["state"] in ("todo", "blocked"):
+                report.longrepr = str(error)  # instead of a traceback: nothing is broken
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note where the run stood when it was stopped: most likely in a loop that does not end."""
+        place = self._place(excinfo.value)
+        if self.item is None:
+            self.interrupted = Card("", error="while the tests were loading", place=place)
+        else:
+            card = self._card(self.item, excinfo.value, "")
+            self.interrupted = Card(card.nodeid, card.task, card.says, card.case, card.inputs, error="while it was running", place=place)
+
+    def _row(self, nodeid: str, task: str | None, error: BaseException | None = None) -> dict[str, Any]:
+        """A row of the report; without an error, its state is still to be filled in."""
+        needs = unwritten_task(error)
+        state = "failing" if needs is None else "todo" if needs == task else "blocked"
+        return {"nodeid": nodeid, "task": task, "state": state, "needs": needs, "card": None}
+
+    def _card(self, item: pytest.Item, error: BaseException, text: str) -> Card:
+        """All that a failing test tells."""
+        inputs, comparison = self.failure or ({}, self.comparison)
+        expected = yours = None
+        message: str | None = error_line(error)
+        if isinstance(error, AssertionError):
+            expected, yours, message = assertion_parts(str(error), comparison)
+        return Card(
+            nodeid=item.nodeid,
+            task=_task_of(item),
+            says=_says(item),
+            case=_case(item),
+            inputs=inputs,
+            expected=expected,
+            yours=yours,
+            error=message,
+            place=self._place(error, item.path),
+            traceback=shown_traceback(text),
+        )
+
+    def _place(self, error: BaseException, test: Path | None = None) -> Place | None:
+        """The last line of the student's code that the error passed through, else the last one of the test's own file."""
+        if isinstance(error, SyntaxError) and error.filename and (file := self._student_file(error.filename)):
+            return Place(file, error.lineno or 1, (error.text or "").strip())
+        found: Place | None = None
+        frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+        summaries = traceback.extract_tb(error.__traceback__)
+        for (code, line), summary in zip(frames, summaries, strict=True):
+            file = self._student_file(code.co_filename)
+            if file is None:
+                continue
+            in_tests = file.startswith("tests/")
+            if in_tests and test is not None and (Path(code.co_filename) != test or (found and not found.file.startswith("tests/"))):
+                continue
+            function = "" if code.co_qualname == "<module>" else code.co_qualname.replace("<locals>.", "")
+            found = Place(file, line, (summary.line or "").strip(), function)
+        return found
+
+    def _student_file(self, filename: str) -> str | None:
+        """The file's name from the root of the workspace, if it lies where students write."""
+        path = Path(filename)
+        if not path.is_relative_to(self.root):
+            return None
+        relative = path.relative_to(self.root)
+        return relative.as_posix() if relative.parts[0] in STUDENTS else None
+
+    # Telling
+
+    def pytest_report_teststatus(self, report: Any) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
+        """Show unwritten code as t or TODO, what waits for another task as b or BLOCKED."""
+        state = getattr(report, "course_state", None)
+        if state == "todo":
+            return "todo", "t", ("TODO", {"yellow": True})
+        if state == "blocked":
+            return "blocked", "b", ("BLOCKED", {"blue": True})
+        return None
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """A line for each task that is not written, instead of a traceback for each of its tests."""
+        lines = list(_waiting(self.rows.values()))
+        if lines:
+            terminalreporter.section("not written yet")
+            for line in lines:
+                terminalreporter.line(line)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Write the report, all of it or nothing."""
+        self._wind_up(running=False)
+        if self.report is None:
+            return
+        document = {
+            "schema": SCHEMA,
+            "exitstatus": int(exitstatus),
+            "interrupted": asdict(self.interrupted) if self.interrupted else None,
+            "tests": list(self.rows.values()),
+        }
+        write_json(self.report, document)
+
+
+@contextlib.contextmanager
+def _short() -> Generator[None]:
+    """Let pytest report unwritten code without a traceback, which nobody reads and which takes longer to print than the test to run."""
+    try:
+        yield
+    except BaseException as error:
+        if unwritten_task(leaf := _leaf(error)) is None:
+            raise
+        raise Unwritten(leaf) from None
+
+
+def _waiting(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
+    """For each task whose tests wait for code: how many, and for which."""
+    rows = list(rows)
+    for state in ("todo", "blocked"):
+        groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for row in rows:
+            if row["state"] == state:
+                groups.setdefault((row["task"] or "", row["needs"]), []).append(row)
+        for (task, needs), group in groups.items():
+            count = f"{len(group)} test{'s' if len(group) > 1 else ''}"
+            if state == "blocked":
+                yield f"{f'Task {task}' if task else 'No task'}: {count} blocked until Task {needs} is written"
+                continue
+            places = [row["card"]["place"] or {} for row in group]
+            functions = list(dict.fromkeys(place["function"] for place in places if place.get("function")))
+            files = ", ".join(dict.fromkeys(place["file"] for place in places if place.get("file")))
+            more = f" and {len(functions) - 4} more" if len(functions) > 4 else ""
+            yield f"Task {task}: {count} to go, open {files or 'its files'} ({', '.join(functions[:4])}{more}); course hint {task}"
+
+
+def _task_of(item: pytest.Item) -> str | None:
+    """The task whose mark the test carries."""
+    for mark in item.iter_markers():
+        if match := re.fullmatch(r"task(\d+)_(\d+)", mark.name):
+            return f"{match[1]}.{match[2]}"
+    return None
+
+
+def _leaf(error: BaseException) -> BaseException:
+    """The exception itself: the last one of a group, which belongs to the last failing example; a stub's own."""
+    if isinstance(error, Unwritten):
+        return error.stub
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[-1]
+    return error
+
+
+def _says(item: pytest.Item) -> str:
+    """The first paragraph of the test's docstring, else its name as a sentence."""
+    paragraph = inspect.cleandoc(getattr(getattr(item, "obj", None), "__doc__", None) or "").split("\n\n")[0]
+    return " ".join(paragraph.split()) or sentence(item.name)
+
+
+def _case(item: pytest.Item) -> str:
+    """The parameters of a parametrized test, by their values where these can be read, else by the name that pytest gives them."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is None:
+        return ""
+    values = [f"{name} = {getattr(value, '__name__', None) or shown(value)}" for name, value in callspec.params.items()]
+    return callspec.id if any(" at 0x" in value for value in values) else ", ".join(values)

@@ -1,0 +1,60 @@
+"""What an exception or a value says, in few words."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST_VALUE = 300
+LONGEST_TRACEBACK = 6000
+
+
+def unwritten_task(error: BaseException | None) -> str | None:
+    """The task whose code is missing, if that is what the error says."""
+    match = re.match(r"Need to implement for Task (\d+\.\d+)", str(error)) if isinstance(error, NotImplementedError) else None
+    return match[1] if match else None
+
+
+def assertion_parts(message: str, comparison: tuple[str, str, str] | None) -> tuple[str | None, str | None, str | None]:
+    """What an assertion expected, what it got, and what else it says.
+
+    By the house's convention the left side is the student's, and a message reads "expected …, got …; …".
+    """
+    note, rewritten, _ = ("\n" + message).partition("\nassert ")
+    note = note.strip()
+    spoken = re.match(r"expected (?P<expected>.+?), got (?P<yours>[^;]+)(; (?P<rest>.*))?", note)
+    if spoken:
+        return spoken["expected"], spoken["yours"].strip(), spoken["rest"]
+    if comparison and rewritten:  # else it is another, which the test has caught
+        op, left, right = comparison
+        return right if op == "==" else f"{op} {right}", left, note or None
+    return None, None, _first_lines(note or message) or "the assertion failed"
+
+
+def error_line(error: BaseException) -> str:
+    """The type and the first lines of the message."""
+    text = _first_lines(error.msg if isinstance(error, SyntaxError) else str(error))
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _first_lines(text: str) -> str:
+    """Up to four lines."""
+    lines = [line.rstrip() for line in text.strip().splitlines()]
+    return _cut_value("\n".join(lines[:4] + (["…"] if len(lines) > 4 else [])))
+
+
+def shown(value: object) -> str:
+    """A short repr that never raises: it may run a student's code."""
+    try:
+        return _cut_value(repr(value))
+    except Exception as error:
+        return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
+
+
+def _cut_value(text: str) -> str:
+    """The text, not too long."""
+    return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…"
+
+
+def shown_traceback(text: str) -> str:
+    """The end of a traceback, where the error is."""
+    return text if len(text) <= LONGEST_TRACEBACK else "…\n" + text[-LONGEST_TRACEBACK:]

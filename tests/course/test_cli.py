@@ -1,0 +1,310 @@
+"""The student's command line, run as a student runs it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from course.card import Card, Place, render, rerun_commands, sentence
+
+from .conftest import Workspace, clean_environment
+
+CARD = """\
+The test says   double(x) is twice x.
+Smallest input  x = 7
+Expected        14
+Yours           0
+Line            tests/test_sums.py:29
+                    assert double(x) == 2 * x
+Run again       course test 0.2
+                pytest tests/test_sums.py::test_double
+"""
+
+
+@pytest.fixture(scope="module")
+def shared(new_workspace: Callable[[], Workspace]) -> Workspace:
+    """A workspace whose states are known; not to be edited."""
+    workspace = new_workspace()
+    assert workspace.course("status").returncode == 0
+    return workspace
+
+
+def test_list_shows_all_tasks_and_runs_nothing(workspace: Workspace) -> None:
+    done = workspace.course("list")
+    assert done.returncode == 0
+    assert [line.split() for line in done.stdout.splitlines()][:4] == [
+        ["Module", "0", "First"],
+        ["0.1", "Sums", "10", "points", "?", "unknown"],
+        ["0.2", "Products", "10", "points", "?", "unknown"],
+        ["0.3", "Powers", "10", "points", "?", "unknown"],
+    ]
+    assert done.stdout.splitlines()[-1] == "Unknown: not run since the last change; course status runs the tests."
+    assert not (workspace.root / ".course").exists()
+
+
+def test_list_shows_known_states(shared: Workspace) -> None:
+    states = [line.split()[-1] for line in shared.course("list").stdout.splitlines() if "points" in line]
+    assert states == ["passed", "failing", "todo", "0.3", "failing"]
+
+
+def test_status_shows_points_tests_states_and_what_is_next(shared: Workspace) -> None:
+    done = shared.course("status")
+    assert done.returncode == 0
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert lines == [
+        "Module 0 First ██████░░░░░░░░░░░░░░ 10 of 30 points",
+        "0.1 Sums 1 of 1 tests ✓ passed",
+        "0.2 Products 1 of 3 tests ✗ failing",
+        "0.3 Powers 0 of 2 tests ○ todo",
+        "Module 1 Second ░░░░░░░░░░░░░░░░░░░░ 0 of 20 points",
+        "1.1 Roots 0 of 1 tests ‖ blocked by 0.3",
+        "1.2 Signs 0 of 0 tests ✗ failing",
+        "Next: Task 0.2 Products, docs/module0/products.md",
+        "course test 0.2",
+    ]
+
+
+def test_status_runs_nothing_when_nothing_has_changed(shared: Workspace) -> None:
+    cache = shared.root / ".course" / "results.json"
+    before = cache.stat().st_mtime_ns
+    shared.course("status")
+    assert cache.stat().st_mtime_ns == before
+
+
+def test_a_failing_property_shows_one_card(shared: Workspace) -> None:
+    done = shared.course("test", "0.2")
+    assert done.returncode == 1
+    assert done.stdout == (
+        "✗ Task 0.2 Products: failing. Of 3 tests 1 pass, 1 fail, 1 wait for another task.\n\n"
+        + CARD
+        + "\nA hint: course hint 0.2\nTraceback: course test 0.2 -v\n"
+    )
+
+
+def test_the_first_open_task_is_the_default(shared: Workspace) -> None:
+    done = shared.course("test")
+    assert done.returncode == 1
+    assert CARD in done.stdout
+
+
+def test_verbose_shows_the_traceback(shared: Workspace) -> None:
+    done = shared.course("test", "0.2", "-v")
+    assert "E   assert 0 == (2 * 7)" in done.stdout
+    assert done.stdout.endswith("\nA hint: course hint 0.2\n")
+
+
+def test_a_task_that_passes_says_what_is_next(shared: Workspace) -> None:
+    done = shared.course("test", "0.1")
+    assert done.returncode == 0
+    assert done.stdout == (
+        "✓ Task 0.1 Sums: passed. Of 1 test 1 pass.\nNext: Task 0.2 Products, docs/module0/products.md\n      course test 0.2\n"
+    )
+
+
+def test_a_task_that_is_not_written_says_where_to_write(shared: Workspace) -> None:
+    done = shared.course("test", "0.3")
+    assert done.returncode == 1
+    assert done.stdout == (
+        "○ Task 0.3 Powers: todo. Of 2 tests 2 wait for your code.\n\n"
+        "Write           minitorch/sums.py:16  square\n"
+        "Read            docs/module0/powers.md\n"
+        "Hint            course hint 0.3\n"
+        "Then run        course test 0.3\n"
+    )
+
+
+def test_a_blocked_task_says_what_it_needs(shared: Workspace) -> None:
+    done = shared.course("test", "1.1")
+    assert done.returncode == 1
+    assert done.stdout == (
+        "‖ Task 1.1 Roots: blocked. Of 1 test 1 wait for another task.\n\n"
+        "It needs the code of Task 0.3, which is not written yet. Next: course test 0.3\n"
+    )
+
+
+def test_a_task_without_tests_says_so(shared: Workspace) -> None:
+    done = shared.course("test", "1.2")
+    assert done.returncode == 1
+    assert "✗ Task 1.2 Signs: failing.\n" in done.stdout
+    assert "Error           no test under tests/ carries the mark task1_2\n" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_a_whole_module_can_be_tested(shared: Workspace) -> None:
+    done = shared.course("test", "0")
+    assert done.returncode == 1
+    assert [line[:10] for line in done.stdout.splitlines()[:3]] == ["✓ Task 0.1", "✗ Task 0.2", "○ Task 0.3"]
+    assert CARD in done.stdout
+
+
+def test_a_failing_task_points_to_the_failing_one_that_it_needs(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "    return x + y", "    return x")
+    assert workspace.course("status").returncode == 0
+    done = workspace.course("test", "0.2")
+    assert done.stdout.endswith("\nTask 0.1, which this one needs, is failing. Start there: course test 0.1\n")
+
+
+def test_a_student_works_through_a_task(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    assert "✗" not in workspace.course("test", "0.2").stdout
+    workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
+    assert workspace.course("test", "0.3").returncode == 0
+    assert workspace.course("test", "0.2").returncode == 0
+    workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
+    workspace.mend("minitorch/sums.py", "** 0.25", "** 0.0")
+    done = workspace.course("test")
+    assert done.returncode == 0
+    assert done.stdout.endswith("Every task is passed. Well done.\n")
+
+
+def test_hints_open_one_by_one(shared: Workspace) -> None:
+    first, last = shared.course("hint", "0.1"), shared.course("hint", "0.1", "2")
+    assert first.returncode == last.returncode == 0
+    assert first.stdout == "Hint 1 of 2 for Task 0.1 Sums\nA nudge for 0.1.\nMore: course hint 0.1 2\n"
+    assert last.stdout == "Hint 2 of 2 for Task 0.1 Sums\nA clue for 0.1.\nThat was the last one. The chapter: docs/module0/sums.md\n"
+
+
+@pytest.mark.parametrize("command", ["list", "status"])
+def test_what_reads_speaks_json(shared: Workspace, command: str) -> None:
+    rows = json.loads(shared.course(command, "--json").stdout)
+    assert [(row["id"], row["module"], row["points"], row["state"]) for row in rows] == [
+        ("0.1", 0, 10, "passed"),
+        ("0.2", 0, 10, "failing"),
+        ("0.3", 0, 10, "todo"),
+        ("1.1", 1, 10, "blocked"),
+        ("1.2", 1, 10, "failing"),
+    ]
+
+
+def test_test_speaks_json(shared: Workspace) -> None:
+    done = shared.course("test", "0.2", "--json")
+    assert done.returncode == 1
+    (row,) = json.loads(done.stdout)
+    assert (row["id"], row["card"]["inputs"], row["card"]["expected"], row["card"]["yours"]) == ("0.2", {"x": "7"}, "14", "0")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["test", "9.9"], "there is no task '9.9'; the tasks are 0.1, 0.2, 0.3, 1.1, 1.2; run: course list\n"),
+        (["hint", "9.9"], "there is no task '9.9'; the tasks are 0.1, 0.2, 0.3, 1.1, 1.2; run: course list\n"),
+        (["hint", "0.1", "3"], "task 0.1 expected a hint from 1 to 2, got 3; run: course hint 0.1 2\n"),
+        (["hint", "0.1", "0"], "task 0.1 expected a hint from 1 to 2, got 0; run: course hint 0.1 1\n"),
+        (["hint"], "Missing argument 'ID'; run: course --help\n"),
+        (["tset"], "No such command 'tset'; run: course --help\n"),
+        (["test", "--fast"], "No such option: --fast; run: course --help\n"),
+    ],
+)
+def test_wrong_usage_gets_one_line_with_the_next_command(shared: Workspace, arguments: list[str], message: str) -> None:
+    done = shared.course(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.replace(". Did you mean 'test'?", "") == message
+
+
+def test_outside_of_a_workspace_it_says_so(tmp_path: os.PathLike[str]) -> None:
+    done = subprocess.run([sys.executable, "-m", "course", "status"], cwd=tmp_path, text=True, capture_output=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr == f"expected a MiniTorch workspace, a folder with course/tasks.toml, got {tmp_path}; run: cd WORKSPACE\n"
+
+
+def test_a_broken_manifest_is_told(workspace: Workspace) -> None:
+    workspace.write("course/tasks.toml", "[[task]\n")
+    done = workspace.course("list")
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"{workspace.root}/course/tasks.toml is not valid TOML: ")
+    assert done.stderr.endswith("; run: git diff course/tasks.toml\n")
+
+
+def test_it_works_from_a_folder_inside(shared: Workspace) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "course", "test", "0.1"],
+        cwd=shared.root / "minitorch",
+        env=clean_environment(),
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+
+
+def test_without_a_command_it_shows_its_help(shared: Workspace) -> None:
+    done = shared.course()
+    assert done.returncode == 0
+    for command in ("list", "status", "test", "hint"):
+        assert f" {command} " in done.stdout
+
+
+def test_colour_goes_away_when_asked(shared: Workspace) -> None:
+    assert "\x1b[" in shared.course("status", FORCE_COLOR="1").stdout
+    assert "\x1b[3" not in shared.course("status", FORCE_COLOR="1", NO_COLOR="1").stdout
+    assert "\x1b" not in shared.course("status").stdout
+
+
+def test_a_terminal_without_the_signs_gets_others(shared: Workspace) -> None:
+    done = shared.course("status", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 0
+    assert "? passed" in done.stdout
+
+
+def test_ctrl_c_ends_it_and_its_tests(workspace: Workspace) -> None:
+    workspace.mend(
+        "minitorch/sums.py", "    return x + y", "    open('pid', 'w').write(str(__import__('os').getpid()))\n    while True: pass"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "course", "test", "0.1"],
+        cwd=workspace.root,
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    pid_file = workspace.root / "pid"
+    while not (pid_file.exists() and pid_file.read_text()):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid_file.read_text()), 0)
+
+
+# The card
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_card_fits_its_width_but_keeps_its_commands_whole(width: int) -> None:
+    nodeid = "tests/test_sums.py::test_something_with_a_name_that_goes_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on[1.0-2.0]"
+    card = Card(
+        nodeid=nodeid,
+        task="0.1",
+        says="What the test says takes quite a few words. " * 5,
+        case="x = 1.0, y = 2.0",
+        inputs={"xs": str(list(range(100)))},
+        error="ValueError: " + "long " * 40,
+        place=Place("minitorch/sums.py", 6, "return x + y" * 20, "add"),
+    )
+    lines = render(card, width).plain.splitlines()
+    assert all(len(line) <= width for line in lines[:-1])
+    assert lines[-1].split(maxsplit=1) == ["pytest", f"'{nodeid}'"]
+    assert [line for line in lines if line.startswith("Your line")] == ["Your line       minitorch/sums.py:6"]
+
+
+def test_a_card_takes_brackets_literally() -> None:
+    assert "xs = [bold]" in render(Card("", inputs={"xs": "[bold]"})).plain
+
+
+def test_commands_are_quoted_for_the_shell() -> None:
+    assert rerun_commands(Card("tests/test_a.py::test[1 x]", "0.1")) == ["course test 0.1", "pytest 'tests/test_a.py::test[1 x]'"]
+    assert rerun_commands(Card("")) == []
+
+
+@pytest.mark.parametrize(("name", "words"), [("test_relu_is_zero[x-1]", "Relu is zero."), ("test_x", "X."), ("test_", "")])
+def test_a_name_reads_as_a_sentence(name: str, words: str) -> None:
+    assert sentence(name) == words

@@ -1,0 +1,139 @@
+"""The manifest: what may stand in it, and that what stands in ours is so."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from course.manifest import ROOT, Manifest, ManifestError, course, load
+
+from .conftest import tasks_toml
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A valid manifest to spoil."""
+    path = tmp_path / "tasks.toml"
+    path.write_text(tasks_toml(), encoding="utf-8")
+    return path
+
+
+def spoilt(path: Path, old: str, new: str) -> str:
+    """The message about a manifest in which the first `old` is replaced."""
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(ManifestError) as caught:
+        load(path)
+    return str(caught.value)
+
+
+def defined_names(file: Path) -> list[str]:
+    """The qualified names of all functions in a file."""
+    names: list[str] = []
+
+    def visit(node: ast.AST, prefix: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                if isinstance(child, ast.FunctionDef):
+                    names.append(prefix + child.name)
+                visit(child, f"{prefix}{child.name}.")
+
+    visit(ast.parse(file.read_text(encoding="utf-8")), "")
+    return names
+
+
+def test_a_manifest_is_read(path: Path) -> None:
+    manifest = load(path)
+    assert (manifest.title, manifest.package) == ("Tiny", "minitorch")
+    assert [(stage.number, stage.title, stage.rooms) for stage in manifest.stages] == [(0, "First", ("room0",)), (1, "Second", ("room1",))]
+    assert manifest.rooms == ("room0", "room1")
+    task = manifest.task("0.2")
+    assert (task.title, task.points, task.mark, task.requires, task.stage) == ("Products", 10, "task0_2", ("0.1",), 0)
+    assert (task.write, task.files) == (("minitorch.sums:double",), ("minitorch/sums.py",))
+    assert (task.hints, task.page, task.app) == (("A nudge for 0.2.", "A clue for 0.2."), "module0/products", "m0_products")
+
+
+def test_a_missing_manifest_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError) as caught:
+        load(tmp_path / "tasks.toml")
+    assert str(caught.value) == f"no manifest at {tmp_path / 'tasks.toml'}; run this in a MiniTorch workspace"
+
+
+def test_what_is_not_toml_is_told(path: Path) -> None:
+    assert spoilt(path, "[course]", "[course").startswith(f"{path} is not valid TOML: ")
+
+
+def test_a_missing_entry_is_told(path: Path) -> None:
+    assert spoilt(path, "points = 10\n", "") == f"{path}: task 0.1 lacks points"
+
+
+def test_an_unknown_entry_is_told(path: Path) -> None:
+    message = spoilt(path, "points = 10\n", "points = 10\npoint = 10\n")
+    assert message.startswith(f"{path}: task 0.1 has unknown point; it may have app, hints, id, ")
+
+
+def test_a_task_that_stands_there_twice_is_told(path: Path) -> None:
+    assert spoilt(path, 'id = "0.2"', 'id = "0.1"') == f"{path}: task 0.1 stands there twice"
+
+
+def test_a_requirement_that_does_not_exist_is_told(path: Path) -> None:
+    assert spoilt(path, "requires = ['0.1']", "requires = ['0.9']") == f"{path}: task 0.2 requires 0.9, which does not exist"
+
+
+def test_an_unknown_task_is_told(path: Path) -> None:
+    with pytest.raises(ManifestError) as caught:
+        load(path).task("9.9")
+    assert str(caught.value) == "there is no task '9.9'; the tasks are 0.1, 0.2, 0.3, 1.1, 1.2"
+
+
+# Ours
+
+
+@pytest.fixture(scope="module")
+def ours() -> Manifest:
+    return course()
+
+
+def test_every_name_that_students_write_exists_once(ours: Manifest) -> None:
+    for task in ours.tasks:
+        for entry in task.write:
+            module, name = entry.split(":")
+            found = defined_names(ROOT / (module.replace(".", "/") + ".py")).count(name)
+            assert found == 1, f"task {task.id}: {entry} was found {found} times"
+
+
+def test_no_name_belongs_to_two_tasks(ours: Manifest) -> None:
+    names = [name for task in ours.tasks for name in task.write]
+    assert len(names) == len(set(names))
+
+
+def test_marks_are_made_of_the_ids_and_known_to_pytest(ours: Manifest) -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        markers = tomllib.load(file)["tool"]["pytest"]["ini_options"]["markers"]
+    assert [f"{task.mark}: {task.title}" for task in ours.tasks] == [marker for marker in markers if marker.startswith("task")]
+    assert all(task.mark == "task" + task.id.replace(".", "_") for task in ours.tasks)
+
+
+def test_a_task_requires_earlier_ones_only(ours: Manifest) -> None:
+    order = [task.id for task in ours.tasks]
+    for task in ours.tasks:
+        assert all(order.index(other) < order.index(task.id) for other in task.requires)
+
+
+def test_a_task_has_two_or_three_hints_none_of_which_is_code(ours: Manifest) -> None:
+    for task in ours.tasks:
+        assert 2 <= len(task.hints) <= 3
+        for hint in task.hints:
+            assert not re.search(r"\bdef \w|\blambda\b|==|`|\n", hint), hint
+
+
+def test_every_task_is_worth_something_and_a_stage_has_tasks(ours: Manifest) -> None:
+    assert all(task.points > 0 for task in ours.tasks)
+    assert {task.stage for task in ours.tasks} == {stage.number for stage in ours.stages}
+
+
+def test_the_rooms_exist(ours: Manifest) -> None:
+    assert all((ROOT / ours.package / f"{room}.py").is_file() for room in ours.rooms)

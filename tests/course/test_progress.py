@@ -1,0 +1,260 @@
+"""Progress: states derived from a run of the tests, and the cache of them."""
+
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course import progress
+from course.files import write_json
+from course.manifest import ManifestError
+from course.progress import CannotRun, TaskState, cached_states, run_tasks
+
+from .conftest import Workspace
+
+pytestmark = pytest.mark.usefixtures("clean")
+
+ALL = ("0.1", "0.2", "0.3", "1.1", "1.2")
+
+
+@pytest.fixture(scope="module")
+def ran(clean: None, new_workspace: Callable[[], Workspace]) -> tuple[Workspace, dict[str, TaskState]]:
+    """A workspace whose tests have all run."""
+    workspace = new_workspace()
+    workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    pytest.skip('later')\n")
+    workspace.write("minitorch/__init__.py", "import os, pathlib\npathlib.Path('imported_by').write_text(str(os.getpid()))\n")
+    return workspace, run_tasks(ALL, workspace.root)
+
+
+def state_of(workspace: Workspace, task: str, **limits: float) -> TaskState:
+    return run_tasks([task], workspace.root, **limits)[task]
+
+
+def test_a_task_whose_tests_pass_is_passed(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
+    assert ran[1]["0.1"] == TaskState("0.1", "passed", passed=1, total=1)
+
+
+def test_a_task_with_a_failing_test_is_failing_whatever_its_others_do(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
+    state = ran[1]["0.2"]
+    assert (state.state, state.passed, state.failing, state.blocked, state.total) == ("failing", 1, 1, 1, 3)
+    assert state.blocked_by == ("0.3",)
+    assert state.card is not None
+    assert (state.card.nodeid, state.card.inputs) == ("tests/test_sums.py::test_double", {"x": "7"})
+
+
+def test_a_task_that_is_not_written_is_todo(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
+    state = ran[1]["0.3"]
+    assert (state.state, state.todo, state.total) == ("todo", 2, 2)
+    assert state.card is not None
+    assert state.card.place is not None
+    assert (state.card.place.file, state.card.place.line, state.card.place.function) == ("minitorch/sums.py", 16, "square")
+
+
+def test_a_task_that_needs_unwritten_code_of_another_is_blocked_by_it(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
+    assert (ran[1]["1.1"].state, ran[1]["1.1"].blocked_by) == ("blocked", ("0.3",))
+
+
+def test_a_task_whose_tests_are_all_skipped_is_not_passed(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
+    state = ran[1]["1.2"]
+    assert (state.state, state.total) == ("failing", 0)
+    assert state.card is not None
+    assert state.card.error == "all of its tests were skipped"
+
+
+def test_students_code_runs_in_another_process(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
+    assert int((ran[0].root / "imported_by").read_text()) != os.getpid()
+
+
+def test_results_are_remembered(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
+    workspace, states = ran
+    assert cached_states(workspace.root) == states
+    assert [path.name for path in (workspace.root / ".course").glob("*.json*")] == ["results.json"]
+
+
+def test_a_task_without_tests_is_failing(workspace: Workspace) -> None:
+    state = state_of(workspace, "1.2")
+    assert state.state == "failing"
+    assert state.card is not None
+    assert state.card.error == "no test under tests/ carries the mark task1_2"
+
+
+def test_nothing_is_known_before_the_first_run(workspace: Workspace) -> None:
+    assert cached_states(workspace.root) == {id: TaskState(id) for id in ALL}
+    assert TaskState("0.1").state == "unknown"
+
+
+def test_results_are_added_to_those_that_still_hold(workspace: Workspace) -> None:
+    run_tasks(["0.1"], workspace.root)
+    run_tasks(["0.3"], workspace.root)
+    assert [state.state for state in cached_states(workspace.root).values()] == ["passed", "unknown", "todo", "unknown", "unknown"]
+
+
+@pytest.mark.parametrize("file", ["minitorch/sums.py", "tests/test_sums.py", "course/tasks.toml", "minitorch/new.py", "project/run_new.py"])
+def test_an_edit_makes_results_unknown_and_its_reversal_known_again(workspace: Workspace, file: str) -> None:
+    root = workspace.root
+    progress._write_cache(root, progress._fingerprint(root), {"0.1": TaskState("0.1", "passed", passed=1, total=1)})
+    before = (root / file).read_bytes() if (root / file).exists() else None
+    workspace.write(file, (before or b"").decode() + "\n")
+    assert cached_states(root)["0.1"].state == "unknown"
+    if before is None:
+        (root / file).unlink()
+    else:
+        (root / file).write_bytes(before)
+    assert cached_states(root)["0.1"].state == "passed"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"schema": 99}',
+        '{"schema": 1, "fingerprint": "FINGERPRINT", "states": {"0.1": {"task": "0.1", "colour": 1}}}',
+    ],
+)
+def test_a_damaged_cache_is_ignored(workspace: Workspace, text: str) -> None:
+    workspace.write(".course/results.json", text.replace("FINGERPRINT", progress._fingerprint(workspace.root)))
+    assert cached_states(workspace.root)["0.1"] == TaskState("0.1")
+
+
+def test_a_workspace_that_cannot_be_written_to_still_runs(workspace: Workspace) -> None:
+    workspace.write(".course", "a file where the folder should be")
+    assert state_of(workspace, "0.1").state == "passed"
+
+
+def test_a_syntax_error_in_students_code_is_shown_where_it_is(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "def square(x):", "def square(x)")
+    state = state_of(workspace, "0.1")
+    assert state.state == "failing"
+    assert state.card is not None
+    assert state.card.error == "SyntaxError: expected ':'"
+    assert state.card.place is not None
+    assert (state.card.place.file, state.card.place.line, state.card.place.source) == ("minitorch/sums.py", 14, "def square(x)")
+
+
+def test_an_error_while_students_code_is_imported_is_shown_where_it_is(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "def square(x):", "squares = undefined\n\n\ndef square(x):")
+    state = state_of(workspace, "0.1")
+    assert state.card is not None
+    assert state.card.error == "NameError: name 'undefined' is not defined"
+    assert state.card.place is not None
+    assert (state.card.place.file, state.card.place.source) == ("minitorch/sums.py", "squares = undefined")
+
+
+def test_a_broken_file_does_not_touch_the_tasks_of_others(workspace: Workspace) -> None:
+    workspace.write("tests/test_signs.py", "# task1_2\nimport nothing_of_that_name\n")
+    states = run_tasks(["0.1", "1.2"], workspace.root)
+    assert (states["0.1"].state, states["1.2"].state) == ("passed", "failing")
+
+
+def test_an_endless_test_fails_its_task_and_the_others_are_still_judged(workspace: Workspace) -> None:
+    workspace.mend(
+        "minitorch/sums.py", "    raise NotImplementedError(", "    while x is not None:\n        pass\n    raise NotImplementedError("
+    )
+    states = run_tasks(["0.1", "0.2", "0.3"], workspace.root, time_limit=4)
+    assert states["0.1"].state == "passed"
+    card = states["0.3"].card
+    assert card is not None
+    assert card.error == "stopped while it was running, after 4 seconds; look for a loop that does not end, or allow more with --time-limit"
+    assert card.place is not None
+    assert (card.place.file, card.place.function) == ("minitorch/sums.py", "square")
+    assert [states[id].state for id in ("0.2", "0.3")] == ["failing", "failing"]
+
+
+def test_the_time_limit_is_for_each_test(workspace: Workspace) -> None:
+    slow = "@pytest.mark.task1_2\n@pytest.mark.parametrize('n', [1, 2])\ndef test_sign(n):\n    time.sleep(2)\n"
+    workspace.write("tests/test_signs.py", f"import time\n\nimport pytest\n\n\n{slow}")
+    assert state_of(workspace, "1.2", time_limit=3.5).state == "passed"
+
+
+def test_code_that_hangs_while_it_is_imported_fails(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", '"""The code of the tiny course."""', "while True:\n    pass")
+    card = state_of(workspace, "0.1", time_limit=2).card
+    assert card is not None
+    assert card.error is not None
+    assert card.error.startswith("stopped while the tests were loading, after 2 seconds;")
+    assert card.place is not None
+    assert (card.place.file, card.place.line) in (("minitorch/sums.py", 1), ("minitorch/sums.py", 2))
+
+
+def test_code_that_cannot_be_stopped_is_killed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    stubborn = (
+        "    while True:\n        try:\n            while True:\n                pass\n        except BaseException:\n            pass"
+    )
+    workspace.mend("minitorch/sums.py", "    return x + y", stubborn)
+    monkeypatch.setattr(progress, "PATIENCE", 1)
+    monkeypatch.setattr(progress, "GRACE", 0.2)
+    card = state_of(workspace, "0.1", time_limit=2).card
+    assert card is not None
+    assert card.error is not None
+    assert card.error.startswith("stopped when it did not answer, after 2 seconds;")
+
+
+def test_code_that_ends_the_process_fails_and_shows_what_was_printed(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "    return x + y", "    import os\n    os.write(2, b'last words')\n    os._exit(0)")
+    state = state_of(workspace, "0.1")
+    assert state.state == "failing"
+    assert state.card is not None
+    assert state.card.error is not None
+    assert state.card.error.startswith("none of its tests ran; pytest ended with:\n")
+
+
+def test_code_that_asks_for_input_does_not_wait_for_it(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "    return x + y", "    return int(input())")
+    card = state_of(workspace, "0.1").card
+    assert card is not None
+    assert card.error is not None
+    assert "reading from stdin" in card.error
+
+
+@pytest.mark.parametrize("package", ["pytest", "hypothesis"])
+def test_a_missing_package_is_told_with_the_way_out(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    find_spec = importlib.util.find_spec
+
+    def without(name: str) -> ModuleSpec | None:
+        return None if name == package else find_spec(name)
+
+    monkeypatch.setattr(importlib.util, "find_spec", without)
+    with pytest.raises(CannotRun) as caught:
+        run_tasks(["0.1"], workspace.root)
+    install = f"run: {sys.executable} -m pip install"
+    assert str(caught.value) == f"the tests need {package}, which {sys.executable} does not have; {install} pytest hypothesis"
+    workspace.write("requirements.extra.txt", "pytest\nhypothesis\n")
+    with pytest.raises(CannotRun) as caught:
+        run_tasks(["0.1"], workspace.root)
+    assert str(caught.value).endswith(f"{install} -r requirements.extra.txt")
+
+
+def test_an_unknown_task_is_refused(workspace: Workspace) -> None:
+    with pytest.raises(ManifestError) as caught:
+        run_tasks(["9.9"], workspace.root)
+    assert str(caught.value) == "there is no task '9.9'; the tasks are 0.1, 0.2, 0.3, 1.1, 1.2"
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "new" / "results.json"
+    write_json(path, {"old": 1})
+    write_text = Path.write_text
+
+    def half(self: Path, text: str, **options: Any) -> None:
+        write_text(self, text[: len(text) // 2])
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(OSError, match="disk full"):
+        write_json(path, {"new": 2})
+    assert json.loads(path.read_text(encoding="utf-8")) == {"old": 1}
+
+
+def test_the_cache_is_plain_json(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
+    document = json.loads((ran[0].root / ".course" / "results.json").read_text(encoding="utf-8"))
+    assert document["schema"] == 1
+    assert document["states"]["0.1"]["passed"] == 1
