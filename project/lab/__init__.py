@@ -1,0 +1,1 @@
+"""The laboratory's machinery: what its programs and its pages share."""

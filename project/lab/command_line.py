@@ -1,0 +1,113 @@
+"""What the training programs share on the command line: messages of one line, a progress bar, and an orderly end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+BAD_USE, INTERRUPTED = 2, 130
+"""Exit statuses: a wrong flag or value, and Ctrl-C."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that refuses in one line, which says what is allowed."""
+
+    def __init__(self, prog: str, description: str | None) -> None:
+        super().__init__(prog, description=description, allow_abbrev=False, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+
+    def error(self, message: str) -> NoReturn:
+        """End the program over something that argparse did not understand."""
+        flags = [action.option_strings[-1] for action in self._actions if action.option_strings]
+        self.refuse(f"{message}; allowed are {', '.join(flags)}")
+
+    def refuse(self, message: str) -> NoReturn:
+        """End the program with this message."""
+        self.exit(BAD_USE, f"{self.prog}: {message}\n")
+
+
+def number(text: str) -> int | float | str:
+    """The whole number or else the number that a text shows; the text itself if it shows none, for whoever checks the value to refuse."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def report_folder(parser: Parser, name: str | None) -> Path | None:
+    """The folder for a report, made if it is missing, before the time for training is spent."""
+    if name is None:
+        return None
+    folder = Path(name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.refuse(f"--report expected a folder that can be made or written into, got {name!r} ({error.strerror})")
+    if not os.access(folder, os.W_OK):
+        parser.refuse(f"--report expected a folder that can be made or written into, got {name!r} (not writable)")
+    return folder
+
+
+@contextmanager
+def progress_bar(total: int) -> Iterator[Callable[[], None]]:
+    """A bar on the terminal; nothing where standard error is none, so that files and pipes stay clean.
+
+    Yields:
+        What is called after each of the `total` steps.
+    """
+    columns = (TextColumn("epoch"), MofNCompleteColumn(), BarColumn(bar_width=None), TimeRemainingColumn())
+    bar = Progress(
+        *columns,
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        redirect_stdout=sys.stdout.isatty(),  # lines printed above the bar; a file or a pipe gets them directly
+        refresh_per_second=5,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("", total=total)
+        yield lambda: bar.advance(task)
+
+
+def run(prog: str, main: Callable[[], int]) -> NoReturn:
+    """Run a program to its exit status; unwritten code, Ctrl-C and a full disk end it with one line instead of a traceback."""
+    try:
+        status = main()
+        sys.stdout.flush()
+    except NotImplementedError as error:
+        if not str(error).startswith("Need to implement for Task"):
+            raise
+        *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+        status = _end(prog, f"{error}: {frame.f_code.co_qualname} in {frame.f_code.co_filename}, line {line}", 1)
+    except KeyboardInterrupt:
+        status = _end(prog, "stopped", INTERRUPTED)
+    except BrokenPipeError:  # the reader has gone, as `head` does
+        _drop_output()
+        status = 1
+    except OSError as error:
+        _drop_output()
+        status = _end(prog, f"could not write: {error}", 1)
+    raise SystemExit(status)
+
+
+def _drop_output() -> None:
+    """Send what cannot be printed to nowhere: else Python tries once more when it ends, and complains."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _end(prog: str, message: str, status: int) -> int:
+    print(f"{prog}: {message}", file=sys.stderr)
+    return status

@@ -1,0 +1,81 @@
+"""A classifier that nobody trains: three numbers chosen by hand draw a line through the data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import minitorch
+from minitorch import operators
+from project.lab import charts, command_line
+
+CELLS = 30
+"""Cells along each side of the picture."""
+
+
+def separating_line() -> tuple[float, float, float]:
+    """Three numbers that give all points of the data set Simple, however many are drawn, their labels.
+
+    A point (x_1, x_2) is given label 1 where weight_1 · x_1 + weight_2 · x_2 + bias is above 0, and label 0 elsewhere.
+
+    Returns:
+        weight_1, weight_2 and bias.
+    """
+    return -10.0, 0.0, 5.0
+
+
+class Network(minitorch.Module):
+    """The line as a network: one weighted sum and a sigmoid, on plain floats."""
+
+    def __init__(self, weight_1: float, weight_2: float, bias: float) -> None:
+        super().__init__()
+        self.weight_1 = minitorch.Parameter(weight_1)
+        self.weight_2 = minitorch.Parameter(weight_2)
+        self.bias = minitorch.Parameter(bias)
+
+    def forward(self, x_1: float, x_2: float) -> float:
+        """The probability that the point (x_1, x_2) has label 1."""
+        return operators.sigmoid(self.weight_1.value * x_1 + self.weight_2.value * x_2 + self.bias.value)
+
+
+def right(network: Network, graph: minitorch.Graph) -> int:
+    """How many points of a data set the network gives their label."""
+    return sum((network(x_1, x_2) > 0.5) == (label == 1) for (x_1, x_2), label in zip(graph.X, graph.y, strict=True))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Count as the command line says; returns the exit status."""
+    parser = command_line.Parser("run_manual.py", __doc__)
+    parser.add_argument("--points", type=command_line.number, default=50, metavar="N", help="how many points each data set has")
+    parser.add_argument("--report", metavar="DIR", help="folder for manual.md and manual.png")
+    options = parser.parse_args(arguments)
+    try:
+        graphs = {name: make(options.points) for name, make in minitorch.datasets.items()}
+    except ValueError as error:
+        parser.refuse(str(error))
+    folder = command_line.report_folder(parser, options.report)
+
+    weight_1, weight_2, bias = separating_line()
+    network = Network(weight_1, weight_2, bias)
+    line = f"{weight_1:g} · x_1 + {weight_2:g} · x_2 + {bias:g}"
+    print(f"Label 1 where {line} > 0")
+    for name, graph in graphs.items():
+        print(f"{name:<7} {right(network, graph):>{len(str(graph.N))}} of {graph.N} points right")
+    if folder:
+        print(f"Report: {write_report(network, graphs['Simple'], line, folder)}")
+    return 0
+
+
+def write_report(network: Network, graph: minitorch.Graph, line: str, folder: Path) -> Path:
+    """Write manual.md and manual.png, the numbers and a picture of them on one data set, into a folder."""
+    middles = [(i + 0.5) / CELLS for i in range(CELLS)]
+    grid = [[network(x_1, x_2) for x_1 in middles] for x_2 in middles]
+    charts.save(charts.boundary(grid, graph, line), folder / "manual.png")
+    sentence = f"Label 1 where {line} > 0: {right(network, graph)} of {graph.N} points of Simple right."
+    path = folder / "manual.md"
+    charts.write(path, f"# A line by hand\n\n{sentence}\n\n![The data set Simple and the line](manual.png)\n".encode())
+    return path
+
+
+if __name__ == "__main__":
+    command_line.run("run_manual.py", main)

@@ -1,0 +1,159 @@
+"""The charts: what they show, and the files they are drawn into."""
+
+import json
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from minitorch import Graph
+from project.lab import charts
+
+GRAPH = Graph(3, [(0.1, 0.2), (0.6, 0.7), (1.0, 0.0)], [0, 1, 1])
+GRID = [[0.0, 0.25], [0.5, 1.0]]
+
+
+def layers() -> tuple[dict, dict]:
+    """The coloured cells and the points of a boundary."""
+    cells, points = charts.boundary(GRID, GRAPH)["layer"]
+    return cells, points
+
+
+def test_the_cells_of_a_boundary_cover_the_unit_square_from_below() -> None:
+    cells, _ = layers()
+    assert cells["data"]["values"] == [
+        {"x": 0.0, "x2": 0.5, "y": 0.0, "y2": 0.5, "p": 0.0},
+        {"x": 0.5, "x2": 1.0, "y": 0.0, "y2": 0.5, "p": 0.25},
+        {"x": 0.0, "x2": 0.5, "y": 0.5, "y2": 1.0, "p": 0.5},
+        {"x": 0.5, "x2": 1.0, "y": 0.5, "y2": 1.0, "p": 1.0},
+    ]
+
+
+def test_the_points_stand_on_the_boundary_with_their_labels() -> None:
+    _, points = layers()
+    assert points["data"]["values"] == [
+        {"x": 0.1, "y": 0.2, "label": "0"},
+        {"x": 0.6, "y": 0.7, "label": "1"},
+        {"x": 1.0, "y": 0.0, "label": "1"},
+    ]
+
+
+def test_the_labels_differ_in_colour_and_in_shape() -> None:
+    _, points = layers()
+    for channel in ("fill", "shape"):
+        scale = points["encoding"][channel]["scale"]
+        assert scale["domain"] == ["0", "1"]
+        assert len(set(scale["range"])) == 2
+
+
+def test_both_layers_of_a_boundary_share_axes_from_0_to_1_with_their_names() -> None:
+    for layer in layers():
+        for channel, name in (("x", "x_1"), ("y", "x_2")):
+            assert layer["encoding"][channel]["title"] == name
+            assert layer["encoding"][channel]["scale"] == {"domain": [0, 1], "nice": False}
+
+
+@pytest.mark.parametrize("n", [1, 7, 20, 30, 400])
+def test_a_boundary_is_square_with_whole_pixels_for_a_cell(n: int) -> None:
+    spec = charts.boundary([[0.5] * n] * n, GRAPH)
+    assert spec["width"] == spec["height"]
+    assert spec["width"] % n == 0
+    assert 280 <= spec["width"] <= 400
+
+
+def test_a_title_is_shown_only_if_there_is_one() -> None:
+    assert charts.boundary(GRID, GRAPH, "Xor")["title"] == "Xor"
+    assert "title" not in charts.boundary(GRID, GRAPH)
+
+
+def test_the_curves_hold_every_epoch_from_1() -> None:
+    spec = charts.curves([8.0, 4.0], [5, 10], points=10)
+    assert spec["data"]["values"] == [
+        {"epoch": 1, "loss": 8.0, "right": 0.5, "correct": 5},
+        {"epoch": 2, "loss": 4.0, "right": 1.0, "correct": 10},
+    ]
+
+
+def test_the_curves_show_the_loss_above_and_the_share_right_below() -> None:
+    above, below = charts.curves([8.0, 4.0], [5, 10], points=10)["vconcat"]
+    assert (above["encoding"]["y"]["field"], below["encoding"]["y"]["field"]) == ("loss", "right")
+    assert below["encoding"]["y"]["scale"] == {"domain": [0, 1]}
+
+
+@pytest.mark.parametrize(("epochs", "drawn"), [(0, 0), (1, 1), (199, 199), (200, 200), (201, 200), (5000, 200)])
+def test_long_curves_are_thinned_to_200_epochs_with_the_first_and_the_last(epochs: int, drawn: int) -> None:
+    rows = charts.curves([1.0] * epochs, [1] * epochs, points=1)["data"]["values"]
+    shown = [row["epoch"] for row in rows]
+    assert len(shown) == drawn
+    assert shown == sorted(set(shown))
+    if epochs:
+        assert (shown[0], shown[-1]) == (1, epochs)
+
+
+def test_a_single_epoch_is_drawn_as_a_point() -> None:
+    assert all(panel["mark"]["point"] for panel in charts.curves([1.0], [1], points=1)["vconcat"])
+    assert not any(panel["mark"]["point"] for panel in charts.curves([1.0, 0.5], [1, 1], points=1)["vconcat"])
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_becomes_a_gap(value: float) -> None:
+    assert charts.boundary([[value]], GRAPH)["layer"][0]["data"]["values"][0]["p"] is None
+    assert charts.curves([value], [0], points=1)["data"]["values"][0]["loss"] is None
+
+
+@pytest.mark.parametrize("spec", [charts.boundary(GRID, GRAPH), charts.curves([8.0], [5], 10)], ids=["boundary", "curves"])
+def test_a_specification_is_json_with_a_description_and_no_address(spec: dict) -> None:
+    text = json.dumps(spec, allow_nan=False)
+    assert spec["description"]
+    assert "://" not in text
+
+
+# Files
+
+
+def test_a_boundary_is_saved_as_png(tmp_path: Path) -> None:
+    charts.save(charts.boundary(GRID, GRAPH), tmp_path / "chart.png")
+    content = (tmp_path / "chart.png").read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(content[16:20], "big") >= 600  # width: twice the pixels on the page
+
+
+def test_a_boundary_is_saved_as_svg_with_its_words(tmp_path: Path) -> None:
+    charts.save(charts.boundary(GRID, GRAPH, "By hand"), str(tmp_path / "chart.svg"))
+    text = ElementTree.parse(tmp_path / "chart.svg").getroot().itertext()
+    assert {"By hand", "x_1", "x_2", "label", "probability of label 1"} <= {part.strip() for part in text}
+
+
+@pytest.mark.parametrize("epochs", [0, 1, 300])
+def test_curves_of_any_length_are_saved(tmp_path: Path, epochs: int) -> None:
+    charts.save(charts.curves([math.nan] * epochs, [0] * epochs, points=1), tmp_path / "curves.svg")
+    assert (tmp_path / "curves.svg").read_text().startswith("<svg")
+
+
+def test_another_kind_of_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^a chart expected a file name that ends in \.png or \.svg, got chart\.gif$"):
+        charts.save(charts.boundary(GRID, GRAPH), tmp_path / "chart.gif")
+
+
+def test_a_file_is_replaced_and_nothing_else_is_left_in_the_folder(tmp_path: Path) -> None:
+    path = tmp_path / "log.md"
+    path.write_text("old")
+    charts.write(path, b"new")
+    assert path.read_text() == "new"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["log.md"]
+
+
+def test_a_file_that_could_not_be_written_in_full_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def half(self: Path, content: bytes) -> int:
+        with self.open("wb") as file:
+            file.write(content[:1])
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "log.md"
+    path.write_text("old")
+    monkeypatch.setattr(Path, "write_bytes", half)
+    with pytest.raises(OSError, match="No space left"):
+        charts.write(path, b"new")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["log.md"]
