@@ -136,16 +136,14 @@ def backpropagate(variable: Variable, deriv: Any) -> None:
         variable: The right-most variable of the graph.
         deriv: Its derivative, which is passed on to the left.
     """
-    order = topological_sort(variable)
-    derivatives = dict.fromkeys(order)  # None: nothing has arrived yet
-    if variable in derivatives:
-        derivatives[variable] = deriv
-    for node in order:
+    derivatives = {variable: deriv}
+    for node in topological_sort(variable):
         d_output = derivatives.pop(node)
         if node.history.last_fn is None:
             node.accumulate_derivative(d_output)
             continue
         for parent, d_parent in node.chain_rule(d_output):
-            if parent.history is not None:  # nothing flows into a constant
-                arrived = derivatives[parent]
-                derivatives[parent] = d_parent if arrived is None else arrived + d_parent
+            if parent in derivatives:
+                derivatives[parent] = derivatives[parent] + d_parent  # not +=, which may write into an array that others share
+            elif parent.history is not None:  # nothing flows into a constant
+                derivatives[parent] = d_parent

@@ -30,10 +30,15 @@ def make_pts(N: int, seed: int = 0) -> list[tuple[float, float]]:
     Raises:
         ValueError: If N is not a whole number of at least 1.
     """
-    if isinstance(N, bool) or not isinstance(N, int) or N < 1:
-        raise ValueError(f"a data set expected a whole number of points, at least 1, got {N!r}; try 50")
+    _check(N)
     generator = random.Random(seed)
     return [(generator.random(), generator.random()) for _ in range(N)]
+
+
+def _check(N: int) -> None:
+    """Refuse a wrong number of points."""
+    if isinstance(N, bool) or not isinstance(N, int) or N < 1:
+        raise ValueError(f"a data set expected a whole number of points, at least 1, got {N!r}; try 50")
 
 
 def _labelled(N: int, seed: int, rule: Callable[[float, float], bool]) -> Graph:
@@ -72,9 +77,9 @@ def spiral(N: int, seed: int = 0) -> Graph:
 
     The points stand on the curves without noise: the seed only shuffles their order.
     """
+    _check(N)
     arms = [(1, 0, N - N // 2), (-1, 1, N // 2)]
     points = []
-    make_pts(N)  # refuses a wrong N
     for sign, label, count in arms:
         for i in range(count):
             angle = 3 * math.pi * (i + 1) / count

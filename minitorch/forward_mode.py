@@ -1,7 +1,7 @@
 """Stage 1 - Forward mode: dual numbers, which carry their derivative along instead of recording a graph.
 
-Reverse mode gives the derivatives of one output by all inputs in one sweep, forward mode those of all outputs by one input. Both multiply the same
-local derivatives, the functions' own `backward`; they differ in the end at which they start.
+Reverse mode gives the derivatives of one output by all inputs in one sweep, forward mode those of all outputs by one input. Both multiply
+the same local derivatives, the functions' own `backward`; they differ in the end at which they start.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minitorch.autodiff import Context
-from minitorch.scalar import Scalar
+from minitorch.autodiff import Context, History
+from minitorch.scalar import Scalar, as_scalar
 from minitorch.scalar_functions import ScalarFunction
 
 
@@ -32,17 +32,15 @@ class Dual(Scalar):
         return f"Dual({self.data:f}, tangent={self.tangent:f})"
 
     def call(self, fn: type[ScalarFunction], vals: Sequence[Any]) -> Dual:
-        """Value and tangent of fn(*vals): the sum of each input's local derivative times its tangent; a plain Scalar counts as a constant."""
+        """Value and tangent of fn(*vals): each input's local derivative times its tangent, summed; a plain Scalar counts as a constant."""
+        inputs = [as_scalar(fn, val) for val in vals]
         ctx = Context()
-        value = fn.forward(ctx, *[val.data if isinstance(val, Scalar) else float(val) for val in vals])
-        partials = fn.backward(ctx, 1.0)
-        if not isinstance(partials, tuple):
-            partials = (partials,)
+        step = Scalar(fn.forward(ctx, *[x.data for x in inputs]), History(fn, ctx, inputs))
         tangent = 0.0
-        for val, partial in zip(vals, partials, strict=True):
-            if isinstance(val, Dual) and val.tangent != 0.0:  # NaN · 0 must not spoil what does not depend on it
-                tangent += partial * val.tangent
-        return Dual(value, tangent)
+        for x, partial in step.chain_rule(1.0):
+            if isinstance(x, Dual) and x.tangent != 0.0:  # NaN · 0 must not spoil what does not depend on it
+                tangent += partial * x.tangent
+        return Dual(step.data, tangent)
 
     def backward(self, d_output: float = 1.0) -> None:
         """A Dual has nothing to go back through.

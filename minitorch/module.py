@@ -100,6 +100,7 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no forward; define forward(self, ...) in the class")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run `forward`."""
         return self.forward(*args, **kwargs)
 
     def __setattr__(self, name: str, value: Any) -> None:

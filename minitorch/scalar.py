@@ -32,6 +32,9 @@ from minitorch.scalar_functions import (
 ScalarHistory = History
 """The history of a Scalar: the same class serves tensors."""
 
+NUMBER = (float, int, numbers.Real)
+"""What counts as a number: the last stands for NumPy's scalars, and is asked last because it is slow."""
+
 LEAF = ScalarHistory()
 """What every Scalar that a user makes starts with."""
 
@@ -39,23 +42,31 @@ LEAF = ScalarHistory()
 class Scalar:
     """A float that records the functions applied to it.
 
-    Scalars behave as Python numbers do; a comparison gives a Scalar of 1.0 or 0.0. As `==` compares values, a Scalar cannot be hashed: use its
-    `unique_id`.
+    Scalars behave as Python numbers do; a comparison, `==` too, gives a Scalar of 1.0 or 0.0. Sets and dictionaries tell Scalars apart by
+    identity.
 
     Args:
         v: The value.
-        history: How it was made. Left out: the Scalar is a leaf, which keeps its derivative. None: a constant, into which no derivative flows.
+        history: How it was made. Left out: the Scalar is a leaf, which keeps its derivative. None: a constant, into which no derivative
+            flows.
         name: Shown in graphs and messages.
 
     Attributes:
         data: The value as a float.
         derivative: Sum of the derivatives that reached this leaf; None before the first.
+
+    Raises:
+        TypeError: If v is not a number.
     """
 
     __slots__ = ("_name", "data", "derivative", "history")
 
     def __init__(self, v: float, history: History | None = LEAF, name: str | None = None) -> None:
-        self.data = float(v)
+        if type(v) is not float:
+            if not isinstance(v, NUMBER):
+                raise TypeError(f"Scalar expected a number, got {type(v).__name__} {v!r}")
+            v = float(v)
+        self.data = v
         self.history = history
         self.derivative: float | None = None
         self._name = name
@@ -172,18 +183,18 @@ class Scalar:
         inputs, values, is_constant = [], [], True
         for val in vals:
             if type(val) is not Scalar:
-                if isinstance(val, Scalar):
+                val = as_scalar(fn, val)
+                if type(val).call is not Scalar.call:
                     return val.call(fn, vals)  # a kind of Scalar with a way of its own, as Dual
-                val = Scalar(_number(fn, val), None)
-            elif val.history is not None:
+            if val.history is not None:
                 is_constant = False
             inputs.append(val)
             values.append(val.data)
         ctx = Context()
         value = fn.forward(ctx, *values)
-        if not isinstance(value, (float, int)):
+        if type(value) is not float and not isinstance(value, (float, int)):  # in two steps for speed
             raise TypeError(f"{fn.__name__}.forward expected to return a float, got {value!r}")
-        return Scalar(value, None if is_constant else History(fn, ctx, inputs))
+        return Scalar(value, None if is_constant else History(fn, ctx, tuple(inputs)))
 
     def is_leaf(self) -> bool:
         """Whether the user made it, so that its derivative is kept."""
@@ -231,15 +242,14 @@ class Scalar:
         history = self.history
         if history is None or history.last_fn is None:
             raise RuntimeError(f"chain_rule expected a Scalar made by a function, got {self!r}, which has no inputs")
+        inputs = history.inputs
         derivatives = history.last_fn.backward(history.ctx, d_output)
         if not isinstance(derivatives, tuple):
             derivatives = (derivatives,)
-        if len(derivatives) != len(history.inputs):
-            raise ValueError(
-                f"{history.last_fn.__name__}.backward expected to return {len(history.inputs)} derivatives, one for each input, "
-                f"got {len(derivatives)}"
-            )
-        return zip(history.inputs, derivatives, strict=True)
+        if len(derivatives) != len(inputs):
+            name = history.last_fn.__name__
+            raise ValueError(f"{name}.backward expected to return {len(inputs)} derivatives, one for each input, got {len(derivatives)}")
+        return zip(inputs, derivatives)  # noqa: B905 - their lengths are equal, and strict= takes longer than all the rest
 
     def backward(self, d_output: float = 1.0) -> None:
         """Compute the derivative of this Scalar by every leaf it was computed from, and add it to each leaf's `derivative`.
@@ -254,11 +264,17 @@ ScalarLike = float | int | Scalar
 """What an operator accepts beside a Scalar."""
 
 
-def _number(fn: type[ScalarFunction], val: Any) -> float:
-    """val as a float, if it is a number."""
-    if isinstance(val, numbers.Real):  # int, float, bool and NumPy's scalars
-        return float(val)
-    raise TypeError(f"{fn.__name__} expected Scalars and numbers, got {type(val).__name__} {val!r}")
+def as_scalar(fn: type[ScalarFunction], val: Any) -> Scalar:
+    """An input of fn as a Scalar: a number becomes a constant.
+
+    Raises:
+        TypeError: If it is neither.
+    """
+    if isinstance(val, Scalar):
+        return val
+    if not isinstance(val, NUMBER):
+        raise TypeError(f"{fn.__name__} expected Scalars and numbers, got {type(val).__name__} {val!r}")
+    return Scalar(float(val), None)
 
 
 def dot(a: Iterable[ScalarLike], b: Iterable[ScalarLike]) -> Scalar:

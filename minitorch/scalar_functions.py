@@ -29,8 +29,9 @@ class ScalarFunction:
             TypeError: If no Scalar is among them.
         """
         for val in vals:
-            if not isinstance(val, (float, int)) and hasattr(val, "call"):
-                return val.call(cls, vals)
+            call = getattr(val, "call", None)
+            if call is not None:
+                return call(cls, vals)
         raise TypeError(
             f"{cls.__name__}.apply expected at least one Scalar, got {', '.join(map(repr, vals)) or 'nothing'}; "
             f"wrap a number as Scalar(2.0)"
@@ -284,9 +285,11 @@ class Dot(ScalarFunction):
 
     @staticmethod
     def forward(ctx: Context, *vals: float) -> float:
+        n, odd = divmod(len(vals), 2)
+        if odd:
+            raise ValueError(f"Dot expected as many factors b as a, got {len(vals)} values; call dot(a, b)")
         ctx.save_for_backward(*vals)
-        n = len(vals) // 2
-        return sum([a * b for a, b in zip(vals[:n], vals[n:], strict=True)])
+        return sum([a * b for a, b in zip(vals[:n], vals[n:])])  # noqa: B905 - equal lengths; strict= is slow
 
     @staticmethod
     def backward(ctx: Context, d_output: float) -> tuple[float, ...]:

@@ -1,7 +1,7 @@
 """Stage 0 - A table of small functions, written once on floats and once on variables, that property tests and the app run through.
 
-Steps and poles stand at integer fractions (11 / 2, not a decimal): Hypothesis collects the decimals of local files and feeds them back, and exactly on a
-step no derivative check can pass.
+Steps and poles stand at integer fractions (11 / 2, not a decimal): Hypothesis collects the decimals of local files and feeds them back, and
+exactly on a step no derivative check can pass.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def forward_trace(f: Callable[..., Scalar], *point: float, arg: int = 0) -> Trac
     """
     if not 0 <= arg < len(point):
         raise IndexError(f"forward_trace expected arg from 0 to {len(point) - 1} for {len(point)} inputs, got {arg}")
-    inputs, steps = _record(f, point)
+    inputs, steps, _ = _record(f, point)
     tangents = {id(x): float(i == arg) for i, x in enumerate(inputs)}
     for step in steps:
         tangents[id(step)] = sum(
@@ -78,24 +78,23 @@ def reverse_trace(f: Callable[..., Scalar], *point: float) -> Trace:
         f: Function of len(point) Scalars.
         point: Where.
     """
-    inputs, steps = _record(f, point)
+    inputs, steps, out = _record(f, point)
     adjoints = {id(x): 0.0 for x in [*inputs, *steps]}
-    if steps:
-        adjoints[id(steps[-1])] = 1.0
+    adjoints[id(out)] = 1.0
     for step in reversed(steps):
         for parent, d_parent in step.chain_rule(adjoints[id(step)]):
-            if not parent.is_constant():
+            if id(parent) in adjoints:
                 adjoints[id(parent)] += d_parent
     return Trace("reverse", _lines(inputs, steps, adjoints)[::-1])
 
 
-def _record(f: Callable[..., Scalar], point: Sequence[float]) -> tuple[list[Scalar], list[Scalar]]:
-    """The inputs, and what f computes from them in an order in which it can be computed, its output last."""
+def _record(f: Callable[..., Scalar], point: Sequence[float]) -> tuple[list[Scalar], list[Scalar], Scalar]:
+    """The inputs, what f computes from them in an order in which it can be computed, and its output."""
     inputs = [Scalar(x, name=f"x{i + 1}") for i, x in enumerate(point)]
     out = f(*inputs)
     if not isinstance(out, Scalar):
         raise TypeError(f"a trace expected a function that returns a Scalar, got {type(out).__name__} {out!r}")
-    return inputs, [node for node in reversed(topological_sort(out)) if not node.is_leaf()]
+    return inputs, [node for node in reversed(topological_sort(out)) if not node.is_leaf()], out
 
 
 def _lines(inputs: list[Scalar], steps: list[Scalar], derivatives: dict[int, float]) -> list[Line]:

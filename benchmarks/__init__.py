@@ -1,0 +1,1 @@
+"""Measurements beside other programs, in one run."""

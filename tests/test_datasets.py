@@ -1,0 +1,111 @@
+"""The six data sets: seeds, ranges, and labels by rules written out once more."""
+
+import math
+import re
+import sys
+
+import pytest
+
+import minitorch
+from minitorch import Graph, datasets
+from minitorch.datasets import make_pts
+
+RULES = {
+    "Simple": lambda x, y: x < 0.5,
+    "Diag": lambda x, y: x + y < 0.5,
+    "Split": lambda x, y: x < 0.2 or x > 0.8,
+    "Xor": lambda x, y: (x < 0.5 and y >= 0.5) or (x >= 0.5 and y < 0.5),
+    "Circle": lambda x, y: math.hypot(x - 0.5, y - 0.5) > math.sqrt(0.1),
+}
+NEAR = 1e-9  # beside an edge
+EDGES = {  # a point just on the side of label 1, and one just on the side of label 0
+    "Simple": [((0.5 - NEAR, 0.9), (0.5, 0.9))],
+    "Diag": [((0.25 - NEAR, 0.25), (0.25, 0.25))],
+    "Split": [((0.2 - NEAR, 0.5), (0.2, 0.5)), ((0.8 + NEAR, 0.5), (0.8, 0.5))],
+    "Xor": [((0.5 - NEAR, 0.5), (0.5 - NEAR, 0.5 - NEAR)), ((0.5, 0.5 - NEAR), (0.5, 0.5))],
+    "Circle": [((0.5 + math.sqrt(0.1) + NEAR, 0.5), (0.5 + math.sqrt(0.1) - NEAR, 0.5)), ((0.9, 0.9), (0.5, 0.5))],
+}
+
+
+def test_there_are_six_by_the_names_that_a_menu_shows():
+    assert list(datasets) == ["Simple", "Diag", "Split", "Xor", "Circle", "Spiral"]
+    assert minitorch.datasets is datasets
+
+
+@pytest.mark.parametrize("name", datasets)
+@pytest.mark.parametrize("N", [1, 2, 7, 50])
+def test_a_set_has_n_points_in_the_unit_square_and_as_many_labels(name, N):
+    graph = datasets[name](N)
+    assert isinstance(graph, Graph)
+    assert (graph.N, len(graph.X), len(graph.y)) == (N, N, N)
+    assert all(0 <= x <= 1 and 0 <= y <= 1 for x, y in graph.X)
+    assert all(type(label) is int and label in (0, 1) for label in graph.y)
+
+
+@pytest.mark.parametrize("name", datasets)
+def test_the_seed_decides_the_points(name):
+    assert datasets[name](20, seed=3) == datasets[name](20, seed=3)
+    assert datasets[name](20, seed=3).X != datasets[name](20, seed=4).X
+    assert datasets[name](20) == datasets[name](20, seed=0)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_labels_follow_the_rule(name):
+    graph = datasets[name](500, seed=1)
+    assert graph.y == [int(RULES[name](x, y)) for x, y in graph.X]
+    assert set(graph.y) == {0, 1}
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_labels_follow_the_rule_beside_an_edge(name, monkeypatch):
+    for inside, outside in EDGES[name]:
+        monkeypatch.setattr(sys.modules["minitorch.datasets"], "make_pts", lambda N, seed, points=(inside, outside): list(points))
+        assert datasets[name](2).y == [1, 0]
+
+
+def test_points_cover_the_square():
+    xs, ys = zip(*make_pts(1000), strict=True)
+    for coordinates in (xs, ys):
+        assert min(coordinates) < 0.01
+        assert max(coordinates) > 0.99
+        assert sum(coordinates) / 1000 == pytest.approx(0.5, abs=0.05)
+
+
+def turned(point):
+    """The point half a turn around the middle of the square."""
+    return (pytest.approx(1 - point[0]), pytest.approx(1 - point[1]))
+
+
+def test_the_spirals_are_one_spiral_and_the_same_turned_by_half():
+    graph = datasets["Spiral"](40, seed=2)
+    arms = {label: sorted(x for x, y in zip(graph.X, graph.y, strict=True) if y == label) for label in (0, 1)}
+    assert [len(arms[0]), len(arms[1])] == [20, 20]
+    assert arms[1] == [turned(point) for point in reversed(arms[0])]
+
+
+def test_an_arm_winds_outwards_by_one_turn_and_a_half():
+    graph = datasets["Spiral"](60)
+    arm = [(x - 0.5, y - 0.5) for (x, y), label in zip(graph.X, graph.y, strict=True) if label == 0]
+    arm.sort(key=lambda point: math.hypot(*point))
+    for i, (x, y) in enumerate(arm):
+        part = (i + 1) / 30  # of the way
+        assert math.hypot(x, y) == pytest.approx(part / 2)
+        assert math.cos(math.atan2(y, x) - part * 3 * math.pi) == pytest.approx(1)
+
+
+def test_the_arms_of_an_odd_spiral_differ_by_one_point():
+    for N, ones in ((1, 0), (7, 3), (51, 25)):
+        assert sum(datasets["Spiral"](N).y) == ones
+
+
+def test_the_seed_only_shuffles_the_spiral():
+    a, b = datasets["Spiral"](20, seed=0), datasets["Spiral"](20, seed=1)
+    assert sorted(zip(a.X, a.y, strict=True)) == sorted(zip(b.X, b.y, strict=True))
+
+
+@pytest.mark.parametrize("name", datasets)
+@pytest.mark.parametrize("N", [0, -1, 2.0, True, "50", None])
+def test_a_wrong_number_of_points_is_refused(name, N):
+    message = f"a data set expected a whole number of points, at least 1, got {N!r}; try 50"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        datasets[name](N)

@@ -1,0 +1,234 @@
+"""What a Scalar is besides a node: names, identity, conversions, functions of the user's own, and every message."""
+
+import re
+
+import numpy as np
+import pytest
+
+from minitorch import Scalar, ScalarFunction, central_difference, derivative_check, dot
+from minitorch.scalar_functions import Dot, Mul
+
+
+class Double(ScalarFunction):
+    """2 a, whose backward returns whatever the test wants."""
+
+    derivatives: object = 2.0
+
+    @staticmethod
+    def forward(ctx, a):
+        return 2.0 * a
+
+    @staticmethod
+    def backward(ctx, d_output):
+        return Double.derivatives
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+# Names and identity
+
+
+def test_a_scalar_has_the_name_it_was_given():
+    x = Scalar(2.0, name="weight")
+    assert x.name == "weight"
+    x.name = "bias"
+    assert x.name == "bias"
+
+
+def test_a_scalar_without_a_name_is_called_by_its_unique_id():
+    x = Scalar(2.0)
+    assert x.name == f"scalar_{x.unique_id:x}"
+
+
+def test_equal_scalars_are_different_things():
+    a, b = Scalar(2.0), Scalar(2.0)
+    assert a.unique_id != b.unique_id
+    assert len({a, b, a}) == 2
+    assert {a: "first", b: "second"}[a] == "first"
+
+
+def test_a_scalar_is_true_where_its_value_is():
+    assert bool(Scalar(0.5)) is True
+    assert bool(Scalar(0.0)) is False
+    assert bool(Scalar(2.0) == 2.0) is True
+    assert bool(Scalar(2.0) < 2.0) is False
+
+
+def test_a_scalar_shows_its_value():
+    assert repr(Scalar(-1 / 3)) == "Scalar(-0.333333)"
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("number", [2, 2.0, np.float64(2), np.float32(2), np.int64(2)])
+def test_a_scalar_holds_a_float_whatever_number_it_is_made_from(number):
+    assert type(Scalar(number).data) is float
+    assert Scalar(number).data == 2.0
+
+
+@pytest.mark.parametrize("number", [2, 2.0, True + 1, np.float64(2), np.float32(2), np.int64(2)])
+def test_numbers_of_all_kinds_stand_on_both_sides_of_an_operator(number):
+    x = Scalar(3.0)
+    results = [x + number, number + x, x - number, number - x, x * number, number * x, x / number, number / x, x**number, number**x]
+    results += [x < number, number < x, x > number, number > x, x == number, number == x]
+    assert [type(y) for y in results] == [Scalar] * 16
+    values = [y.data for y in results]
+    assert values == pytest.approx([5, 5, 1, -1, 6, 6, 1.5, 2 / 3, 9, 8, 0, 1, 1, 0, 0, 0], rel=1e-15)
+
+
+def test_a_step_made_of_constants_is_a_constant():
+    y = Scalar(2.0, None) * 3
+    assert (y.data, y.is_constant(), y.is_leaf(), list(y.parents)) == (6.0, True, False, [])
+
+
+def test_requires_grad_makes_leaves_and_constants():
+    x = Scalar(2.0, None)
+    y = x.requires_grad_() * 3
+    assert x.is_leaf()
+    assert y.requires_grad_(True) is y
+    assert y.is_leaf()
+    y.backward()
+    assert (y.derivative, x.derivative) == (1.0, None)  # y forgot that it came from x
+    assert x.requires_grad_(False).is_constant()
+
+
+def test_a_kind_of_scalar_is_a_scalar():
+    class Weight(Scalar):
+        __slots__ = ()
+
+    x = Weight(3.0)
+    (x * 2 + x).backward()
+    assert x.derivative == 3.0
+
+
+@pytest.mark.parametrize("value", ["2", None, 1j, [2.0]])
+def test_what_is_no_number_makes_no_scalar(value):
+    with raises(TypeError, f"Scalar expected a number, got {type(value).__name__} {value!r}"):
+        Scalar(value)
+
+
+def test_what_is_no_number_is_refused_by_the_operators():
+    with raises(TypeError, "Mul expected Scalars and numbers, got str '2'"):
+        Scalar(2.0) * "2"
+    with raises(TypeError, "Add expected Scalars and numbers, got NoneType None"):
+        None + Scalar(2.0)
+    with raises(TypeError, "Dot expected Scalars and numbers, got list [1.0]"):
+        dot([Scalar(2.0)], [[1.0]])
+
+
+# Functions of the user's own
+
+
+@pytest.mark.parametrize("derivatives", [2.0, (2.0,)])
+def test_a_function_of_one_input_may_return_a_number_or_a_tuple(derivatives, monkeypatch):
+    monkeypatch.setattr(Double, "derivatives", derivatives)
+    x = Scalar(3.0)
+    Double.apply(x).backward()
+    assert x.derivative == 2.0
+
+
+@pytest.mark.parametrize("derivatives", [(), (1.0, 2.0)])
+def test_a_function_that_returns_too_many_or_too_few_derivatives_is_told(derivatives, monkeypatch):
+    monkeypatch.setattr(Double, "derivatives", derivatives)
+    with raises(ValueError, f"Double.backward expected to return 1 derivatives, one for each input, got {len(derivatives)}"):
+        Double.apply(Scalar(3.0)).backward()
+
+
+def test_a_function_may_return_a_whole_number():
+    class Sign(ScalarFunction):
+        @staticmethod
+        def forward(ctx, a):
+            return 1 if a > 0 else -1
+
+    assert type(Sign.apply(Scalar(3.0)).data) is float
+
+
+def test_a_function_that_returns_no_number_is_told():
+    class Forgetful(ScalarFunction):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+
+    with raises(TypeError, "Forgetful.forward expected to return a float, got None"):
+        Forgetful.apply(Scalar(3.0))
+
+
+def test_a_function_without_forward_or_backward_is_told():
+    class Empty(ScalarFunction):
+        pass
+
+    class Half(ScalarFunction):
+        @staticmethod
+        def forward(ctx, a):
+            return a / 2
+
+    with raises(NotImplementedError, "a ScalarFunction has no forward of its own; define forward(ctx, ...) in the subclass"):
+        Empty.apply(Scalar(1.0))
+    with raises(NotImplementedError, "a ScalarFunction has no backward of its own; define backward(ctx, d_output) in the subclass"):
+        Half.apply(Scalar(1.0)).backward()
+
+
+def test_apply_needs_a_scalar():
+    with raises(TypeError, "Mul.apply expected at least one Scalar, got 2.0, 3; wrap a number as Scalar(2.0)"):
+        Mul.apply(2.0, 3)
+    with raises(TypeError, "Dot.apply expected at least one Scalar, got nothing; wrap a number as Scalar(2.0)"):
+        dot([], [])
+
+
+def test_dot_takes_two_lists_of_one_length():
+    x = [Scalar(1.0), Scalar(2.0)]
+    y = dot(x, [3.0, x[0]])
+    y.backward()
+    assert (y.data, x[0].derivative, x[1].derivative, len(y.parents)) == (5.0, 5.0, 1.0, 4)
+    with raises(ValueError, "dot expected two lists of one length, got 2 and 1 values"):
+        dot(x, [3.0])
+    with raises(ValueError, "Dot expected as many factors b as a, got 3 values; call dot(a, b)"):
+        Dot.apply(*x, 3.0)
+
+
+# The engine's messages
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_what_no_function_made_has_no_chain_rule(history):
+    x = Scalar(2.0).requires_grad_(history)
+    with raises(RuntimeError, "chain_rule expected a Scalar made by a function, got Scalar(2.000000), which has no inputs"):
+        x.chain_rule(1.0)
+
+
+@pytest.mark.parametrize("x", [Scalar(2.0, None), Scalar(1.0) * 2])
+def test_only_a_leaf_keeps_a_derivative(x):
+    message = "only a leaf keeps its derivative, and Scalar(2.000000) was computed or is a constant; make a leaf with Scalar(...)"
+    with raises(RuntimeError, message):
+        x.accumulate_derivative(1.0)
+
+
+@pytest.mark.parametrize("arg", [-1, 2])
+def test_a_difference_by_an_argument_that_is_not_there_is_refused(arg):
+    with raises(IndexError, f"central_difference expected arg from 0 to 1 for 2 values, got {arg}"):
+        central_difference(lambda a, b: a * b, 1.0, 2.0, arg=arg)
+
+
+def test_derivative_check_accepts_right_derivatives(monkeypatch):
+    derivative_check(lambda a, b: a * b + a.sin(), Scalar(2.0), Scalar(5.0))
+    derivative_check(lambda a: a * 1000, Scalar(2.0))
+    for derivative in (1.971, 2.029):  # allowed: 1e-2 + 1e-2 · 2
+        monkeypatch.setattr(Double, "derivatives", derivative)
+        derivative_check(Double.apply, Scalar(3.0))
+
+
+@pytest.mark.parametrize("derivative", [1.969, 2.031, -2.0, float("nan"), float("inf")])
+def test_derivative_check_finds_a_wrong_derivative(derivative, monkeypatch):
+    monkeypatch.setattr(Double, "derivatives", derivative)
+    message = rf"^at \(5\.0, 3\.0\) backward gave derivative {derivative} for argument 1, expected [\d.]+ \(central difference\)$"
+    with pytest.raises(AssertionError, match=message):
+        derivative_check(lambda a, b: a + Double.apply(b), Scalar(5.0), Scalar(3.0))
+
+
+def test_derivative_check_finds_a_missing_derivative():
+    with pytest.raises(AssertionError, match=r"^at \(2\.0\) no derivative reached argument 0; expected 0\.0 \(central difference\)$"):
+        derivative_check(lambda a: Scalar(a.data, None) * 0, Scalar(2.0))

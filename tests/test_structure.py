@@ -1,0 +1,241 @@
+"""The shape of the repository: who may import whom, which names are public, and that the package can be cut after any stage."""
+
+import ast
+import importlib
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import minitorch
+from course.manifest import ROOT, course
+
+PACKAGE = ROOT / "minitorch"
+STAGES = {room: stage.number for stage in course().stages for room in stage.rooms}
+LONGEST_FILE = 400
+
+
+def python_files(*folders: str) -> list[Path]:
+    """The Python files under these folders of the repository; wrong answers are patches, not files to read."""
+    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")) if "wrong_answers" not in path.parts]
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(source: str, package: str = "minitorch") -> list[str]:
+    """The dotted names that a source imports, wherever the import stands; `from a import b` is a.b.
+
+    What only a type checker sees is left out.
+    """
+    found = []
+    todo: list[ast.AST] = [ast.parse(source)]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            todo += node.orelse
+            continue
+        todo += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parts = [package] * (node.level > 0) + [node.module] * (node.module is not None)
+            found += [".".join([*parts, alias.name]) for alias in node.names]
+    return sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import math", ["math"]),
+        ("import minitorch.operators as operators", ["minitorch.operators"]),
+        ("from minitorch import operators", ["minitorch.operators"]),
+        ("from minitorch.scalar import Scalar, dot", ["minitorch.scalar.Scalar", "minitorch.scalar.dot"]),
+        ("from .scalar import Scalar", ["minitorch.scalar.Scalar"]),
+        ("from . import scalar", ["minitorch.scalar"]),
+        ("def f():\n    import numba", ["numba"]),
+        ("try:\n    import numba\nexcept ImportError:\n    import numpy", ["numba", "numpy"]),
+        ("if TYPE_CHECKING:\n    import minitorch.scalar\nelse:\n    import math", ["math"]),
+        ("if typing.TYPE_CHECKING:\n    import minitorch.scalar", []),
+    ],
+)
+def test_imports_are_found_wherever_they_stand(source, found):
+    assert imports(source) == found
+
+
+# The rooms of the library
+
+
+def test_every_room_is_listed_in_the_manifest():
+    assert sorted(course().rooms) == sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
+
+
+@pytest.mark.parametrize("room", course().rooms)
+def test_a_room_imports_only_rooms_before_it(room):
+    before = course().rooms[: course().rooms.index(room)]
+    for name in imports((PACKAGE / f"{room}.py").read_text(encoding="utf-8")):
+        top, _, inner = name.partition(".")
+        assert top != "minitorch" or inner.split(".")[0] in before, f"{room} imports {name}, which does not stand before it in tasks.toml"
+
+
+@pytest.mark.parametrize("room", course().rooms)
+def test_a_room_says_its_stage_in_its_first_line(room):
+    first = (PACKAGE / f"{room}.py").read_text(encoding="utf-8").splitlines()[0]
+    assert re.match(rf'"""Stage {STAGES[room]} - .+\.', first), f"{room}.py begins with {first!r}"
+
+
+@pytest.mark.parametrize("room", course().rooms)
+def test_every_public_name_says_what_it_is(room):
+    module = importlib.import_module(f"minitorch.{room}")
+    own = [(name, thing) for name, thing in vars(module).items() if getattr(thing, "__module__", None) == module.__name__]
+    silent = [name for name, thing in own if not name.startswith("_") and not thing.__doc__]
+    for class_name, thing in own:
+        if inspect.isclass(thing):
+            members = [name for name in vars(thing) if not name.startswith("_") and not inspect.ismemberdescriptor(vars(thing)[name])]
+            silent += [f"{class_name}.{name}" for name in members if not inspect.getdoc(getattr(thing, name))]  # of its own or inherited
+    assert silent == []
+
+
+# The three houses
+
+
+@pytest.mark.parametrize("path", python_files("minitorch"), ids=relative)
+def test_the_library_knows_neither_the_course_nor_the_app(path):
+    tops = {name.split(".")[0] for name in imports(path.read_text(encoding="utf-8"))}
+    assert tops & {"course", "project", "tests", "benchmarks", "streamlit", "torch"} == set()
+
+
+@pytest.mark.parametrize("path", [path for path in python_files("course") if "staff" not in path.parts], ids=relative)
+def test_the_course_does_not_import_what_it_grades(path):
+    names = imports(path.read_text(encoding="utf-8"), package="course")
+    assert {name.split(".")[0] for name in names} & {"minitorch", "project", "tests"} == set()
+    assert [name for name in names if name.startswith("course.staff")] == [], "a student's workspace has no course/staff"
+
+
+def test_no_file_is_too_long_to_read():
+    lengths = {
+        relative(path): len(path.read_text(encoding="utf-8").splitlines())
+        for path in python_files("minitorch", "course", "project", "benchmarks")
+    }
+    assert {path: lines for path, lines in lengths.items() if lines > LONGEST_FILE} == {}
+
+
+# Public names
+
+
+def test_the_public_names_are_these():
+    assert minitorch.__all__ == [
+        *(
+            "SGD",
+            "Context",
+            "Dual",
+            "Graph",
+            "History",
+            "Line",
+            "MathTest",
+            "MathTestVariable",
+            "Module",
+            "Optimizer",
+            "Parameter",
+            "Scalar",
+        ),
+        *("ScalarFunction", "ScalarHistory", "ScalarLike", "Trace", "Variable", "backpropagate", "central_difference", "datasets"),
+        *("derivative_check", "dot", "forward_trace", "jvp", "operators", "prod", "reverse_trace", "topological_sort"),
+    ]
+    for name in minitorch.__all__:
+        assert hasattr(minitorch, name)
+
+
+def test_modules_and_objects_have_the_published_names():
+    assert inspect.ismodule(minitorch.operators)
+    assert inspect.ismodule(minitorch.scalar)
+    assert minitorch.prod is minitorch.operators.prod
+    assert minitorch.ScalarHistory is minitorch.History
+    for name in ("Module", "Parameter", "MathTest", "MathTestVariable", "Scalar", "ScalarFunction", "Context", "SGD"):
+        assert inspect.isclass(getattr(minitorch, name))
+    for name in ("central_difference", "derivative_check"):
+        assert inspect.isfunction(getattr(minitorch, name))
+
+
+def python(*arguments: str, cwd: Path = ROOT) -> str:
+    """What a new Python process prints; it must end well."""
+    environment = {**os.environ, "PYTHONPATH": str(cwd), "HYPOTHESIS_STORAGE_DIRECTORY": str(cwd / ".hypothesis")}
+    done = subprocess.run([sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import minitorch",
+        "import minitorch.datasets",
+        "from minitorch.datasets import xor",
+        "from minitorch import datasets",
+        "import minitorch.optim",
+    ],
+)
+def test_datasets_is_the_dict_whatever_is_imported_first(first):
+    program = f"{first}\nimport minitorch, minitorch.datasets\nfrom minitorch.datasets import xor\nprint(minitorch.datasets['Xor'] is xor)"
+    assert python("-c", program) == "True"
+
+
+def test_importing_the_library_loads_nothing_heavy():
+    heavy = {"numba", "numpy", "streamlit", "torch", "pytest", "hypothesis", "course", "project"}
+    assert python("-c", f"import sys, minitorch\nprint(sorted({heavy} & set(sys.modules)))") == "[]"
+
+
+# Cutting the package after a stage
+
+
+def cut(source: str, last: int) -> str:
+    """`__init__.py` of a package that ends after stage `last`, by the rule that it states itself."""
+    kept, _, end = source.partition(f"# Stage {last + 1}")
+    if not end:
+        return source
+    bound = {alias.asname or alias.name for node in ast.walk(ast.parse(kept)) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    names = [name for name in minitorch.__all__ if name in bound]
+    return f"{kept}__all__ = {names}\n"
+
+
+@pytest.mark.parametrize("stage", course().stages, ids=lambda stage: f"stage {stage.number}")
+def test_the_table_of_contents_binds_a_stages_names_in_its_paragraph(stage):
+    source = (PACKAGE / "__init__.py").read_text(encoding="utf-8")
+    (paragraph,) = re.findall(rf"(?ms)^# Stage {stage.number} - .*?(?=\n\n)", source)
+    rooms = {name.split(".")[1] for name in imports(paragraph)}
+    assert rooms == set(stage.rooms)
+
+
+@pytest.mark.parametrize("stage", course().stages, ids=lambda stage: f"stage {stage.number}")
+def test_the_package_cut_after_a_stage_imports_and_passes_its_tests(stage, tmp_path):
+    """Of the last stage only the import is tried: there is nothing to cut, and its tests run anyway."""
+    rooms = [room for room, number in STAGES.items() if number <= stage.number]
+    (tmp_path / "minitorch").mkdir()
+    for room in rooms:
+        shutil.copy(PACKAGE / f"{room}.py", tmp_path / "minitorch")
+    source = (PACKAGE / "__init__.py").read_text(encoding="utf-8")
+    (tmp_path / "minitorch" / "__init__.py").write_text(cut(source, stage.number), encoding="utf-8")
+    program = "import minitorch\nfrom minitorch import *\nprint(minitorch.__file__)"
+    assert python("-c", program, cwd=tmp_path) == str(tmp_path / "minitorch" / "__init__.py")
+    if stage is course().stages[-1]:
+        return
+
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    for path in (ROOT / "tests").glob("*.py"):
+        marks = [int(number) for number in re.findall(r"mark\.task(\d)_", path.read_text(encoding="utf-8"))]
+        if max(marks, default=0) <= stage.number and (marks or path.stem in ("__init__", "strategies")):
+            shutil.copy(path, tests)
+    marks = " or ".join(task.mark for task in course().tasks if task.stage <= stage.number)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    summary = python(
+        "-m", "pytest", "-q", "-o", "addopts=--strict-markers", "-p", "no:cacheprovider", "-m", marks, cwd=tmp_path
+    ).splitlines()[-1]
+    assert int(re.match(r"(\d+) passed", summary)[1]) > 20
+    assert "failed" not in summary
