@@ -31,7 +31,7 @@ prove: $(VENV)/.dev  ## Prove that the tests catch every wrong answer
 	$(PY) -m course.staff prove --all
 
 bench: $(VENV)/.dev  ## Time our scalars against micrograd
-	$(PY) benchmarks/scalar.py
+	$(PY) -m benchmarks.scalar
 
 format: $(VENV)/.dev  ## Format the source
 	$(VENV)/bin/ruff check --fix .
