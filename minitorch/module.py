@@ -115,6 +115,7 @@ class Module:
                     f"cannot assign {type(self).__name__}.{name} before Module.__init__ has run; call super().__init__() first"
                 )
             self._forget(name)
+            self.__dict__.pop(name, None)  # a plain value of that name would be found first
             registry = self._parameters if isinstance(value, Parameter) else self._modules
             registry[name] = value  # type: ignore[assignment]  # the line above chose the dict of value's own type
         else:

@@ -1,0 +1,5 @@
+"""`python -m course.staff`, the same as `course-staff`."""
+
+from course.staff.cli import main
+
+main()

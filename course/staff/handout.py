@@ -1,0 +1,213 @@
+"""A student's workspace made from the reference: what its stages hold, with the bodies of all tasks taken out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.manifest import Manifest
+from course.staff import RequestError, StaffError, syntax
+from course.staff.leaks import find_leaks, find_orphans
+from course.staff.selection import select
+
+TEMPLATES = Path(__file__).with_name("handout")
+MARKER = ".handout.json"
+"""A file in every handout that says what it is, so that a later one may take its place."""
+
+UNWATCHED = {".git", ".venv", ".course", ".hypothesis", ".pytest_cache", ".ruff_cache", "__pycache__", "_build", MARKER}
+"""What the student's tools make: it may be lost."""
+
+
+@dataclass(frozen=True)
+class Handout:
+    """A workspace that has been written.
+
+    Attributes:
+        folder: Where.
+        files: Number of files.
+        stubs: Number of functions to write.
+        commit: The commit that holds it; None without git.
+    """
+
+    folder: Path
+    files: int
+    stubs: int
+    commit: str | None
+
+
+def write_names(manifest: Manifest, last: int, only: str | None = None) -> dict[str, dict[str, str]]:
+    """What is taken out, by file: function name → task id.
+
+    Args:
+        manifest: The course.
+        last: Number of the last stage.
+        only: Leave all tasks but this one written.
+    """
+    names: dict[str, dict[str, str]] = {}
+    for task in manifest.tasks:
+        if task.stage <= last and only in (None, task.id):
+            for full in task.write:
+                module, _, name = full.partition(":")
+                file = names.setdefault(module.replace(".", "/") + ".py", {})
+                if name in file:
+                    raise StaffError(f"tasks.toml names {full} twice, in tasks {file[name]} and {task.id}")
+                file[name] = task.id
+    return names
+
+
+def stub_files(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]]) -> dict[str, str | bytes]:
+    """The files with the bodies of the named functions taken out.
+
+    Raises:
+        StaffError: If a file or function that the manifest names is not there; the message names the entry.
+    """
+    stubbed = dict(files)
+    for path, tasks in names.items():
+        module = path.removesuffix(".py").replace("/", ".")
+        source = files.get(path)
+        if not isinstance(source, str):
+            raise StaffError(
+                f"tasks.toml: task {min(tasks.values())} names {module}:{next(iter(tasks))}, but there is no {path} in the workspace"
+            )
+        try:
+            stubbed[path] = syntax.stub(source, tasks, is_test=path.startswith("tests/"))
+        except syntax.SyntaxTreeError as error:
+            raise StaffError(f"{path} does not have what tasks.toml says that students write: {error}") from None
+    return stubbed
+
+
+def handout_files(root: Path, manifest: Manifest, last: int) -> dict[str, str | bytes]:
+    """All files of a handout by path.
+
+    Raises:
+        StaffError: If the repository cannot be cut, the manifest does not fit it, or a solution would leak; the message names the places.
+    """
+    reference = select(root, manifest, last)
+    names = write_names(manifest, last)
+    files = stub_files(reference, names)
+    for template in sorted(TEMPLATES.iterdir()):
+        files[template.name] = template.read_text(encoding="utf-8")
+    if troubles := leaks_of(reference, files, names):
+        raise StaffError("the handout would give solutions away:\n" + "\n".join(f"  {trouble}" for trouble in troubles))
+    return files
+
+
+def leaks_of(reference: Mapping[str, str | bytes], files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """What still shows solutions, one line each: pieces of removed bodies, and private helpers that only they used."""
+    removed: dict[str, str] = {}
+    orphans: list[str] = []
+    for path, tasks in names.items():
+        before, after = str(reference[path]), str(files[path])
+        module = path.removesuffix(".py").replace("/", ".")
+        bodies = syntax.bodies(before)
+        removed |= {f"{module}:{name}": bodies[name] for name in tasks}
+        orphans += [
+            f"{path}: {name} serves removed solutions alone; define it in the function that uses it, or add it to `write`"
+            for name in find_orphans(before, after)
+        ]
+    return [*map(str, find_leaks(removed, files)), *orphans]
+
+
+def make_handout(root: Path, manifest: Manifest, last: int, folder: Path, force: bool = False) -> Handout:
+    """Write a handout. It is built beside the folder and moved there when it is complete.
+
+    Args:
+        root: The reference repository.
+        manifest: Its manifest.
+        last: Number of the last stage.
+        folder: Where to; must not exist or be empty, or with `force` an earlier handout in which nothing was changed.
+        force: Replace an earlier handout.
+
+    Raises:
+        RequestError: If the folder is not free.
+        StaffError: If the handout would be wrong.
+    """
+    folder = folder.absolute()
+    _check_free(folder, force)
+    files = handout_files(root, manifest, last)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    building = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        building.chmod(0o755)
+        write_files(building, files)
+        marker = {"modules": f"0-{last}" if last else "0", "digest": _digest(building)}
+        (building / MARKER).write_text(json.dumps(marker) + "\n", encoding="utf-8")
+        commit = _commit(building, f"{manifest.title}: the workspace of Modules {marker['modules']}")
+        if folder.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
+            folder.rename(old / folder.name)
+            building.rename(folder)
+            shutil.rmtree(old)
+        else:
+            building.rename(folder)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    stubs = sum(len(tasks) for tasks in write_names(manifest, last).values())
+    return Handout(folder, len(files) + 1, stubs, commit)
+
+
+def _check_free(folder: Path, force: bool) -> None:
+    """Refuse to write over anything but an untouched earlier handout."""
+    if not folder.exists() and not folder.is_symlink():
+        return
+    if folder.is_symlink() or not folder.is_dir():
+        raise RequestError(f"{folder} is not a folder; name one that does not exist yet")
+    if not any(folder.iterdir()):
+        return
+    if not (folder / MARKER).is_file():
+        raise RequestError(f"{folder} is not empty and not an earlier handout; name a folder that does not exist yet")
+    if not force:
+        raise RequestError(f"{folder} holds an earlier handout; add --force to replace it", f"course-staff handout --force {folder}")
+    try:
+        digest = json.loads((folder / MARKER).read_text(encoding="utf-8"))["digest"]
+    except (ValueError, KeyError, TypeError):
+        digest = None
+    if digest != _digest(folder):
+        raise RequestError(f"{folder} was changed since it was handed out; --force does not throw work away: name another folder")
+
+
+def write_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files below a folder."""
+    for path, content in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+
+
+def _digest(folder: Path) -> str:
+    """A hash of all files but those that tools make."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*")):
+        path = file.relative_to(folder)
+        if file.is_file() and not UNWATCHED & set(path.parts) and not any(part.endswith(".egg-info") for part in path.parts):
+            content = file.read_bytes()
+            digest.update(f"{path.as_posix()} {len(content)}\n".encode())
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def _commit(folder: Path, message: str) -> str | None:
+    """Start a git history with one commit; nothing of the user's or the reference's git reaches into it."""
+    if shutil.which("git") is None:
+        return None
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "user.name=MiniTorch course", "-c", "user.email=course@localhost", *arguments]
+        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise StaffError(f"git {arguments[0]} failed: {result.stderr.strip()}")
+        return result.stdout.strip()
+
+    git("init", "--quiet", "--initial-branch=main", "--template=")
+    git("add", "--all", "--force")
+    git("commit", "--quiet", "--message", message)
+    return git("rev-parse", "HEAD")

@@ -1,0 +1,123 @@
+"""The search for solutions that a workspace still shows: in other functions, tests, pages, comments and docstrings.
+
+A removed body leaks where N of its tokens in a row stand in a file. Names, numbers and signs count, of a string only that there is one;
+layout and comments do not, and the comments of a file are searched as a text of their own.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+N = 12
+"""Tokens in a row that make a leak."""
+
+SHORTEST = 8
+"""A body with fewer tokens says too little to be recognised; one between this and N counts as a whole."""
+
+TOKEN = re.compile(r'"[^"\n]*"|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\w+|[^\w\s]')
+
+INNER_HEADER = re.compile(r"\bdef \w+\((?:[^()]|\([^()]*\))*\)[^:]*:")
+"""The header of a function in a function: its types say no more than those of the given function around it."""
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A piece of a solution in a file of the workspace.
+
+    Attributes:
+        name: The function whose body was removed, as in the manifest.
+        path: The file that shows it.
+        line: Where, from 1.
+        text: The tokens found.
+    """
+
+    name: str
+    path: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} shows the solution of {self.name}: {self.text}"
+
+
+def find_leaks(removed: Mapping[str, str], files: Mapping[str, str | bytes]) -> list[Leak]:
+    """Where the files still show a removed body, one leak for each pair of body and file.
+
+    Args:
+        removed: Removed bodies by the manifest's name of their function.
+        files: The workspace.
+    """
+    grams: dict[tuple[str, ...], list[str]] = {}
+    sizes = set()
+    for name, body in removed.items():
+        for part in INNER_HEADER.split(_without_comments(body)):
+            tokens = [token for token, _ in _tokens(part)]
+            size = min(N, len(tokens))
+            if size >= SHORTEST:
+                sizes.add(size)
+                for gram in _windows(tokens, size):
+                    grams.setdefault(gram, []).append(name)
+    leaks: dict[tuple[str, str], Leak] = {}
+    for path, content in files.items():
+        if isinstance(content, bytes):
+            continue
+        for text in (_without_comments(content), _comments_alone(content)):
+            tokens = _tokens(text)
+            words = [token for token, _ in tokens]
+            for size in sizes:
+                for i, gram in enumerate(_windows(words, size)):
+                    for name in grams.get(gram, ()):
+                        leaks.setdefault((name, path), Leak(name, path, tokens[i][1], " ".join(gram)))
+    return sorted(leaks.values(), key=lambda leak: (leak.path, leak.line, leak.name))
+
+
+def find_orphans(before: str, after: str) -> list[str]:
+    """The private functions, classes, constants and imports of a source's top level that only the removed bodies used.
+
+    Args:
+        before: The reference's file.
+        after: The same with stubs.
+    """
+    return [name for name in _private(before) if _uses(before, name) > 1 and _uses(after, name) <= 1]
+
+
+def _private(source: str) -> list[str]:
+    names = []
+    for node in ast.parse(source).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign):
+            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names += [alias.asname or alias.name for alias in node.names]
+    return [name for name in names if name.startswith("_") and not name.startswith("__")]
+
+
+def _uses(source: str, name: str) -> int:
+    """How often a name stands in the code, its definition included."""
+    return sum(token == name for token, _ in _tokens(_without_comments(source)))
+
+
+def _windows(tokens: list[str], size: int) -> Iterable[tuple[str, ...]]:
+    return (tuple(tokens[i : i + size]) for i in range(len(tokens) - size + 1))
+
+
+def _tokens(text: str) -> list[tuple[str, int]]:
+    """The tokens with their lines; every string is the same token, whatever it says."""
+    text = re.sub(r'"""|\'\'\'', " ", text)  # what stands in a docstring is searched
+    tokens = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        tokens += [('"…"' if token.startswith('"') and len(token) > 1 else token, number) for token in TOKEN.findall(line)]
+    return tokens
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"#[^\n]*", "", text)
+
+
+def _comments_alone(text: str) -> str:
+    """The text with only its comments left, each in its line."""
+    return "\n".join(line.partition("#")[2].replace("#", " ") for line in text.split("\n"))

@@ -1,0 +1,94 @@
+"""The proof that the tests of every task catch its wrong answers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.manifest import Manifest
+from course.staff.answers import WrongAnswer, content_hash, graded_files, patched
+from course.staff.runs import LIMIT, copy, each, run_tests
+from course.staff.selection import select
+
+BROKEN = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError")
+"""Errors that say that the patch is broken, not that a test caught the mistake."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How the tests of its task met a wrong answer.
+
+    Attributes:
+        answer: The wrong answer.
+        state: "killed", "survived" or "broken".
+        by: The test that killed it, or what is broken.
+    """
+
+    answer: WrongAnswer
+    state: str
+    by: str
+
+
+def needed_files(root: Path, manifest: Manifest) -> dict[str, str | bytes]:
+    """What the tests of all tasks need, with the reference's solutions."""
+    files = select(root, manifest, manifest.stages[-1].number)
+    folders = (f"{manifest.package}/", "course/", "tests/", "project/run_", "project/lab/", "pyproject.toml")
+    return {path: content for path, content in files.items() if path.startswith(folders)}
+
+
+def choose(
+    answers: list[WrongAnswer], hashes: Mapping[str, str], ledger: Mapping[str, Mapping[str, str]], seed: int
+) -> tuple[list[WrongAnswer], list[WrongAnswer]]:
+    """The answers whose entry in the ledger does not hold any more, and a random tenth of the others."""
+    changed = [answer for answer in answers if ledger.get(answer.key, {}).get("hash") != hashes[answer.key]]
+    rest = [answer for answer in answers if answer not in changed]
+    tenth = random.Random(seed).sample(rest, -(-len(rest) // 10))
+    return changed, tenth
+
+
+def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: Mapping[str, str | bytes]) -> dict[str, str]:
+    """The content hash of every answer by its key."""
+    tests = {task.id: graded_files(task, files) for task in manifest.tasks}
+    return {answer.key: content_hash(answer, root, tests[answer.task]) for answer in answers}
+
+
+def prove(
+    answers: list[WrongAnswer],
+    manifest: Manifest,
+    files: Mapping[str, str | bytes],
+    done: Callable[[], object] = lambda: None,
+    limit: float = LIMIT,
+) -> list[Verdict]:
+    """Meet every answer with the tests of its task.
+
+    Args:
+        answers: The wrong answers.
+        manifest: The course.
+        files: What `needed_files` gives.
+        done: Called after each.
+        limit: Seconds that the tests of one answer may take; an answer that takes longer is killed by that.
+    """
+
+    def meet(answer: WrongAnswer) -> Verdict:
+        task = manifest.task(answer.task)
+        with copy(patched(answer, files)) as folder:
+            run = run_tests(folder, ["-x", "-m", task.mark, *graded_files(task, files)], limit)
+        if run.timed_out:
+            return Verdict(answer, "killed", f"the time limit of {limit:g} s")
+        if run.rows is None:
+            return Verdict(answer, "broken", f"pytest did not finish: {run.output.strip()[-500:]}")
+        for row in run.rows:
+            error = (row["card"] or {}).get("error") or ""
+            if row["state"] in ("todo", "blocked") or (
+                row["state"] == "failing" and ("::" not in row["nodeid"] or error.startswith(BROKEN))
+            ):
+                return Verdict(answer, "broken", f"{row['nodeid']}: {error}")
+            if row["state"] == "failing":
+                return Verdict(answer, "killed", row["nodeid"])
+        if not run.rows:
+            return Verdict(answer, "broken", f"no test carries the mark {task.mark}")
+        return Verdict(answer, "survived", "")
+
+    return each(meet, answers, done)

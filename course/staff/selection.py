@@ -1,0 +1,261 @@
+"""Which files a workspace up to some stage holds, and what the cut changes in them.
+
+A file of the app belongs to the stage of the latest name that it imports, or to the one in its own name; tests to that of their marks.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from course.manifest import Manifest
+from course.staff import RequestError, StaffError
+
+PATTERNS = (
+    ".gitignore",
+    ".pre-commit-config.yaml",
+    ".streamlit/config.toml",
+    "LICENSE",
+    "Makefile",
+    "constraints.txt",
+    "pyproject.toml",
+    "requirements*.txt",
+    "setup.py",
+    "course/*.py",
+    "course/tasks.toml",
+    *(f"docs/**/*.{suffix}" for suffix in ("md", "py", "css", "js", "html", "svg", "png")),
+    *(f"project/**/*.{suffix}" for suffix in ("py", "css", "svg", "png")),
+    "project/**/config.toml",
+)
+"""The files that a workspace may hold beside the package and the tests."""
+
+NOT_FOR_STUDENTS = ("docs/_build/", "docs/decisions", "docs/api/generated/", "docs/lab_log.md")
+"""What the patterns catch and a workspace does not need."""
+
+STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
+
+EDITS = {
+    "Makefile": (
+        (r"(?m)^(prove|bench):.*\n(\t.*\n)*\n", ""),
+        (r"(?m)^\t.*tests/test_structure\.py\n", ""),
+        (r"(?m)^(\.PHONY:.*) prove bench", r"\1"),
+        (r", types and the layers of the package", " and types"),
+    ),
+    "pyproject.toml": (
+        (r"(?m)^course-staff = .*\n", ""),
+        (r"(?m)^exclude = .*course/staff.*\n", ""),
+        (r"(?m)^ignore = \[\n", 'ignore = [\n    "F401",  # what is not written yet does not use its imports\n'),
+    ),
+    ".pre-commit-config.yaml": ((r"(?m)^ *- id: layers\n(?: {8}.*\n)+", ""),),
+}
+"""What in a file serves the teacher alone: patterns that must be found, and what takes their place."""
+
+
+def select(root: Path, manifest: Manifest, last: int) -> dict[str, str | bytes]:
+    """The files of a workspace that ends with a stage, by path, with the solutions still in them.
+
+    Args:
+        root: The repository.
+        manifest: Its manifest.
+        last: Number of the last stage that the workspace holds.
+
+    Raises:
+        RequestError: If the stage does not exist.
+        StaffError: If a file that must go in needs something that does not.
+    """
+    if last not in [stage.number for stage in manifest.stages]:
+        raise RequestError(f"there is no stage {last}; the stages are {', '.join(str(stage.number) for stage in manifest.stages)}")
+    found = _find(root, PATTERNS)
+    stages = _project_stages(root, manifest, found)
+    if stages.get("project/app.py", 0) > 0:
+        raise StaffError("project/app.py must run in every stage, but at its top it imports what comes later; import it where it is used")
+    chosen = [path for path in found if stages.get(path, 0) <= last]
+    chosen += [path for path in _package(manifest, last) if path not in chosen]
+    chosen += _tests(root, manifest, last)
+    files: dict[str, str | bytes] = {}
+    for path in sorted(chosen):
+        content = (root / path).read_bytes()
+        files[path] = content if path.endswith(".png") else content.decode("utf-8")
+    _cut(files, manifest, last, dropped=set(found) - set(chosen))
+    return files
+
+
+def marks(source: str) -> set[str]:
+    """The marks in a file of tests, those of tasks among them."""
+    attributes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
+    return {node.attr for node in attributes if isinstance(node.value, ast.Attribute) and node.value.attr == "mark"}
+
+
+def imports(root: Path, path: str) -> set[str]:
+    """What a file imports when it is imported itself, as dotted names.
+
+    `from a import b` counts as a and a.b, and so does a use of a.b after `import a`.
+    """
+    tree = ast.parse((root / path).read_text(encoding="utf-8"))
+    names: set[str] = set()
+    for node in _top_level(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            package = path.split("/")[: -node.level] if node.level else []  # from .room import name
+            module = ".".join([*package, node.module] if node.module else package)
+            names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+    used = {f"{n.value.id}.{n.attr}" for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
+    return names | {name for name in used if name.split(".")[0] in names}
+
+
+def import_closure(root: Path, paths: set[str]) -> set[str]:
+    """The given files and all of the same folder of the repository that they import, directly or not (of `import minitorch`, no room)."""
+    closure, waiting = set(), sorted(paths)
+    while waiting:
+        path = waiting.pop()
+        if path in closure:
+            continue
+        closure.add(path)
+        folder = path.split("/")[0]
+        for name in imports(root, path):
+            target = name.replace(".", "/") + ".py"
+            if name.startswith(f"{folder}.") and (root / target).is_file():
+                waiting.append(target)
+    return closure
+
+
+def _find(root: Path, patterns: tuple[str, ...]) -> list[str]:
+    """The regular files that match; nothing from hidden folders and caches."""
+    found = set()
+    for pattern in patterns:
+        for file in root.glob(pattern):
+            path = file.relative_to(root).as_posix()
+            folders = path.split("/")[:-1]
+            hidden = any(name.startswith((".", "__pycache__")) and name != ".streamlit" for name in folders)
+            if file.is_file() and not any(part.is_symlink() for part in (file, *file.parents[: len(folders)])) and not hidden:
+                found.add(path)
+    return sorted(path for path in found if not path.startswith(NOT_FOR_STUDENTS))
+
+
+def _package(manifest: Manifest, last: int) -> list[str]:
+    """The rooms of the package."""
+    rooms = [room for stage in manifest.stages if stage.number <= last for room in stage.rooms]
+    return [f"{manifest.package}/{room}.py" for room in ["__init__", *rooms]]
+
+
+def _tests(root: Path, manifest: Manifest, last: int) -> list[str]:
+    """The files whose tests grade tasks up to this stage, and what they import."""
+    stage_of = {task.mark: task.stage for task in manifest.tasks}
+    graded = set()
+    for path in _find(root, ("tests/**/test_*.py",)):
+        stages = {stage_of[mark] for mark in marks((root / path).read_text(encoding="utf-8")) if mark in stage_of}
+        if len(stages) > 1:
+            raise StaffError(f"{path} holds tests of the stages {', '.join(map(str, sorted(stages)))}; one file serves one stage")
+        if stages and max(stages) <= last:
+            graded.add(path)
+    needed = import_closure(root, graded)
+    folders = {posixpath.dirname(path) for path in needed}
+    around = {f"{folder}/{name}" for folder in folders | {"tests"} for name in ("__init__.py", "conftest.py")}
+    return sorted(needed | {path for path in around if (root / path).is_file()})
+
+
+def _project_stages(root: Path, manifest: Manifest, paths: list[str]) -> dict[str, int]:
+    """The first stage in which a file works: by its name, or else by the latest name of the package that it imports."""
+    first = {f"{manifest.package}.{room}": stage.number for stage in manifest.stages for room in stage.rooms}
+    init = (root / manifest.package / "__init__.py").read_text(encoding="utf-8")
+    for number, section in _sections(init):
+        first |= {f"{manifest.package}.{name}": number for name in _bound(section) if number is not None}
+    stages = {}
+    for path in paths:
+        if named := STAGE_IN_NAME.match(path):
+            stages[path] = int(next(filter(None, named.groups())))
+        elif path.startswith("project/") and path.endswith(".py"):
+            needs = {name for file in import_closure(root, {path}) for name in imports(root, file)}
+            stages[path] = max((first[name] for name in needs if name in first), default=0)
+    return stages
+
+
+def _top_level(tree: ast.AST) -> Iterator[ast.AST]:
+    """The statements that run on import: not those in functions, nor those for the type checker alone."""
+    for node in ast.iter_child_nodes(tree):
+        checking = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and not checking:
+            yield node
+            yield from _top_level(node)
+
+
+# The cuts
+
+
+def _cut(files: dict[str, str | bytes], manifest: Manifest, last: int, dropped: set[str]) -> None:
+    """Take out of the files what serves the teacher alone or belongs to later stages."""
+    later = [task for task in manifest.tasks if task.stage > last]
+    for path, content in files.items():
+        if isinstance(content, bytes):
+            continue
+        for pattern, replacement in EDITS.get(path, ()):
+            content, count = re.subn(pattern, replacement, content)
+            if not count:
+                raise StaffError(
+                    f"{path} lacks what a workspace must not hold, the pattern {pattern}; mend EDITS in course/staff/selection.py"
+                )
+        if path == "pyproject.toml":
+            content = "".join(line for line in content.splitlines(True) if not line.strip().startswith(tuple(f'"{t.mark}:' for t in later)))
+        elif path == "course/tasks.toml":
+            content = _cut_manifest(content, last)
+        elif path == f"{manifest.package}/__init__.py":
+            content = cut_init(content, last)
+        elif path.endswith(".md"):
+            content = _cut_toctrees(path, content, dropped)
+        files[path] = content
+
+
+def cut_init(source: str, last: int) -> str:
+    """`__init__.py` without the sections "# Stage n …" of later stages, and without their names in `__all__`."""
+    kept = "\n\n".join(section for number, section in _sections(source) if number is None or number <= last)
+    bound = _bound(kept)
+    head, separator, listed = kept.partition("__all__ = [\n")
+    lines = [line for line in listed.splitlines(True) if not (name := re.match(r'    "(\w+)",', line)) or name[1] in bound]
+    return head + separator + "".join(lines)
+
+
+def _sections(source: str) -> list[tuple[int | None, str]]:
+    """The paragraphs of `__init__.py`, with the number of those that begin with "# Stage n"."""
+    paragraphs = source.split("\n\n")
+    numbers = [re.match(r"# Stage (\d+)", paragraph) for paragraph in paragraphs]
+    return [(int(number[1]) if number else None, paragraph) for number, paragraph in zip(numbers, paragraphs, strict=True)]
+
+
+def _bound(source: str) -> set[str]:
+    """The names that the imports and assignments of a source bind."""
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names
+
+
+def _cut_manifest(text: str, last: int) -> str:
+    """tasks.toml without the tables of later stages and of their tasks."""
+
+    def stays(table: str) -> bool:
+        number = re.match(r'\[\[stage\]\]\nnumber = (\d+)|\[\[task\]\]\nid = "(\d+)\.', table)
+        return number is None or int(number[1] or number[2]) <= last
+
+    return "".join(table for table in re.split(r"(?m)^(?=\[\[)", text) if stays(table)).rstrip() + "\n"
+
+
+def _cut_toctrees(path: str, text: str, dropped: set[str]) -> str:
+    """A page of the book without the entries of its tables of contents that lead to pages left out."""
+
+    def cut(fence: re.Match[str]) -> str:
+        lines = []
+        for line in fence[0].splitlines(True):
+            target = re.sub(r".*<(.*)>", r"\1", line.strip()).removesuffix(".md")
+            base = "docs" if target.startswith("/") else posixpath.dirname(path)
+            if posixpath.normpath(f"{base}/{target.lstrip('/')}.md") not in dropped:
+                lines.append(line)
+        return "".join(lines)
+
+    return re.sub(r"(?ms)^(`{3,}|:{3,})\{toctree\}.*?^\1", cut, text)

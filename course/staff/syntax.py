@@ -1,0 +1,209 @@
+"""Bodies of functions taken out of a source and put into another one, through its syntax tree: all else stays byte for byte.
+
+A function is named by its path: `relu`, `Scalar.__add__`, `tensor_map._map`. Of a property, `Scalar.name` is the getter and
+`Scalar.name@setter` the setter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+
+import libcst as cst
+from libcst.helpers import get_full_name_for_node
+
+from course.staff import StaffError
+
+PRAGMA = re.compile(r"#\s*(type:|noqa|pyright:|pragma:|fmt:)")
+
+
+class SyntaxTreeError(StaffError):
+    """A name that a source does not have, or code that cannot be taken apart."""
+
+
+def stub(source: str, tasks: Mapping[str, str], is_test: bool = False) -> str:
+    """The source with the bodies of the named functions replaced by an error that names their task.
+
+    The docstring stays, and so does the `super().__init__()` of an `__init__`. A test that students write loses its arguments and its
+    decorators too, but for its marks: choosing them is part of the task.
+
+    Args:
+        source: Python source.
+        tasks: Task id by function name.
+        is_test: Whether the source is a file of tests.
+
+    Raises:
+        SyntaxTreeError: If a name does not stand in the source exactly once, or has nothing but a docstring.
+    """
+
+    def emptied(name: str, node: cst.FunctionDef) -> cst.FunctionDef:
+        docstring, rest = _split(node)
+        if not rest:
+            raise SyntaxTreeError(f"{name} has nothing but a docstring: there is nothing to take out")
+        kept = [line for line in rest if node.name.value == "__init__" and _code(line).startswith("super().__init__(")]
+        error = cst.parse_statement(f'raise NotImplementedError("Need to implement for Task {tasks[name]}")')
+        block = cst.IndentedBlock(body=[*docstring, *(_bare(line) for line in kept), error], header=_header(node))
+        if not is_test:
+            return node.with_changes(body=block)
+        marks = [line for line in node.decorators if (get_full_name_for_node(line.decorator) or "").startswith("pytest.mark.")]
+        return node.with_changes(decorators=marks, lines_after_decorators=(), params=cst.Parameters(), body=block)
+
+    return _rewrite(source, tasks, emptied)
+
+
+def graft(source: str, given: Mapping[str, str], whole: bool = False) -> str:
+    """The source with the named functions replaced by given ones.
+
+    Args:
+        source: Python source.
+        given: A definition by function name: `def relu(x): …`. Its last name must be the function's.
+        whole: Take decorators, arguments and docstring of the given one too, not only its body.
+
+    Raises:
+        SyntaxTreeError: If a name does not stand in the source exactly once, or what is given is not one definition of that name.
+    """
+    definitions = {name: _definition(name, text) for name, text in given.items()}
+
+    def replaced(name: str, node: cst.FunctionDef) -> cst.FunctionDef:
+        new = definitions[name]
+        if whole:
+            return new.with_changes(leading_lines=node.leading_lines)
+        return node.with_changes(body=new.body)
+
+    return _rewrite(source, given, replaced)
+
+
+def functions(source: str) -> dict[str, str]:
+    """The text of every function of the source by its name, decorators included; of two with one name the last."""
+    texts: dict[str, str] = {}
+
+    def noted(name: str, node: cst.FunctionDef) -> cst.FunctionDef:
+        texts[name] = _code(node.with_changes(leading_lines=()))
+        return node
+
+    _parse(source).visit(_Walker(noted))
+    return texts
+
+
+def bodies(source: str) -> dict[str, str]:
+    """The text of the body of every function of the source by its name, without docstring and comments around it."""
+    texts: dict[str, str] = {}
+
+    def noted(name: str, node: cst.FunctionDef) -> cst.FunctionDef:
+        texts[name] = "".join(_code(line) for line in _split(node)[1])
+        return node
+
+    _parse(source).visit(_Walker(noted))
+    return texts
+
+
+class _Walker(cst.CSTTransformer):
+    """Calls `change(name, node)` for every function, inner ones first, and puts what it returns in its place.
+
+    Args:
+        change: What to do with a function.
+        names: Look only where these functions can stand; everywhere if left out.
+    """
+
+    def __init__(self, change: Callable[[str, cst.FunctionDef], cst.FunctionDef], names: Collection[str] | None = None) -> None:
+        super().__init__()
+        self.change = change
+        self.names = names
+        self.path: list[str] = []
+
+    def leads_on(self) -> bool:
+        """Whether one of the names can stand below this path."""
+        path = ".".join(self.path) + "."
+        return self.names is None or any(name.startswith(path) for name in self.names)
+
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
+        return False
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> bool:
+        self.path.append(node.name.value)
+        return self.leads_on()
+
+    def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
+        self.path.pop()
+        return updated_node
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        self.path.append(node.name.value + _role(node))
+        return self.leads_on()
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        name = ".".join(self.path)
+        self.path.pop()
+        return self.change(name, updated_node)
+
+
+def _rewrite(source: str, names: Mapping[str, object], change: Callable[[str, cst.FunctionDef], cst.FunctionDef]) -> str:
+    """The source after `change` of the named functions, each of which must stand in it once."""
+    hits = dict.fromkeys(names, 0)
+
+    def counted(name: str, node: cst.FunctionDef) -> cst.FunctionDef:
+        if name not in hits:
+            return node
+        hits[name] += 1
+        return change(name, node)
+
+    code = _parse(source).visit(_Walker(counted, names)).code
+    for name, count in hits.items():
+        if count != 1:
+            raise SyntaxTreeError(f"expected one function {name}, found {count or 'none'}")
+    return code
+
+
+def _parse(source: str) -> cst.Module:
+    try:
+        return cst.parse_module(source)
+    except cst.ParserSyntaxError as error:
+        raise SyntaxTreeError(f"not valid Python, line {error.raw_line}: {error.message}") from None
+
+
+def _definition(name: str, text: str) -> cst.FunctionDef:
+    """The one function that the text defines."""
+    statements = _parse(text.strip() + "\n").body
+    expected = name.split("@")[0].split(".")[-1]
+    if len(statements) == 1 and isinstance(statements[0], cst.FunctionDef) and statements[0].name.value == expected:
+        return statements[0]
+    raise SyntaxTreeError(f"expected one definition, def {expected}(…), got: {text.strip().splitlines()[0] if text.strip() else 'nothing'}")
+
+
+def _split(node: cst.FunctionDef) -> tuple[list[cst.BaseStatement], list[cst.BaseStatement]]:
+    """The docstring of a function, if it has one, and its other statements."""
+    if isinstance(node.body, cst.SimpleStatementSuite):  # def f(x): return x
+        lines: list[cst.BaseStatement] = [cst.SimpleStatementLine(body=node.body.body)]
+    else:
+        lines = [line for line in node.body.body if isinstance(line, cst.BaseStatement)]
+    first = lines[0]
+    if not isinstance(first, cst.SimpleStatementLine) or node.get_docstring(clean=False) is None:
+        return [], lines
+    docstring = _bare(first.with_changes(body=[first.body[0].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]))
+    same_line = [first.with_changes(body=first.body[1:])] if len(first.body) > 1 else []
+    return [docstring], [*same_line, *lines[1:]]
+
+
+def _bare(line: cst.BaseStatement) -> cst.BaseStatement:
+    """The statement without comments before and behind it."""
+    return line.with_changes(leading_lines=(), trailing_whitespace=cst.TrailingWhitespace())
+
+
+def _header(node: cst.FunctionDef) -> cst.TrailingWhitespace:
+    """What follows the colon of `def`: a comment only if a tool reads it."""
+    header = node.body.header if isinstance(node.body, cst.IndentedBlock) else cst.TrailingWhitespace()
+    comment = header.comment
+    return header if comment is None or PRAGMA.match(comment.value) else cst.TrailingWhitespace()
+
+
+def _role(node: cst.FunctionDef) -> str:
+    """ "@setter" and its like for the parts of a property, "@overload" for an overload."""
+    for line in node.decorators:
+        last = (get_full_name_for_node(line.decorator) or "").split(".")[-1]
+        if last in ("setter", "getter", "deleter", "overload"):
+            return f"@{last}"
+    return ""
+
+
+def _code(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node)

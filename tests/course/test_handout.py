@@ -1,0 +1,311 @@
+"""Workspaces for students: what goes in, what is cut, where they may be written: `course.staff.handout` and `course.staff.selection`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from course.manifest import ROOT, Manifest, course, load
+from course.staff import StaffError
+from course.staff.handout import MARKER, TEMPLATES, handout_files, make_handout
+from course.staff.selection import EDITS, select
+
+from . import miniature
+
+Repository = tuple[Path, Manifest]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return miniature.write(tmp_path / "reference")
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {f.relative_to(folder).as_posix(): f.read_bytes() for f in folder.rglob("*") if f.is_file() and ".git" not in f.parts}
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+# What goes in
+
+
+def test_a_stage_holds_its_own_files_and_those_before_it(repository: Repository) -> None:
+    machine = {f"course/{file.name}" for file in (ROOT / "course").glob("*.py")} | {"course/tasks.toml"}
+    first = {
+        "LICENSE", "pyproject.toml", "minitorch/__init__.py", "minitorch/operators.py", "project/app.py", "project/run_relu.py",
+        "project/lab/later.py", "project/views/home.py", "project/views/m0_relu.py", "docs/index.md", "docs/module0/index.md",
+        "tests/__init__.py", "tests/strategies.py", "tests/test_operators.py",
+    }  # fmt: skip
+    second = {
+        "minitorch/scalar.py", "project/run_scalar.py", "project/lab/plot.py", "project/views/m1_scalar.py", "docs/module1/index.md",
+        "docs/api/stage1.md", "tests/test_scalar.py",
+    }  # fmt: skip
+    assert set(select(*repository, 0)) == first | machine
+    assert set(select(*repository, 1)) == first | second | machine
+
+
+def test_links_caches_and_hidden_folders_stay_out(repository: Repository) -> None:
+    root, _ = repository
+    before = set(select(*repository, 1))
+    for path in (
+        "project/.idea/x.py",
+        "project/__pycache__/x.py",
+        "docs/_build/html/x.md",
+        "docs/.jupyter_cache/x.md",
+        "course/staff/x.py",
+    ):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("x = 1\n", encoding="utf-8")
+    (root / "project" / "link.py").symlink_to(root / "notes.txt")
+    (root / "docs" / "linked").symlink_to(root / "docs" / "decisions")
+    assert set(select(*repository, 1)) == before
+
+
+def test_the_package_is_cut_after_the_last_stage(repository: Repository) -> None:
+    init = select(*repository, 0)["minitorch/__init__.py"]
+    assert init == miniature.FILES["minitorch/__init__.py"].replace(
+        "# Stage 1 - Scalars\nfrom minitorch.scalar import Scalar\n\n", ""
+    ).replace('    "Scalar",\n', "")
+
+
+def test_the_manifest_is_cut_after_the_last_stage(repository: Repository, tmp_path: Path) -> None:
+    (tmp_path / "tasks.toml").write_text(str(select(*repository, 0)["course/tasks.toml"]), encoding="utf-8")
+    cut = load(tmp_path / "tasks.toml")
+    assert [stage.number for stage in cut.stages] == [0]
+    assert [task.id for task in cut.tasks] == ["0.1", "0.2"]
+    assert select(*repository, 1)["course/tasks.toml"] == miniature.FILES["course/tasks.toml"]
+
+
+def test_the_marks_of_later_tasks_and_the_teachers_command_are_cut(repository: Repository) -> None:
+    first, second = (str(select(*repository, last)["pyproject.toml"]) for last in (0, 1))
+    assert "task1_1" not in first
+    assert '"task1_1: Double"' in second
+    assert "staff" not in first + second
+    assert 'course = "course.cli:main"' in first
+
+
+def test_contents_of_the_book_lead_to_no_page_left_out(repository: Repository) -> None:
+    assert select(*repository, 0)["docs/index.md"] == "# Book\n\n```{toctree}\nmodule0/index\n```\n\nmodule1/index\n"
+    assert select(*repository, 1)["docs/index.md"] == miniature.FILES["docs/index.md"]
+
+
+def test_a_stage_that_does_not_exist_is_an_error(repository: Repository) -> None:
+    with pytest.raises(StaffError) as error:
+        select(*repository, 2)
+    assert str(error.value) == "there is no stage 2; the stages are 0, 1"
+
+
+def test_an_app_that_needs_a_later_stage_is_an_error(repository: Repository) -> None:
+    (repository[0] / "project" / "app.py").write_text("from project.lab import plot\n", encoding="utf-8")
+    with pytest.raises(StaffError) as error:
+        select(*repository, 0)
+    assert str(error.value) == (
+        "project/app.py must run in every stage, but at its top it imports what comes later; import it where it is used"
+    )
+
+
+def test_a_file_with_tests_of_two_stages_is_an_error(repository: Repository) -> None:
+    with (repository[0] / "tests" / "test_scalar.py").open("a", encoding="utf-8") as file:
+        file.write("\n\n@pytest.mark.task0_1\ndef test_early() -> None:\n    pass\n")
+    with pytest.raises(StaffError) as error:
+        select(*repository, 1)
+    assert str(error.value) == "tests/test_scalar.py holds tests of the stages 0, 1; one file serves one stage"
+
+
+def test_a_file_without_what_must_be_cut_is_an_error(repository: Repository) -> None:
+    file = repository[0] / "pyproject.toml"
+    file.write_text(file.read_text(encoding="utf-8").replace("course-staff = ", "staff = "), encoding="utf-8")
+    with pytest.raises(StaffError) as error:
+        select(*repository, 1)
+    assert str(error.value) == (
+        "pyproject.toml lacks what a workspace must not hold, the pattern (?m)^course-staff = .*\\n; "
+        "mend EDITS in course/staff/selection.py"
+    )
+
+
+# Stubs and leaks
+
+
+def test_what_students_write_is_taken_out(repository: Repository) -> None:
+    files = handout_files(*repository, 1)
+    assert str(files["minitorch/operators.py"]).endswith(
+        '    """x if x > 0, else 0.0."""\n    raise NotImplementedError("Need to implement for Task 0.1")\n'
+    )
+    assert str(files["tests/test_operators.py"]).endswith(
+        "@pytest.mark.task0_2\ndef test_own() -> None:\n"
+        '    """Relu is never negative."""\n    raise NotImplementedError("Need to implement for Task 0.2")\n'
+    )
+    assert 'Task 1.1")' in str(files["minitorch/scalar.py"])
+    assert files["README.md"] == (TEMPLATES / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "minitorch.operators:relu",
+            "minitorch.operators:rule",
+            "minitorch/operators.py does not have what tasks.toml says that students write: expected one function rule, found none",
+        ),
+        (
+            "minitorch.operators:relu",
+            "minitorch.operator:relu",
+            "tasks.toml: task 0.1 names minitorch.operator:relu, but there is no minitorch/operator.py in the workspace",
+        ),
+        (
+            "minitorch.scalar:Scalar.double",
+            "minitorch.operators:relu",
+            "tasks.toml names minitorch.operators:relu twice, in tasks 0.1 and 1.1",
+        ),
+    ],
+)
+def test_a_wrong_entry_of_the_manifest_is_an_error_that_names_it(repository: Repository, old: str, new: str, message: str) -> None:
+    root, _ = repository
+    manifest = root / "course" / "tasks.toml"
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(StaffError) as error:
+        handout_files(root, load(manifest), 1)
+    assert str(error.value) == message
+
+
+def test_a_leak_stops_the_handout_and_both_places_are_named(repository: Repository) -> None:
+    root, manifest = repository
+    with (root / "docs" / "module0" / "index.md").open("a", encoding="utf-8") as file:
+        file.write("\nWrite `return x if x > 0 else 0.0`.\n")
+    with (root / "minitorch" / "scalar.py").open("a", encoding="utf-8") as file:
+        file.write("\n\ndef _twice(x):\n    return x + x\n")
+    scalar = root / "minitorch" / "scalar.py"
+    scalar.write_text(scalar.read_text(encoding="utf-8").replace("self.data + self.data", "_twice(self.data)"), encoding="utf-8")
+    with pytest.raises(StaffError) as error:
+        make_handout(root, manifest, 1, root.parent / "handout")
+    assert str(error.value).splitlines() == [
+        "the handout would give solutions away:",
+        "  docs/module0/index.md:3 shows the solution of minitorch.operators:relu: return x if x > 0 else 0.0",
+        "  minitorch/scalar.py: _twice serves removed solutions alone; define it in the function that uses it, or add it to `write`",
+    ]
+    assert [path.name for path in root.parent.iterdir()] == ["reference"]
+
+
+# Where it is written
+
+
+def test_a_handout_has_a_new_history_of_one_commit(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))  # no user configured
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    (tmp_path / ".gitconfig").write_text("[commit]\n\tgpgsign = true\n[core]\n\tautocrlf = true\n", encoding="utf-8")
+    made = make_handout(*repository, 1, tmp_path / "deep" / "handout")
+    monkeypatch.delenv("GIT_DIR")
+    assert made.commit == git(made.folder, "rev-parse", "HEAD")
+    assert git(made.folder, "log", "--format=%an %s") == "MiniTorch course Miniature: the workspace of Modules 0-1"
+    assert git(made.folder, "status", "--porcelain") == ""
+    assert set(git(made.folder, "ls-files").splitlines()) == set(tree(made.folder))
+    assert (made.files, made.stubs) == (len(tree(made.folder)), 3)
+    assert [path.name for path in made.folder.parent.iterdir()] == ["handout"]
+
+
+def test_without_git_there_is_a_handout_without_history(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    made = make_handout(*repository, 0, tmp_path / "handout")
+    assert made.commit is None
+    assert not (made.folder / ".git").exists()
+    assert (made.folder / "minitorch" / "operators.py").is_file()
+
+
+def test_a_git_that_fails_is_an_error(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text("#!/bin/sh\necho no room left >&2\nexit 1\n", encoding="utf-8")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    with pytest.raises(StaffError) as error:
+        make_handout(*repository, 0, tmp_path / "handout")
+    assert str(error.value) == "git init failed: no room left"
+    assert not (tmp_path / "handout").exists()
+
+
+def test_making_it_again_gives_the_same_tree(repository: Repository, tmp_path: Path) -> None:
+    first, second = (make_handout(*repository, 1, tmp_path / name) for name in ("a", "b"))
+    assert tree(first.folder) == tree(second.folder)
+    assert git(first.folder, "rev-parse", "HEAD^{tree}") == git(second.folder, "rev-parse", "HEAD^{tree}")
+
+
+def test_an_empty_folder_may_be_used(repository: Repository, tmp_path: Path) -> None:
+    (tmp_path / "handout").mkdir()
+    assert make_handout(*repository, 0, tmp_path / "handout").folder.joinpath("README.md").is_file()
+
+
+def test_an_earlier_handout_is_replaced_only_with_force(repository: Repository, tmp_path: Path) -> None:
+    folder = tmp_path / "handout"
+    make_handout(*repository, 0, folder)
+    with pytest.raises(StaffError) as error:
+        make_handout(*repository, 1, folder)
+    assert str(error.value) == f"{folder} holds an earlier handout; add --force to replace it"
+    for path in (".venv/x", ".course/results.json", "minitorch/__pycache__/x.pyc", "minitorch.egg-info/x"):  # tools made these
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).touch()
+    make_handout(*repository, 1, folder, force=True)
+    assert (folder / "minitorch" / "scalar.py").is_file()
+    assert not (folder / ".venv").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["handout", "reference"]
+
+
+@pytest.mark.parametrize("change", ["minitorch/operators.py", "minitorch/mine.py", MARKER])
+def test_work_in_an_earlier_handout_is_never_thrown_away(repository: Repository, tmp_path: Path, change: str) -> None:
+    folder = tmp_path / "handout"
+    make_handout(*repository, 0, folder)
+    (folder / change).write_text("work\n", encoding="utf-8")
+    with pytest.raises(StaffError) as error:
+        make_handout(*repository, 1, folder, force=True)
+    assert str(error.value) == f"{folder} was changed since it was handed out; --force does not throw work away: name another folder"
+    assert (folder / change).read_text(encoding="utf-8") == "work\n"
+
+
+def test_another_folder_is_never_written_into(repository: Repository, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    with pytest.raises(StaffError) as error:
+        make_handout(*repository, 0, tmp_path / "mine", force=True)
+    assert str(error.value) == f"{tmp_path / 'mine'} is not empty and not an earlier handout; name a folder that does not exist yet"
+    assert os.listdir(tmp_path / "mine") == ["thesis.txt"]
+
+
+def test_a_file_or_a_link_is_not_a_folder(repository: Repository, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("file", "link"):
+        with pytest.raises(StaffError) as error:
+            make_handout(*repository, 0, tmp_path / name, force=True)
+        assert str(error.value) == f"{tmp_path / name} is not a folder; name one that does not exist yet"
+
+
+def test_a_build_that_fails_leaves_nothing(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(folder: Path, message: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("course.staff.handout._commit", fail)
+    with pytest.raises(KeyboardInterrupt):
+        make_handout(*repository, 0, tmp_path / "handout")
+    assert [path.name for path in tmp_path.iterdir()] == ["reference"]
+
+
+# The real course
+
+
+@pytest.mark.parametrize("last", [stage.number for stage in course().stages])
+def test_the_courses_handouts_leak_nothing_and_are_the_same_each_time(last: int) -> None:
+    assert handout_files(ROOT, course(), last) == handout_files(ROOT, course(), last)
+
+
+def test_the_courses_handouts_do_not_speak_of_the_teachers_tools() -> None:
+    for path, content in handout_files(ROOT, course(), course().stages[-1].number).items():
+        if isinstance(content, str):
+            assert "course-staff" not in content, path
+            assert "course/staff" not in content.replace('"course/staff', ""), path
+
+
+def test_all_files_that_are_edited_for_a_handout_are_in_it() -> None:
+    assert set(EDITS) < set(handout_files(ROOT, course(), 0))

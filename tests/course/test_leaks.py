@@ -1,0 +1,85 @@
+"""Solutions that a workspace still shows are found: `course.staff.leaks`."""
+
+from __future__ import annotations
+
+import pytest
+
+from course.staff.leaks import find_leaks, find_orphans
+
+BODY = """if x >= 0:
+    return 1.0 / (1.0 + math.exp(-x))  # never overflows
+z = math.exp(x)
+return z / (1.0 + z)
+"""
+
+
+def places(files: dict[str, str | bytes], body: str = BODY) -> list[tuple[str, int]]:
+    return [(leak.path, leak.line) for leak in find_leaks({"minitorch.operators:sigmoid": body}, files)]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "line"),
+    [
+        ("docs/module0/operators.md", "# Sigmoid\n\nIt is\n\n    if x >= 0:\n        return 1.0 / (1.0 + math.exp(-x))\n", 5),
+        ("tests/test_operators.py", "def expected(x):\n    z = math.exp(x)\n    return z/(1.0+z)\n", 2),
+        ("minitorch/scalar.py", "def other(x):\n    z = math.exp(x)\n    return z / (1.0 + z)\n", 2),
+        ("minitorch/scalar.py", "def other(x):\n    z = math.exp(x)  # as above\n\n    return z / (1.0 + z)\n", 2),
+        ("minitorch/scalar.py", "# z = math.exp(x)\n# return z / (1.0 + z)\n", 1),
+        ("minitorch/scalar.py", 'def other(x):\n    """Says.\n\n    z = math.exp(x)\n    return z / (1.0 + z)\n    """\n', 4),
+        ("minitorch/scalar.py", 'def other(x):\n    """It is return 1.0 / (1.0 + math.exp(-x)) here."""\n', 2),
+        ("README.md", "```python\n>>> z = math.exp(x)\nreturn z / (1.0 + z)\n```\n", 2),
+    ],
+    ids=["page", "test", "other function", "with a comment", "commented out", "docstring", "docstring of one line", "code fence"],
+)
+def test_a_planted_solution_is_found_with_its_place(path: str, text: str, line: int) -> None:
+    assert places({path: text}) == [(path, line)]
+
+
+def test_a_leak_names_both_places() -> None:
+    (leak,) = find_leaks({"minitorch.operators:sigmoid": BODY}, {"docs/a.md": "z = math.exp(x)\nreturn z / (1.0 + z)"})
+    assert str(leak) == "docs/a.md:1 shows the solution of minitorch.operators:sigmoid: z = math . exp ( x ) return z / ("
+
+
+def test_talk_about_a_solution_is_no_leak() -> None:
+    page = "The sigmoid is 1 / (1 + e^-x). If x >= 0, e is raised to -x, which never overflows; else z = e^x, and z / (1 + z) is the same."
+    assert places({"docs/a.md": page}) == []
+
+
+def test_a_given_function_of_the_same_pattern_is_no_leak() -> None:
+    body = "ctx.save_for_backward(a)\nreturn operators.inv(a)\n"
+    assert places({"minitorch/a.py": "def forward(ctx, a):\n    ctx.save_for_backward(a)\n    return operators.log(a)\n"}, body) == []
+
+
+def test_the_types_of_an_inner_function_are_no_leak() -> None:
+    body = "def apply(ls: Iterable[float]) -> list[float]:\n    return [fn(x) for x in ls]\nreturn apply\n"
+    assert places({"minitorch/a.py": "def negList(ls: Iterable[float]) -> list[float]:\n    return given(ls)\n"}, body) == []
+    assert places({"minitorch/a.py": "def m(fn):\n    def apply(ls):\n        return [fn(x) for x in ls]\n    return apply\n"}, body) != []
+
+
+def test_what_an_error_says_is_no_leak() -> None:
+    body = 'raise ValueError("expected a number of at least one, such as 2, 3 or 4, and got something else, see there")\n'
+    test = 'match = "expected a number of at least one, such as 2, 3 or 4, and got something else, see there"\n'
+    assert places({"tests/test_a.py": test}, body) == []
+
+
+def test_a_short_body_leaks_as_a_whole() -> None:
+    body = "return d if x > 0 else 0.0\n"
+    assert places({"docs/a.md": "Write `return d if x > 0 else 0.0`."}, body) == [("docs/a.md", 1)]
+    assert places({"docs/a.md": "relu_back is d if x > 0 else 0.0."}, body) == []
+
+
+def test_a_body_of_a_few_tokens_cannot_leak() -> None:
+    assert places({"docs/a.md": "def cube(x, y):\n    return x * y\n"}, "return x * y\n") == []
+
+
+def test_a_picture_is_not_searched() -> None:
+    assert places({"docs/a.png": BODY.encode()}) == []
+
+
+def test_a_private_helper_that_only_solutions_used_is_an_orphan() -> None:
+    before = "from a import _help, b\n"
+    before += "\n\ndef _trick(x):\n    return x\n\n\n_shared = 1\n_unused = 2\n"
+    before += "\n\ndef f(x):\n    return _trick(x) + _shared + _help + b\n\n\n"
+    before += "def g():\n    return _shared\n"
+    after = before.replace("return _trick(x) + _shared + _help + b", "raise NotImplementedError")
+    assert find_orphans(before, after) == ["_help", "_trick"]

@@ -1,0 +1,361 @@
+"""Wrong answers and the proof that the tests catch them: `course.staff.answers`, `course.staff.prove`, `course.staff.runs`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from course.manifest import ROOT, Manifest, course
+from course.staff import StaffError, answers, cli, prove, runs
+from course.staff.answers import WrongAnswer, content_hash, graded_files, load_answers, patched, read_ledger, write_ledger
+from course.staff.prove import Verdict, choose, needed_files
+
+from . import miniature
+
+Repository = tuple[Path, Manifest]
+
+RELU = "minitorch.operators:relu"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return miniature.write(tmp_path / "reference")
+
+
+def wrong(body: str, task: str = "0.1", name: str = "wrong", target: str = RELU) -> WrongAnswer:
+    function = target.split(":")[1].split(".")[-1]
+    return WrongAnswer(task, name, "Is wrong.", {target: f"def {function}(x):\n    {body}\n"})
+
+
+# The files of wrong answers
+
+
+def test_every_task_has_at_least_eight_wrong_answers() -> None:
+    counts = {task.id: len(load_answers(answers.FOLDER, [task])) for task in course().tasks}
+    assert {id: count for id, count in counts.items() if count < 8} == {}
+
+
+def test_every_patch_fits_the_reference_and_changes_it() -> None:
+    files = needed_files(ROOT, course())
+    for answer in load_answers(answers.FOLDER, course().tasks):
+        assert patched(answer, files) != files, answer.key
+
+
+def test_every_file_of_wrong_answers_belongs_to_a_task() -> None:
+    assert {file.stem for file in answers.FOLDER.glob("*.toml")} <= {task.id for task in course().tasks}
+
+
+def test_wrong_answers_are_read_in_order(repository: Repository, tmp_path: Path) -> None:
+    _, manifest = repository
+    entry = '[[wrong]]\nname = "{}"\nmistake = "Is wrong."\n[wrong.patch]\n"minitorch.operators:relu" = "def relu(x): return x"\n'
+    (tmp_path / "0.1.toml").write_text(entry.format("b") + entry.format("a"), encoding="utf-8")
+    (tmp_path / "1.1.toml").write_text(entry.format("c"), encoding="utf-8")
+    assert [answer.key for answer in load_answers(tmp_path, manifest.tasks)] == ["0.1/b", "0.1/a", "1.1/c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[wrong]\n", " is not valid TOML: "),
+        (
+            '[[wrong]]\nname = "a"\nmistake = "b"\n',
+            ": entry 'a' has name, mistake; expected name, mistake and a patch of at least one function",
+        ),
+        ('[[wrong]]\nmistake = "b"\npatch = {a = "b"}\n', ": entry None has mistake, patch; expected name, mistake and a patch"),
+        ('[[wrong]]\nname = "a"\nmistake = "b"\npatch = {}\n', ": entry 'a' has name, mistake, patch; expected name, mistake and a patch"),
+        (2 * '[[wrong]]\nname = "a"\nmistake = "b"\npatch = {a = "b"}\n', ": 'a' stands there twice"),
+    ],
+)
+def test_a_file_of_wrong_answers_that_says_too_little_is_an_error(repository: Repository, tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "0.1.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(StaffError) as error:
+        load_answers(tmp_path, repository[1].tasks)
+    assert str(error.value).startswith(f"{tmp_path / '0.1.toml'}{message}")
+
+
+@pytest.mark.parametrize(
+    ("target", "definition", "message"),
+    [
+        ("minitorch.operators:rule", "def rule(x): return x", "minitorch.operators:rule: expected one function rule, found none"),
+        ("minitorch.operator:relu", "def relu(x): return x", "minitorch.operator:relu, but there is no minitorch/operator.py"),
+        (RELU, "def rule(x): return x", "minitorch.operators:relu: expected one definition, def relu(…), got: def rule(x): return x"),
+    ],
+)
+def test_a_patch_that_does_not_fit_is_an_error(repository: Repository, target: str, definition: str, message: str) -> None:
+    with pytest.raises(StaffError) as error:
+        patched(WrongAnswer("0.1", "a", "b", {target: definition}), needed_files(*repository))
+    assert str(error.value) == f"wrong answer 0.1/a patches {message}"
+
+
+# Verdicts
+
+
+def test_wrong_answers_are_killed_survive_or_are_broken(repository: Repository) -> None:
+    root, manifest = repository
+    met = [
+        wrong("return x"),
+        wrong("return x if x >= 0 else 0.0"),
+        wrong("return nonsense(x)"),
+        wrong('raise NotImplementedError("Need to implement for Task 0.1")'),
+        wrong("import os; os._exit(0)"),
+        wrong("return -1.0", "0.2"),
+        wrong("return Scalar(self.data * self.data)", "1.1", target="minitorch.scalar:Scalar.double"),
+    ]
+    met[-1] = WrongAnswer(
+        "1.1", "squares", "2² = 2 + 2.", {"minitorch.scalar:Scalar.double": "def double(self): return Scalar(self.data ** 2)"}
+    )
+    done: list[int] = []
+    verdicts = prove.prove(met, manifest, needed_files(root, manifest), lambda: done.append(1))
+    assert [verdict.answer for verdict in verdicts] == met
+    assert len(done) == len(met)
+    assert [(verdict.state, verdict.by.split("\n")[0]) for verdict in verdicts] == [
+        ("killed", "tests/test_operators.py::test_relu"),
+        ("survived", ""),
+        ("broken", "tests/test_operators.py::test_relu: NameError: name 'nonsense' is not defined"),
+        ("broken", "tests/test_operators.py::test_relu: NotImplementedError: Need to implement for Task 0.1"),
+        ("broken", "pytest did not finish: "),
+        ("killed", "tests/test_operators.py::test_own"),
+        ("survived", ""),
+    ]
+
+
+def test_a_wrong_answer_that_runs_on_is_killed_by_the_time_limit(repository: Repository) -> None:
+    root, manifest = repository
+    (verdict,) = prove.prove([wrong("while True: pass")], manifest, needed_files(root, manifest), limit=4)
+    assert (verdict.state, verdict.by) == ("killed", "the time limit of 4 s")
+
+
+def test_tests_that_do_not_load_are_no_proof(repository: Repository) -> None:
+    root, manifest = repository
+    with (root / "tests" / "test_operators.py").open("a", encoding="utf-8") as file:
+        file.write("\nassert relu(-1.0) == 0.0\n")
+    (verdict,) = prove.prove([wrong("return x")], manifest, needed_files(root, manifest))
+    assert verdict.state == "broken"
+    assert verdict.by.startswith("tests/test_operators.py: AssertionError")
+
+
+def test_a_task_without_tests_proves_nothing(repository: Repository) -> None:
+    root, manifest = repository
+    file = root / "tests" / "test_scalar.py"
+    file.write_text(file.read_text(encoding="utf-8").replace("def test_double", "def check_double"), encoding="utf-8")
+    answer = WrongAnswer("1.1", "a", "b", {"minitorch.scalar:Scalar.double": "def double(self): return self"})
+    (verdict,) = prove.prove([answer], manifest, needed_files(root, manifest))
+    assert (verdict.state, verdict.by) == ("broken", "no test carries the mark task1_1")
+
+
+def test_an_error_in_one_run_stops_the_others(repository: Repository, tmp_path: Path) -> None:
+    hanging = patched(
+        wrong(f"open({str(tmp_path / 'pid')!r}, 'w').write(str(__import__('os').getpid()))\n    while True: pass"),
+        needed_files(*repository),
+    )
+
+    timed_out: list[bool] = []
+
+    def run(item: str) -> None:
+        if item == "hangs":
+            with runs.copy(hanging) as folder:
+                timed_out.append(runs.run_tests(folder, ["-m", "task0_1"], limit=30).timed_out)
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text(encoding="utf-8"):
+            time.sleep(0.05)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        runs.each(run, ["hangs", "is interrupted"])
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGTERM)
+    assert timed_out == [False]
+
+
+# The ledger
+
+
+def test_the_hash_depends_on_patch_tests_and_what_is_patched_alone(repository: Repository) -> None:
+    root, manifest = repository
+    tests = graded_files(manifest.task("0.1"), needed_files(root, manifest))
+    assert tests == ["tests/test_operators.py"]
+    first = content_hash(wrong("return x"), root, tests)
+    assert content_hash(wrong("return x", name="other"), root, tests) == first
+    assert content_hash(wrong("return -x"), root, tests) != first
+    for path, matters in [
+        ("minitorch/operators.py", True),
+        ("tests/test_operators.py", True),
+        ("tests/strategies.py", True),
+        ("minitorch/scalar.py", False),
+        ("tests/test_scalar.py", False),
+        ("docs/index.md", False),
+    ]:
+        before = (root / path).read_bytes()
+        (root / path).write_bytes(before + b"\n")
+        assert (content_hash(wrong("return x"), root, tests) != first) == matters, path
+        (root / path).write_bytes(before)
+
+
+def test_what_changed_is_proved_again_and_a_tenth_of_the_rest() -> None:
+    known = [wrong("return x", name=str(i)) for i in range(21)]
+    ledger = {answer.key: {"hash": "same", "killed_by": "t"} for answer in known[1:]}
+    hashes = {answer.key: "same" for answer in known} | {known[5].key: "new"}
+    changed, tenth = choose(known, hashes, ledger, seed=3)
+    assert changed == [known[0], known[5]]
+    assert len(tenth) == 2  # of 19, rounded up
+    assert not {answer.key for answer in tenth} & {answer.key for answer in changed}
+    assert choose(known, hashes, ledger, seed=3) == (changed, tenth)
+    assert any(choose(known, hashes, ledger, seed)[1] != tenth for seed in range(9))
+
+
+def test_the_ledger_is_in_the_order_of_the_tasks_and_comes_back(repository: Repository, tmp_path: Path) -> None:
+    entries = {key: {"hash": key, "killed_by": "t"} for key in ("1.1/a", "0.1/b", "0.1/a")}
+    write_ledger(tmp_path / "ledger.json", entries, repository[1])
+    assert read_ledger(tmp_path / "ledger.json") == entries
+    assert list(read_ledger(tmp_path / "ledger.json")) == ["0.1/a", "0.1/b", "1.1/a"]
+    assert os.listdir(tmp_path).count("ledger.json") == 1
+    assert [name for name in os.listdir(tmp_path) if name != "reference"] == ["ledger.json"]
+
+
+@pytest.mark.parametrize("text", [None, "{", '{"schema": 0, "answers": {"0.1/a": {}}}'])
+def test_a_ledger_that_cannot_be_read_is_empty(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "ledger.json").write_text(text, encoding="utf-8")
+    assert read_ledger(tmp_path / "ledger.json") == {}
+
+
+# The command
+
+
+class Desk:
+    """The command at work on the miniature repository, with verdicts that the test decides."""
+
+    def __init__(self, root: Path, manifest: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = root / "wrong_answers"
+        self.folder.mkdir()
+        self.survivors: set[str] = set()
+        self.proved: list[str] = []
+        monkeypatch.setattr(cli, "ROOT", root)
+        monkeypatch.setattr(cli, "course", lambda: manifest)
+        monkeypatch.setattr(answers, "FOLDER", self.folder)
+        monkeypatch.setattr(answers, "LEDGER", self.folder / "ledger.json")
+        monkeypatch.setattr(prove, "prove", self.prove)
+
+    def write(self, task: str, **bodies: str) -> None:
+        entry = '[[wrong]]\nname = "{}"\nmistake = "Is wrong."\n[wrong.patch]\n"minitorch.operators:relu" = "def relu(x): return {}"\n'
+        text = "".join(entry.format(name, body) for name, body in bodies.items())
+        (self.folder / f"{task}.toml").write_text(text, encoding="utf-8")
+
+    def prove(self, todo: list[WrongAnswer], *_: object, done: object) -> list[Verdict]:
+        self.proved = [answer.key for answer in todo]
+        return [Verdict(a, *(("survived", "") if a.key in self.survivors else ("killed", "tests/t.py::test"))) for a in todo]
+
+    def run(self, *arguments: str, code: int = 0) -> str:
+        result = CliRunner().invoke(cli.app, ["prove", *arguments])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    def ledger(self) -> list[str]:
+        return list(read_ledger(self.folder / "ledger.json"))
+
+
+@pytest.fixture
+def desk(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    return Desk(*repository, monkeypatch)
+
+
+def test_prove_writes_what_is_new_into_the_ledger(desk: Desk) -> None:
+    desk.write("0.1", a="x", b="-x")
+    desk.write("1.1", c="x")
+    assert "3 wrong answers: 3 new or changed, 0 of the others at random" in desk.run()
+    assert desk.ledger() == ["0.1/a", "0.1/b", "1.1/c"]
+    entry = json.loads((desk.folder / "ledger.json").read_text(encoding="utf-8"))["answers"]["0.1/a"]
+    assert entry["killed_by"] == "tests/t.py::test"
+    desk.write("0.1", a="x", b="-x * 2")
+    assert "3 wrong answers: 1 new or changed, 1 of the others at random (--seed 4)" in desk.run("--seed", "4")
+    assert "0.1/b" in desk.proved
+    assert len(desk.proved) == 2
+    desk.run("--all")
+    assert desk.proved == ["0.1/a", "0.1/b", "1.1/c"]
+
+
+def test_prove_of_one_task_leaves_the_others_in_the_ledger(desk: Desk) -> None:
+    desk.write("0.1", a="x", b="-x")
+    desk.write("1.1", c="x")
+    desk.run()
+    desk.write("1.1", d="x")
+    desk.run("1.1")
+    assert desk.proved == ["1.1/d"]
+    assert desk.ledger() == ["0.1/a", "0.1/b", "1.1/d"]
+
+
+def test_a_survivor_is_shown_with_its_patch_and_the_ledger_stays(desk: Desk) -> None:
+    desk.write("0.1", a="x")
+    desk.run()
+    desk.write("0.1", a="x", b="-x")
+    desk.survivors = {"0.1/b"}
+    output = desk.run(code=1)
+    assert "SURVIVED 0.1/b: Is wrong." in output
+    assert "def relu(x): return -x" in output
+    assert "next: mend the tests or the patch, then course-staff prove 0.1" in output
+    assert desk.ledger() == ["0.1/a"]
+
+
+def test_check_fails_on_a_ledger_that_is_behind_and_writes_nothing(desk: Desk) -> None:
+    desk.write("0.1", a="x")
+    assert "the ledger is not up to date" in desk.run("--check", code=1)
+    assert desk.ledger() == []
+    desk.run()
+    desk.run("--check")
+    desk.write("0.1", a="-x")
+    assert "next: course-staff prove, and commit course/staff/wrong_answers/ledger.json" in desk.run("--check", code=1)
+    desk.write("0.1")  # it is gone
+    desk.run("--check", code=1)
+    assert desk.ledger() == ["0.1/a"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "lines"),
+    [
+        (["prove", "9.9"], 2, ["error: there is no task 9.9; the tasks are 0.1, 0.2, 1.1", "next: course-staff prove"]),
+        (
+            ["handout", "--modules", "1-2", "x"],
+            2,
+            ["error: --modules expected a range from 0, such as 0-1, got '1-2'", "next: course-staff handout --modules 0-1 DIR"],
+        ),
+        (
+            ["handout", "--modules", "1", "x"],
+            2,
+            ["error: --modules expected a range from 0, such as 0-1, got '1'", "next: course-staff handout --modules 0-1 DIR"],
+        ),
+        (["handout", "--modules", "0-9", "x"], 2, ["error: there is no stage 9; the stages are 0, 1", "next: course-staff --help"]),
+    ],
+)
+def test_a_request_that_cannot_be_met_ends_with_one_line_and_the_next_command(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, lines: list[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == code
+    assert capsys.readouterr().err.splitlines() == lines
+
+
+def test_a_repository_that_does_not_fit_together_ends_with_code_3(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (desk.folder / "0.1.toml").write_text("[[wrong]\n", encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["course-staff", "prove"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 3
+    assert capsys.readouterr().err.splitlines()[-1] == "next: mend it, and run the command again"
+
+
+def test_handout_says_what_it_made_and_what_comes_next(desk: Desk, tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli.app, ["handout", "--modules", "0", str(tmp_path / "h")])
+    files = sum(file.is_file() and ".git" not in file.parts for file in (tmp_path / "h").rglob("*"))
+    assert result.output.splitlines() == [
+        f"{tmp_path}/h: {files} files, 2 functions to write, one commit",
+        f"next: cd {tmp_path}/h && make app",
+    ]

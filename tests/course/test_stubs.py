@@ -1,0 +1,153 @@
+"""The proofs of the course: what is unwritten fails as such and nothing else does, and with the solutions put back all passes."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from course.manifest import ROOT, Task, course
+from course.staff import syntax
+from course.staff.answers import graded_files
+from course.staff.handout import handout_files, stub_files, write_names
+from course.staff.prove import needed_files
+from course.staff.runs import copy, each, run_tests
+from course.staff.selection import select
+
+STAGES = [stage.number for stage in course().stages]
+
+IMPORT_ALL = f"""
+import importlib, pathlib, sys
+sys.path[:] = ["", *(path for path in sys.path[1:] if path != {str(ROOT)!r})]
+for file in sorted(pathlib.Path().glob("*/*.py")) + sorted(pathlib.Path().glob("project/lab/*.py")):
+    if file.parts[0] in ("minitorch", "course", "project") and file.name != "app.py" and file.stem != "__main__":
+        module = importlib.import_module(".".join(file.with_suffix("").parts).removesuffix(".__init__"))
+        assert pathlib.Path(module.__file__).is_relative_to(pathlib.Path.cwd()), module.__file__
+"""
+
+SHOW_ALL = f"""
+import pathlib, sys
+sys.path[:] = ["", *(path for path in sys.path[1:] if path != {str(ROOT)!r})]
+from streamlit.testing.v1 import AppTest
+app = AppTest.from_file(str(pathlib.Path("project/app.py").absolute()), default_timeout=60).run()
+for file in sorted(pathlib.Path("project/views").glob("*.py")):
+    app.switch_page("views/" + file.name).run()
+    assert not app.exception, (file.name, app.exception)
+    assert app.title, file.name
+    print(file.name)
+"""
+
+
+@dataclass
+class Result:
+    """States of the course's tests: for each task, how many tests are in which state and need which task."""
+
+    states: dict[str, dict[tuple[str, str | None], int]]
+
+    def of(self, state: str) -> set[str]:
+        return {task for task, states in self.states.items() for found, _ in states if found == state}
+
+    def needs(self, task: str) -> set[str | None]:
+        return {needed for state, needed in self.states[task] if state != "passed"}
+
+
+def run(files: Mapping[str, str | bytes]) -> Result:
+    with copy(files) as folder:
+        rows = run_tests(folder, [], limit=300).rows
+    assert rows
+    states: dict[str, dict[tuple[str, str | None], int]] = {}
+    for row in rows:
+        found = states.setdefault(row["task"], {})
+        key = (row["state"], row["needs"])
+        found[key] = found.get(key, 0) + 1
+    return Result(states)
+
+
+@pytest.fixture(scope="module")
+def without() -> dict[str, Result]:
+    """The reference without the code of one task, by that task; "" is all of it."""
+    files = needed_files(ROOT, course())
+    graded = {path for task in course().tasks for path in graded_files(task, files)}
+    files = {path: content for path, content in files.items() if not path.split("/")[-1].startswith("test_") or path in graded}
+    last = STAGES[-1]
+    ids = ["", *(task.id for task in course().tasks)]
+    results = each(lambda id: run(stub_files(files, write_names(course(), last, only=id)) if id else files), ids)
+    return dict(zip(ids, results, strict=True))
+
+
+@pytest.mark.slow
+def test_the_reference_passes(without: dict[str, Result]) -> None:
+    assert without[""].of("passed") == {task.id for task in course().tasks}
+    assert without[""].of("failing") | without[""].of("todo") | without[""].of("blocked") | without[""].of("skipped") == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
+def test_without_one_task_it_and_those_that_require_it_fail_and_no_other(without: dict[str, Result], task: Task) -> None:
+    result = without[task.id]
+    assert result.of("todo") == {task.id}
+    assert result.of("blocked") == {other.id for other in course().tasks if task.id in other.requires}
+    assert result.of("failing") == set()
+    assert {needed for id in result.of("todo") | result.of("blocked") for needed in result.needs(id)} == {task.id}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("last", STAGES)
+def test_a_fresh_handout_is_all_unwritten_and_passes_with_the_solutions_put_back(last: int) -> None:
+    reference, files = select(ROOT, course(), last), handout_files(ROOT, course(), last)
+    fresh = run(files)
+    tasks = {task.id for task in course().tasks if task.stage <= last}
+    assert fresh.of("todo") == tasks
+    assert fresh.of("passed") | fresh.of("failing") | fresh.of("skipped") == set()
+    solved = dict(files)
+    for path, names in write_names(course(), last).items():
+        solutions = syntax.functions(str(reference[path]))
+        solved[path] = syntax.graft(str(files[path]), {name: solutions[name] for name in names}, whole=True)
+        assert solved[path] == reference[path]
+    result = run(solved)
+    assert result.of("passed") == tasks
+    assert result.of("todo") | result.of("blocked") | result.of("failing") | result.of("skipped") == set()
+
+
+@pytest.mark.parametrize("last", STAGES)
+def test_a_handout_alone_imports_and_collects(last: int) -> None:
+    with copy(handout_files(ROOT, course(), last)) as folder:
+        imported = subprocess.run([sys.executable, "-c", IMPORT_ALL], cwd=folder, capture_output=True, text=True, check=False)
+        assert imported.returncode == 0, imported.stderr
+        collected = run_tests(folder, ["--collect-only"])
+    assert collected.rows == [], collected.output
+    assert " tests collected" in collected.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("last", STAGES)
+def test_the_app_of_a_fresh_handout_shows_every_page(last: int) -> None:
+    with copy(handout_files(ROOT, course(), last)) as folder:
+        shown = subprocess.run([sys.executable, "-c", SHOW_ALL], cwd=folder, capture_output=True, text=True, check=False)
+        assert shown.returncode == 0, shown.stderr
+        pages = shown.stdout.split()
+        assert {f"{task.app}.py" for task in course().tasks if task.stage <= last} < set(pages)
+        assert set(pages) == {file.name for file in (folder / "project" / "views").glob("*.py")}
+
+
+def test_every_test_that_grades_has_one_task_mark() -> None:
+    files = needed_files(ROOT, course())
+    known = {task.mark for task in course().tasks}
+    for path in sorted({path for task in course().tasks for path in graded_files(task, files)}):
+        tree = ast.parse(str(files[path]))
+        assert not [node for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"], path
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                marks = [line.attr for line in node.decorator_list if isinstance(line, ast.Attribute) and line.attr in known]
+                assert len(marks) == 1, f"{path}:{node.lineno} {node.name}"
+
+
+def test_every_task_with_code_names_what_it_is_and_has_tests() -> None:
+    files = needed_files(ROOT, course())
+    for task in course().tasks:
+        assert graded_files(task, files), task.id
+        assert set(task.files) <= set(files), task.id

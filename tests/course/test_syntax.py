@@ -1,0 +1,178 @@
+"""Bodies taken out of a source and put into another one: `course.staff.syntax`."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from course.manifest import ROOT, course
+from course.staff.syntax import SyntaxTreeError, bodies, functions, graft, stub
+
+RAISE = 'raise NotImplementedError("Need to implement for Task 0.1")'
+
+
+def test_a_stub_keeps_signature_and_docstring_and_all_around_it() -> None:
+    source = '''"""A file."""
+
+import math  # kept
+
+
+# Above.
+def half(x: float) -> float:
+    """x / 2."""
+    y = x / 2
+    return y
+
+
+def twice(x: float) -> float:
+    return 2 * x
+'''
+    expected = source.replace("    y = x / 2\n    return y\n", f"    {RAISE}\n")
+    assert stub(source, {"half": "0.1"}) == expected
+
+
+def test_comments_in_and_after_a_body_do_not_leak() -> None:
+    source = """def half(x):  # the trick: halve
+    # before the first line
+    '''Half.'''  # behind the docstring
+    # before the body
+    return x / 2  # behind the body
+    # after the body
+
+        # indented deeper
+# of the file
+def last(x):
+    return x
+    # at the end of the file
+"""
+    stubbed = stub(source, {"half": "0.1", "last": "0.1"})
+    comments = [line.strip() for line in stubbed.splitlines() if "#" in line]
+    assert comments == ["# of the file"]
+    ast.parse(stubbed)
+
+
+def test_a_comment_that_a_tool_reads_stays() -> None:
+    source = "class A:\n    def __eq__(self, b):  # type: ignore[override]\n        return True\n"
+    assert "def __eq__(self, b):  # type: ignore[override]\n        raise" in stub(source, {"A.__eq__": "0.1"})
+
+
+def test_an_init_keeps_its_super_line() -> None:
+    source = "class A(B):\n    def __init__(self):\n        super().__init__()  # first\n        self.x = 1  # then\n"
+    assert stub(source, {"A.__init__": "0.1"}) == f"class A(B):\n    def __init__(self):\n        super().__init__()\n        {RAISE}\n"
+
+
+def test_another_method_does_not_keep_its_super_line() -> None:
+    source = "class A(B):\n    def eval(self):\n        super().__init__()\n"
+    assert "super" not in stub(source, {"A.eval": "0.1"})
+
+
+def test_a_nested_function_is_named_through_the_outer_one_which_stays() -> None:
+    source = "def outer(f):\n    def _inner(x):\n        return f(x)\n\n    return _inner\n"
+    assert stub(source, {"outer._inner": "0.1"}) == source.replace("return f(x)", RAISE)
+
+
+def test_the_parts_of_a_property_have_names_of_their_own() -> None:
+    source = "class A:\n    @property\n    def x(self):\n        return 1\n\n    @x.setter\n    def x(self, v):\n        self.v = v\n"
+    assert stub(source, {"A.x@setter": "0.1"}) == source.replace("self.v = v", RAISE)
+    assert stub(source, {"A.x": "0.1"}) == source.replace("return 1", RAISE)
+
+
+def test_a_function_on_one_line_becomes_a_block() -> None:
+    assert stub("def f(x): return x\n", {"f": "0.1"}) == f"def f(x):\n    {RAISE}\n"
+
+
+def test_a_docstring_on_the_line_of_the_body_stays() -> None:
+    assert stub('def f(x): "Says."; return x\n', {"f": "0.1"}) == f'def f(x):\n    "Says."\n    {RAISE}\n'
+
+
+def test_a_test_that_students_write_keeps_its_marks_and_loses_arguments_and_other_decorators() -> None:
+    source = '''@pytest.mark.task0_2
+@given(floats())
+# the kink
+@example(0.0)
+# the ends
+def test_sigmoid(x: float) -> None:
+    """Between 0 and 1."""
+    assert 0 <= sigmoid(x) <= 1
+'''
+    expected = '@pytest.mark.task0_2\ndef test_sigmoid() -> None:\n    """Between 0 and 1."""\n    raise'
+    assert stub(source, {"test_sigmoid": "0.2"}, is_test=True).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "message"),
+    [
+        ("def f(x):\n    return x\n", "g", "expected one function g, found none"),
+        ("def f(x):\n    return x\n", "A.f", "expected one function A.f, found none"),
+        ("def f(x):\n    return x\n\n\ndef f(y):\n    return y\n", "f", "expected one function f, found 2"),
+        ("f = lambda x: x\n", "f", "expected one function f, found none"),
+        ('def f(x):\n    """Nothing."""\n', "f", "f has nothing but a docstring: there is nothing to take out"),
+    ],
+)
+def test_a_name_that_cannot_be_taken_out_is_an_error(source: str, name: str, message: str) -> None:
+    with pytest.raises(SyntaxTreeError) as error:
+        stub(source, {name: "0.1"})
+    assert str(error.value) == message
+
+
+def test_a_source_that_is_not_python_is_an_error_with_its_line() -> None:
+    with pytest.raises(SyntaxTreeError, match=r"^not valid Python, line 2: "):
+        bodies("x = 1\ndef f(:\n")
+
+
+def test_a_graft_replaces_the_body_and_keeps_decorators_and_arguments() -> None:
+    source = "class A:\n    @staticmethod\n    def f(x: float) -> float:\n        # old\n        return x\n\n    y = 1  # stays\n"
+    expected = "class A:\n    @staticmethod\n    def f(x: float) -> float:\n        return -x\n\n    y = 1  # stays\n"
+    assert graft(source, {"A.f": "\ndef f(anything):\n    return -x\n"}) == expected
+
+
+def test_a_whole_graft_brings_decorators_and_arguments_along() -> None:
+    source = "# Above.\n@pytest.mark.task0_2\ndef test_f() -> None:\n    pass\n"
+    given = '@pytest.mark.task0_2\n@given(floats())\ndef test_f(x: float) -> None:\n    """Says."""\n    assert x == x\n'
+    assert graft(source, {"test_f": given}, whole=True) == "# Above.\n" + given
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        ("x = 1", "x = 1"),
+        ("def g(x):\n    return x", "def g(x):"),
+        ("def f(x):\n    return x\n\ndef g(x):\n    return x", "def f(x):"),
+        ("", "nothing"),
+    ],
+)
+def test_what_is_grafted_must_be_one_definition_of_that_name(text: str, got: str) -> None:
+    with pytest.raises(SyntaxTreeError) as error:
+        graft("class A:\n    def f(x):\n        return x\n", {"A.f": text})
+    assert str(error.value) == f"expected one definition, def f(…), got: {got}"
+
+
+def test_a_graft_into_a_function_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(SyntaxTreeError, match=r"^expected one function g, found none$"):
+        graft("def f(x):\n    return x\n", {"g": "def g(x):\n    return x\n"})
+
+
+def test_a_graft_of_its_own_functions_gives_every_file_of_the_package_back() -> None:
+    for file in sorted((ROOT / course().package).glob("*.py")):
+        source = file.read_text(encoding="utf-8")
+        unique = {name: text for name, text in functions(source).items() if "@overload" not in name}
+        assert graft(source, unique, whole=True) == source, file.name
+
+
+def test_bodies_are_without_docstring() -> None:
+    assert bodies('def f(x):\n    """Says."""\n    y = x\n    return y\n') == {"f": "    y = x\n    return y\n".replace("    ", "")}
+
+
+def test_every_written_function_can_be_taken_out_and_put_back() -> None:
+    tasks = [(task.id, *full.split(":")) for task in course().tasks for full in task.write]
+    for module in {module for _, module, _ in tasks}:
+        file = Path(ROOT, *module.split(".")).with_suffix(".py")
+        source = file.read_text(encoding="utf-8")
+        names = {name: id for id, other, name in tasks if other == module}
+        stubbed = stub(source, names, is_test=module.startswith("tests."))
+        own = functions(source)
+        for name, id in names.items():
+            assert f'raise NotImplementedError("Need to implement for Task {id}")' in functions(stubbed)[name]
+        assert graft(stubbed, {name: own[name] for name in names}, whole=True) == source
