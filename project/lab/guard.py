@@ -1,0 +1,189 @@
+"""The guard around the student's code: what is unwritten or fails there becomes a card on the page, not the end of it.
+
+Every call into student code stands inside `with task_guard():`, imports included. An error of the app itself passes through.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import numbers
+import re
+import reprlib
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any, NoReturn
+
+import streamlit as st
+
+from course.manifest import ROOT, ManifestError, course
+
+MARKER = re.compile(r"Need to implement for Task (\d+\.\d+)")
+SHOWN_FRAMES = 4
+
+
+class WrongResult(Exception):
+    """The student's code returned something of another kind than it should."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A notice about the student's code.
+
+    Attributes:
+        todo: Whether the code is not written yet, as against wrong.
+        title: One line.
+        body: What to do about it, as Markdown.
+    """
+
+    todo: bool
+    title: str
+    body: str
+
+
+@contextmanager
+def task_guard(stop: bool = True) -> Iterator[None]:
+    """Show what goes wrong in student code as a card.
+
+    Args:
+        stop: Whether the page (or the fragment) ends there; else it goes on after the `with` block.
+    """
+    try:
+        yield
+    except Exception as error:
+        card = explain(error)
+        if card is None:
+            raise
+        show(card)
+        if stop:
+            st.stop()
+
+
+def show(card: Card) -> None:
+    """Put a card on the page."""
+    place = st.info if card.todo else st.error
+    place(f"**{plain(card.title)}**\n\n{card.body}", icon=":material/edit_note:" if card.todo else ":material/error:")
+
+
+def refuse(message: str, remedy: str) -> NoReturn:
+    """Say why something typed is not accepted and what is, and end the page."""
+    st.error(plain(message), icon=":material/block:")
+    st.caption(plain(remedy))
+    st.stop()
+
+
+def plain(text: str) -> str:
+    """The text such that Markdown shows it as it is."""
+    return re.sub(r"([^\w\s]|_)", r"\\\1", text)
+
+
+def number(value: Any, call: str) -> float:
+    """A number that student code returned.
+
+    Args:
+        value: What came back.
+        call: What was called, such as "sigmoid(2.0)".
+
+    Raises:
+        WrongResult: If it is no number.
+    """
+    if isinstance(value, numbers.Real):
+        return float(value)
+    forgot = "; is the return missing?" if value is None else ""
+    raise WrongResult(f"{call} expected to return a number, got {reprlib.repr(value)}{forgot}")
+
+
+def explain(error: Exception) -> Card | None:
+    """The card for an error, or None if student code has no part in it."""
+    if isinstance(error, NotImplementedError) and (match := MARKER.search(str(error))):
+        return _unwritten(match[1], error)
+    if isinstance(error, SyntaxError) and _is_student(error.filename):
+        line = f"\n\n```python\n{error.text.rstrip()}\n```" if error.text and error.text.strip() else ""
+        return Card(False, f"{_place(error.filename, error.lineno)}: {error.msg}", f"Python cannot read this file.{line}")
+    if isinstance(error, WrongResult):
+        return Card(False, str(error), "")
+    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_student(frame.f_code.co_filename)]
+    if frames:
+        frame, line = frames[-1]
+        title = f"{_place(frame.f_code.co_filename, line)}: {type(error).__name__}: {error}"
+        calls = "\n\n".join(_describe(frame, line) for frame, line in frames[-SHOWN_FRAMES:])
+        return Card(False, title, calls + _remark(error))
+    if isinstance(error, TypeError | AttributeError) and "NoneType" in str(error):
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        body = f"`{_relative(where.filename)}`, line {where.lineno}, could not go on: {plain(str(error))}\n\n```python\n{where.line}\n```"
+        return Card(False, "A function returned None where a value was expected: is a return missing?", body)
+    if source := _broken_module(error):
+        return Card(False, f"{_place(source, None)}: {error}", "A name that the course expects there is missing.")
+    return None
+
+
+def _unwritten(id: str, error: Exception) -> Card:
+    """The card for a stub."""
+    try:
+        task = course().task(id)
+    except ManifestError:
+        return Card(True, f"Task {id} is not written yet", "")
+    frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
+    raised_in = _relative(frame.f_code.co_filename)
+    where = f"{raised_in}, line {line}" if raised_in in task.files else task.files[0]
+    hint = f"{plain(task.hints[0])}\n\n" if task.hints else ""
+    body = f"{hint}Book: `{task.page}` · Test it with `course test {id}` · More hints with `course hint {id}`"
+    return Card(True, f"Task {id} is not written yet: open {where}", body)
+
+
+def _describe(frame: FrameType, line: int) -> str:
+    """One call in student code: its name, its inputs and the line it had come to."""
+    code = frame.f_code
+    linecache.checkcache(code.co_filename)
+    source = linecache.getline(code.co_filename, line).strip()
+    names = inspect.getargs(code).args if code.co_name != "<module>" else []
+    inputs = ", ".join(f"{name} = {_short(frame.f_locals[name])}" for name in names if name in frame.f_locals)
+    called = f" with `{inputs}`" if inputs else ""
+    return f"`{_relative(code.co_filename)}`, line {line}, in `{code.co_qualname}`{called}\n\n```python\n{source}\n```"
+
+
+def _remark(error: Exception) -> str:
+    """A sentence about errors that correct code raises too."""
+    if isinstance(error, ArithmeticError | ValueError):
+        return "\n\nIf the function is right, it has no value for these inputs: choose others."
+    return ""
+
+
+def _short(value: Any) -> str:
+    """A value in a few characters, even if its own repr fails."""
+    try:
+        return reprlib.repr(value).replace("`", "'")
+    except Exception as error:  # the student's __repr__ may be broken too
+        return f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
+
+
+def _broken_module(error: Exception) -> str | None:
+    """The student's file that lacks a name which the app asked it for."""
+    if isinstance(error, ImportError) and _is_student(error.path):
+        return error.path
+    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType) and _is_student(getattr(error.obj, "__file__", None)):
+        return error.obj.__file__
+    return None
+
+
+def _is_student(path: str | None) -> bool:
+    """Whether students write in this file: the package and the programs of project/."""
+    parts = Path(_relative(path or "")).parts
+    return parts[:1] == (course().package,) or (len(parts) == 2 and parts[0] == "project" and parts[1].startswith("run_"))
+
+
+def _relative(path: str) -> str:
+    """The path as the student sees it, from the top of the workspace."""
+    try:
+        return Path(path).resolve().relative_to(ROOT).as_posix()
+    except ValueError:
+        return path
+
+
+def _place(path: str | None, line: int | None) -> str:
+    """File and line."""
+    return _relative(path or "") + (f", line {line}" if line else "")

@@ -1,0 +1,103 @@
+"""Module 0: every operator with its curve, its derivative and its source."""
+
+import inspect
+from collections.abc import Callable
+
+import streamlit as st
+
+from project.lab import plots
+from project.lab.drawing import draw
+from project.lab.guard import number, refuse, task_guard
+
+ONE = ("sigmoid", "relu", "log", "exp", "inv", "neg", "id", "sin", "cos", "tanh", "sqrt", "abs")
+TWO = ("add", "mul", "max", "lt", "eq", "is_close", "pow")
+DERIVATIVES = {"log": "log_back", "inv": "inv_back", "relu": "relu_back"}
+LISTS = {  # name: how it is called on the two lists
+    "map": "map(neg)(a)",
+    "zipWith": "zipWith(mul)(a, b)",
+    "reduce": "reduce(add, 0.0)(a)",
+    "negList": "negList(a)",
+    "addLists": "addLists(a, b)",
+    "sum": "sum(a)",
+    "prod": "prod(a)",
+}
+
+st.title("Operators")
+st.write("The arithmetic on which everything else is built, as you wrote it.")
+
+with task_guard():
+    from minitorch import operators
+
+
+def curve_page(name: str) -> None:
+    """One operator over a range, and at one place."""
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        low, high = st.slider("Range of x", -20.0, 20.0, (-5.0, 5.0), 0.5)
+        if low == high:
+            high = low + 0.5
+        x = st.slider("x", low, high, min(max(1.0, low), high))
+        y = st.slider("y", -5.0, 5.0, 1.0) if name in TWO else None
+    with task_guard(stop=False):
+        shown = {(name, y): f"{name}(x)" if y is None else f"{name}(x, {y:g})"}
+        if name in DERIVATIVES:
+            shown[DERIVATIVES[name], 1.0] = f"{DERIVATIVES[name]}(x, 1)"
+        series = {label: plots.sample(of_x(*function), low, high) for function, label in shown.items()}
+        with right:
+            words = f"{' and '.join(series)} for x from {low:g} to {high:g}; gaps where there is no value."
+            value = plots.value(of_x(name, y), x)
+            draw(plots.curves(series, words, mark=None if value is None else (x, value)), "operator_curve")
+            st.caption(words)
+        with left:
+            for function, label in shown.items():
+                st.metric(label.replace("(x", f"({x:g}"), f"{of_x(*function)(x):.6g}")
+
+
+def of_x(name: str, y: float | None) -> Callable[[float], float]:
+    """The operator as a function of x alone that surely returns a number."""
+    function = getattr(operators, name)
+    if y is None:
+        return lambda x: number(function(x), f"{name}({x:g})")
+    return lambda x: number(function(x, y), f"{name}({x:g}, {y:g})")
+
+
+def lists_page(name: str) -> None:
+    """One function on lists."""
+    left, right = st.columns(2)
+    first = numbers_in(left.text_input("a", "1, 2, 3", help="Numbers, separated by commas"))
+    second = numbers_in(right.text_input("b", "10, 20, 30"))
+    call = LISTS[name]
+    with task_guard():
+        results = {
+            "map": lambda: operators.map(operators.neg)(first),
+            "zipWith": lambda: operators.zipWith(operators.mul)(first, second),
+            "reduce": lambda: operators.reduce(operators.add, 0.0)(first),
+            "negList": lambda: operators.negList(first),
+            "addLists": lambda: operators.addLists(first, second),
+            "sum": lambda: operators.sum(first),
+            "prod": lambda: operators.prod(first),
+        }
+        result = results[name]()
+        if result is not None and not isinstance(result, float | int):
+            result = list(result)
+        st.code(f"a = {first}\nb = {second}\n{call} = {result}", language="python")
+
+
+def numbers_in(text: str) -> list[float]:
+    """The numbers in a field; the page ends with a notice if there are others."""
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        refuse(f"expected numbers separated by commas, got {text!r}", "Type for example 1, 2.5, -3.")
+
+
+chosen = st.selectbox("Operator", [*ONE, *TWO, *LISTS], key="operator", bind="query-params", help="Of one number, of two, on lists")
+if chosen in LISTS:
+    lists_page(chosen)
+else:
+    curve_page(chosen)
+with task_guard():
+    st.write("**Its source**")
+    st.code(
+        "\n\n".join(inspect.getsource(getattr(operators, name)) for name in (chosen, DERIVATIVES.get(chosen)) if name), language="python"
+    )

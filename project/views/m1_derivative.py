@@ -1,0 +1,98 @@
+"""Module 1: a function, its tangent, and how the difference quotient meets the derivative."""
+
+import math
+
+import streamlit as st
+
+from project.lab import plots
+from project.lab.drawing import draw
+from project.lab.expressions import FUNCTIONS, Refused, parse
+from project.lab.guard import number, plain, refuse, task_guard
+
+EXAMPLES = ["x ** 3 - 2 * x", "sin(x) * x", "sigmoid(3 * x)", "log(x * x + 1)", "exp(-x * x)", "relu(x)", "abs(x)", "tanh(x) ** 2"]
+EPSILONS = [10.0**-k for k in range(1, 16)]
+state = st.session_state
+
+st.title("Derivatives")
+st.write("The slope of a function, found in two ways: by the chain rule, and from two values close to each other.")
+
+with task_guard():
+    from minitorch import Scalar, central_difference
+
+
+def take_example() -> None:
+    """Put the chosen example into the field."""
+    if state.example_f:
+        state.fx = state.example_f
+
+
+def analytic(f, x: float) -> float | None:
+    """The derivative by backpropagation; None if it does not depend on x."""
+    leaf = Scalar(x, name="x")
+    f(leaf).backward()
+    return None if leaf.derivative is None else number(leaf.derivative, "derivative")
+
+
+def errors(f, x: float, slope: float) -> list[tuple[float, float]]:
+    """How far the central difference is off, for every epsilon. A logarithmic axis has no zero: 1e-17 stands for it."""
+    off = []
+    for epsilon in EPSILONS:
+        value = number(central_difference(f, x, epsilon=epsilon), f"central_difference(f, {x:g}, epsilon={epsilon:g})")
+        off.append((epsilon, max(math.fabs(value - slope), 1e-17)))
+    return off
+
+
+state.setdefault("fx", EXAMPLES[0])
+left, right = st.columns([3, 2])
+with right:
+    st.selectbox("Examples", EXAMPLES, index=None, key="example_f", on_change=take_example, placeholder="Choose one")
+with left:
+    typed = st.text_input("Function of x", key="fx", bind="query-params")
+try:
+    expression = parse(typed, ("x",))
+except Refused as refusal:
+    refuse(str(refusal), f"Allowed: numbers, x, + - * / ** < > == and {', '.join(FUNCTIONS)}.")
+x = left.slider("x", -5.0, 5.0, 1.0, 0.05, key="at", bind="query-params")
+epsilon = right.select_slider("epsilon", EPSILONS, 1e-3, format_func=lambda value: f"{value:.0e}", key="epsilon")
+
+f = expression.function(("x",), float)
+f_scalar = expression.function(("x",), lambda value: Scalar(value, None))
+slope = None
+with task_guard():
+    try:
+        height = f(x)
+    except (ArithmeticError, ValueError) as error:
+        st.warning(f"The function has no value at x = {x:g}: {error}. Choose another x.")
+        st.stop()
+    try:
+        numeric = number(central_difference(f, x, epsilon=epsilon), f"central_difference(f, {x:g}, epsilon={epsilon:g})")
+    except (ArithmeticError, ValueError) as error:
+        st.warning(f"x = {x:g} lies less than epsilon from where the function has no value: {error}. Choose a smaller epsilon.")
+        st.stop()
+with task_guard(stop=False):
+    slope = analytic(f_scalar, x) if expression.names else 0.0
+
+with st.container(horizontal=True):
+    st.metric("Central difference", f"{numeric:.9g}", width=230)
+    st.metric("Autodiff", "-" if slope is None else f"{slope:.9g}", width=230)
+    st.metric("They differ by", "-" if slope is None else f"{math.fabs(numeric - slope):.2e}", width=180)
+drawn = numeric if slope is None else slope
+curve = plots.sample(f, x - 2, x + 2)
+tangent = [(x + step, height + drawn * step) for step in (-1.0, 1.0)]
+secant = [(x + step, height + numeric * step) for step in (-1.0, 1.0)]
+tangent_side, error_side = st.columns(2)
+with tangent_side:
+    words = f"{typed} around x = {x:g}, where its value is {height:.5g} and its slope {drawn:.5g}."
+    draw(plots.curves({"f(x)": curve, "tangent": tangent, "central difference": secant}, words, mark=(x, height)), "tangent_chart")
+    st.caption(plain(words))
+if slope is not None and math.isfinite(slope):
+    with error_side, task_guard():
+        off = errors(f, x, slope)
+        best = min(off, key=lambda point: point[1])
+        words = f"Error against epsilon: smallest, {best[1]:.0e}, at epsilon {best[0]:.0e}."
+        here = next(point for point in off if point[0] == epsilon)
+        draw(plots.curves({"error": off}, words, "epsilon", "error", mark=here, log=True), "error_chart")
+        st.caption(
+            f"{words} A large epsilon misses the curvature, so the error falls with epsilon squared; a tiny one leaves a difference of two "
+            "nearly equal numbers, of which rounding eats the digits."
+        )

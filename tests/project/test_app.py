@@ -1,0 +1,384 @@
+"""Every page of the app: with finished code, with code that is not written, and with code that is broken."""
+
+import ast
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from course.manifest import ROOT, course
+from course.progress import TaskState
+from project.lab import registry, sources
+from project.lab.guard import plain
+from tests.project.workspace import copy, show
+
+PAGES = [row.name for row in registry.VIEWS]
+
+
+@pytest.fixture(autouse=True)
+def _files_stand_still(monkeypatch):
+    """A file that is saved during a test would be imported again, without what the test has patched."""
+    monkeypatch.setattr(sources, "stamp", tuple)
+    monkeypatch.setattr(sources, "_imported", ())
+
+
+def open_page(name, **query):
+    app = AppTest.from_file(str(ROOT / "project" / "app.py"), default_timeout=60)
+    app.run()
+    app.switch_page(f"views/{name}.py")
+    for key, value in query.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def texts(elements):
+    return [element.value for element in elements]
+
+
+def stub(monkeypatch, target, task, static=False):
+    def unwritten(*args, **kwargs):
+        raise NotImplementedError(f"Need to implement for Task {task}")
+
+    monkeypatch.setattr(target, staticmethod(unwritten) if static else unwritten)
+
+
+# Finished code
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_shows_finished_code_without_a_notice_of_trouble(name):
+    app = open_page(name)
+    assert len(app.title) == 1
+    assert not app.error
+    assert not app.warning
+    assert not [text for text in texts(app.info) if "not written" in text]
+
+
+def test_the_app_starts_with_the_board():
+    app = AppTest.from_file(str(ROOT / "project" / "app.py"), default_timeout=60).run()
+    assert texts(app.title) == ["MiniTorch"]
+
+
+# Code that is not written yet: the page says so, and where to begin
+
+STUBS = [
+    ("m0_operators", "minitorch.operators.sigmoid", "0.1", "minitorch/operators.py", {}),
+    ("m0_operators", "minitorch.operators.relu_back", "0.1", "minitorch/operators.py", {"operator": "relu"}),
+    ("m0_operators", "minitorch.operators.zipWith", "0.3", "minitorch/operators.py", {"operator": "zipWith"}),
+    ("m0_modules", "minitorch.module.Module.named_parameters", "0.4", "minitorch/module.py", {}),
+    ("m0_manual", "project.run_manual.separating_line", "0.5", "project/run_manual.py", {}),
+    ("m1_derivative", "minitorch.central_difference", "1.1", "minitorch/autodiff.py", {}),
+    ("m1_derivative", "minitorch.scalar.Sigmoid.forward", "1.2", "minitorch/scalar_functions.py", {"fx": "sigmoid(x)"}),
+    ("m1_graph", "minitorch.scalar.Mul.forward", "1.2", "minitorch/scalar_functions.py", {}),
+    ("m1_graph", "project.lab.graph.topological_sort", "1.4", "minitorch/autodiff.py", {}),
+    ("m1_graph", "minitorch.scalar.backpropagate", "1.4", "minitorch/autodiff.py", {}),
+    ("m1_trace", "minitorch.scalar.Scalar.chain_rule", "1.3", "minitorch/scalar.py", {}),
+    ("m1_training", "project.run_scalar.Network.__init__", "1.5", "project/run_scalar.py", {}),
+    ("m1_training", "project.run_scalar.Linear.forward", "1.5", "project/run_scalar.py", {}),
+    ("m1_training", "minitorch.scalar.ReLU.forward", "1.2", "minitorch/scalar_functions.py", {}),
+]
+
+
+@pytest.mark.parametrize(("page", "target", "task", "file", "query"), STUBS)
+def test_unwritten_code_becomes_a_card_with_task_file_hint_and_command(monkeypatch, page, target, task, file, query):
+    open_page(page)  # what is patched must have been imported
+    stub(monkeypatch, target, task, static=".forward" in target and "Linear" not in target)
+    app = open_page(page, **query)
+    cards = [text for text in texts(app.info) if "not written yet" in text]
+    assert cards, "no card"
+    title, body = cards[0].split("\n\n", 1)
+    assert title.replace("\\", "") == f"**Task {task} is not written yet: open {file}**"
+    assert body.startswith(plain(course().task(task).hints[0]))
+    assert len(cards) == len(set(cards)), "the same card twice"
+    assert f"`course test {task}`" in body
+    assert course().task(task).page in body
+    assert not app.error
+
+
+def test_train_and_eval_that_are_not_written_leave_the_tree_standing(monkeypatch):
+    stub(monkeypatch, "minitorch.module.Module.eval", "0.4")
+    app = open_page("m0_modules")
+    app.segmented_control(key="mode").set_value("eval()").run()
+    assert "Task 0\\.4 is not written yet" in app.info[0].value
+    assert "named_parameters()" in texts(app.subheader)
+
+
+def test_training_that_meets_unwritten_code_stops_and_keeps_the_card(monkeypatch):
+    stub(monkeypatch, "minitorch.scalar.backpropagate", "1.4")
+    app = open_page("m1_training")
+    app.button(key="start").click().run()
+    assert "Task 1\\.4 is not written yet" in app.info[0].value
+    assert app.button(key="start").disabled
+    assert app.button(key="pause").disabled
+    app.run()
+    assert "Task 1\\.4 is not written yet" in app.info[0].value
+
+
+# Code that is wrong
+
+
+def test_a_page_shows_the_students_frame_and_inputs_when_their_code_raises(monkeypatch):
+    names = {}
+    exec(compile("def sigmoid(x):\n    return x / 0", str(ROOT / "minitorch" / "operators.py"), "exec"), names)
+    monkeypatch.setattr("minitorch.operators.sigmoid", names["sigmoid"])
+    app = open_page("m0_operators")
+    assert "ZeroDivisionError" in app.error[0].value
+    assert "with `x = 1.0`" in app.error[0].value
+
+
+def test_a_forgotten_return_is_named_on_the_page(monkeypatch):
+    monkeypatch.setattr("minitorch.operators.sigmoid", lambda x: None)
+    app = open_page("m0_operators")
+    assert "is the return missing" in app.error[0].value
+
+
+def test_a_forgotten_return_in_training_is_named(monkeypatch):
+    open_page("m1_training")
+    monkeypatch.setattr("minitorch.scalar.Scalar.log", lambda self: None)
+    app = open_page("m1_training")
+    app.button(key="start").click().run()
+    assert "is a return missing" in app.error[0].value
+
+
+def test_every_page_survives_a_syntax_error_and_names_the_line(tmp_path):
+    folder = copy(tmp_path)
+    source = (folder / "minitorch" / "operators.py").read_text()
+    (folder / "minitorch" / "operators.py").write_text("def broken(:\n" + source)
+    for name, page in show(folder, PAGES).items():
+        assert page["exceptions"] == []
+        if name != "home":
+            assert "minitorch/operators.py, line 1: invalid syntax" in page["notices"][0].replace("\\", ""), name
+
+
+def test_every_page_survives_a_fresh_workspace_in_which_nothing_is_written(tmp_path):
+    folder = copy(tmp_path)
+    for task in course().tasks:
+        for name in task.write:
+            module, _, qualified = name.partition(":")
+            path = folder / (module.replace(".", "/") + ".py")
+            if path.exists():
+                path.write_text(
+                    without_body(path.read_text(), qualified, f'raise NotImplementedError("Need to implement for Task {task.id}")')
+                )
+    for name, page in show(folder, PAGES).items():
+        assert page["exceptions"] == [], name
+        if name not in ("home", "m0_datasets", "m0_modules"):
+            assert "is not written yet" in page["notices"][0], name
+        if name == "m0_modules":
+            assert "Task 0\\.4 is not written yet" in page["notices"][0]
+
+
+def without_body(source, qualified, body):
+    """The source with another body for one function."""
+    tree = ast.parse(source)
+    node = tree
+    for part in qualified.split("."):
+        node = next(child for child in ast.iter_child_nodes(node) if getattr(child, "name", None) == part)
+    node.body = ast.parse(body).body
+    return ast.unparse(tree)
+
+
+# The board
+
+
+def states(**known):
+    return {task.id: known.get(f"t{task.id.replace('.', '_')}", TaskState(task.id)) for task in course().tasks}
+
+
+def test_the_board_says_that_the_tests_have_not_run(monkeypatch):
+    monkeypatch.setattr("course.progress.cached_states", lambda: states())
+    app = open_page("home")
+    assert "The tests have not run on these files yet" in app.info[0].value
+    assert sum("not tested" in text for text in texts(app.markdown)) == len(course().tasks)
+
+
+def test_the_board_shows_each_state_as_a_word_and_the_next_task(monkeypatch):
+    known = states(
+        t0_1=TaskState("0.1", "passed", passed=9, total=9),
+        t0_2=TaskState("0.2", "failing", passed=2, failing=1, total=3),
+        t0_3=TaskState("0.3", "todo", todo=5, total=5),
+        t1_4=TaskState("1.4", "blocked", blocked=4, total=4, blocked_by=("1.2", "1.3")),
+    )
+    monkeypatch.setattr("course.progress.cached_states", lambda: known)
+    app = open_page("home")
+    shown = "\n".join(texts(app.markdown))
+    for words in ("passed]", "failing, 2 of 3 tests]", "to write, 0 of 5 tests]", "waiting for Task 1.2, 1.3, 0 of 4 tests]"):
+        assert words in shown
+    assert "Next: Task 0.2, Testing and debugging." in app.info[0].value
+
+
+def test_the_board_celebrates_when_all_has_passed(monkeypatch):
+    monkeypatch.setattr("course.progress.cached_states", lambda: {task.id: TaskState(task.id, "passed") for task in course().tasks})
+    assert "Every task has passed" in open_page("home").success[0].value
+
+
+def test_the_button_runs_the_tests_of_all_tasks(monkeypatch):
+    ran = []
+    monkeypatch.setattr("course.progress.run_tasks", ran.append)
+    monkeypatch.setattr("course.progress.cached_states", lambda: states())
+    open_page("home").button[0].click().run()
+    assert ran == [[task.id for task in course().tasks]]
+
+
+# What the pages do
+
+
+def test_the_operator_page_computes_with_lists():
+    app = open_page("m0_operators", operator="addLists")
+    assert "addLists(a, b) = [11.0, 22.0, 33.0]" in app.code[0].value
+    app.text_input[0].set_value("1, two").run()
+    assert "expected numbers separated by commas" in app.error[0].value
+
+
+def test_eval_on_a_child_reaches_its_subtree_only():
+    app = open_page("m0_modules")
+    app.selectbox(key="module").set_value("Tower: children of children").run()
+    app.selectbox(key="where").set_value("base").run()
+    app.segmented_control(key="mode").set_value("eval()").run()
+    assert "5 modules, 2 in training mode, 3 in evaluation mode." in texts(app.caption)
+
+
+def test_the_manual_page_counts_and_writes_the_line():
+    app = open_page("m0_manual")
+    app.slider(key="weight_1").set_value(-10.0).run()
+    app.slider(key="weight_2").set_value(0.0).run()
+    app.slider(key="bias").set_value(5.0).run()
+    assert app.metric[0].value == "50 / 50"  # Simple has label 1 where x_1 < 1/2
+    assert app.code[0].value == "return (-10.0, 0.0, 5.0)"
+
+
+def test_the_manual_page_begins_with_a_line_that_does_not_separate():
+    assert open_page("m0_manual").metric[0].value != "50 / 50"
+
+
+def test_the_derivative_page_compares_both_ways():
+    app = open_page("m1_derivative", fx="x ** 3")
+    app.slider(key="at").set_value(2.0).run()
+    app.select_slider(key="epsilon").set_value(0.1).run()
+    central, autodiff, difference = texts(app.metric)
+    assert float(autodiff) == pytest.approx(12.0)
+    assert float(central) == pytest.approx(12.01)  # ((2.1)³ - (1.9)³) / 0.2
+    assert float(difference) == pytest.approx(0.01)
+
+
+def test_a_point_outside_the_domain_is_named():
+    app = open_page("m1_derivative", fx="sqrt(x - 3)")
+    assert "has no value at x = 1" in app.warning[0].value
+    app.slider(key="at").set_value(3.0).run()
+    assert "less than epsilon" in app.warning[0].value
+
+
+@pytest.mark.parametrize(("page", "field"), [("m1_graph", "f"), ("m1_derivative", "fx"), ("m1_trace", "trace_f")])
+def test_typed_code_is_refused_in_words(page, field):
+    app = open_page(page)
+    app.text_input(key=field).set_value('__import__("os")').run()
+    assert "unknown function" in app.error[0].value
+    assert not app.exception
+
+
+@pytest.mark.parametrize(("page", "field"), [("m1_graph", "f"), ("m1_trace", "trace_f")])
+def test_an_expression_without_variables_is_explained(page, field):
+    app = open_page(page)
+    app.text_input(key=field).set_value("1 + 2").run()
+    assert "no variable" in app.info[0].value
+
+
+def test_backpropagation_is_stepped_forward_and_back():
+    app = open_page("m1_graph", f="x * y")
+    assert "Nothing has flowed back yet" in app.info[0].value
+    app.button(key="forward").click().run()
+    assert "The chain rule passes 2 to x and 1 to y." in app.info[0].value
+    app.button(key="back").click().run()
+    assert "Nothing has flowed back yet" in app.info[0].value
+    assert app.button(key="back").disabled
+
+
+def test_a_shorter_expression_keeps_the_step_within_its_graph():
+    app = open_page("m1_graph")
+    app.slider(key="moment").set_value(8).run()
+    assert app.button(key="forward").disabled
+    app.text_input(key="f").set_value("x * y").run()
+    assert app.slider(key="moment").value == 3
+
+
+def test_an_example_replaces_the_expression():
+    app = open_page("m1_graph")
+    app.selectbox(key="example").set_value("A diamond").run()
+    assert app.text_input(key="f").value == "(x + y) * (x + y)"
+
+
+def test_the_trace_page_shows_the_worked_example():
+    app = open_page("m1_trace")
+    words = " ".join(texts(app.caption))
+    assert "5.5000 by x1, 1.7163 by x2" in words
+    app.selectbox(key="seed_input").set_value("x2").run()
+    assert "One sweep gives the derivative by x2: 1.7163." in " ".join(texts(app.caption))
+
+
+# Training
+
+
+def epoch(app):
+    return int(app.metric[0].value.split(" / ")[0])
+
+
+def test_step_trains_one_epoch():
+    app = open_page("m1_training")
+    assert epoch(app) == 0
+    app.button(key="step").click().run()
+    assert epoch(app) == 1
+    app.button(key="step").click().run()
+    assert epoch(app) == 2
+
+
+def test_start_trains_pause_stops_and_reset_forgets():
+    app = open_page("m1_training", points="10")
+    app.button(key="start").click().run()
+    assert app.button(key="start").disabled
+    assert app.button(key="step").disabled
+    for _ in range(3):
+        app.run()
+    assert epoch(app) > 0
+    app.button(key="pause").click().run()
+    paused = epoch(app)
+    app.run()
+    assert epoch(app) == paused
+    app.button(key="reset").click().run()
+    assert epoch(app) == 0
+    assert not app.button(key="start").disabled
+
+
+def test_training_ends_after_the_last_epoch():
+    app = open_page("m1_training", points="4", epochs="2")
+    app.button(key="start").click().run()
+    app.run()
+    assert app.metric[0].value == "2 / 2"
+    assert app.button(key="start").disabled
+    assert app.button(key="pause").disabled
+
+
+def test_the_address_holds_the_setting_and_the_command_repeats_it():
+    app = open_page("m1_training", dataset="Xor", hidden="5", rate="0.2", points="20", epochs="30", seed="3")
+    assert app.code[0].value == "python project/run_scalar.py --dataset Xor --points 20 --hidden 5 --rate 0.2 --epochs 30 --seed 3"
+    app.number_input(key="hidden").set_value(6).run()
+    assert "--hidden 6" in app.code[0].value
+
+
+def test_a_changed_setting_begins_anew_and_a_changed_rate_goes_on():
+    app = open_page("m1_training", points="10")
+    app.button(key="step").click().run()
+    app.number_input(key="rate").set_value(0.25).run()
+    assert epoch(app) == 1
+    assert any("The learning rate was changed" in text for text in texts(app.caption))
+    app.number_input(key="seed").set_value(1).run()
+    assert epoch(app) == 0
+    assert not any("The learning rate was changed" in text for text in texts(app.caption))
+
+
+def test_a_saved_file_begins_a_new_run(monkeypatch):
+    app = open_page("m1_training", points="10")
+    app.button(key="step").click().run()
+    app.session_state["made_from"] = None  # as if a file had another time of change
+    app.run()
+    assert epoch(app) == 0

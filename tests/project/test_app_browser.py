@@ -1,0 +1,182 @@
+"""The whole way in a real browser: choose Xor, press Start, see the boundary move, press Pause."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from course.manifest import ROOT
+from tests.project.workspace import copy
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+RUN = [sys.executable, "-m", "streamlit", "run"]
+PATIENCE = 60_000  # milliseconds; a busy machine is slow
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path; apt install chromium"),
+]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def start_server(tmp_path):
+    """Starts the app from another directory, as a user would who never ran Streamlit before; what it starts, it stops."""
+    servers = []
+
+    def start(*arguments, root=ROOT):
+        port = free_port()
+        log = tmp_path / f"log{len(servers)}"
+        with log.open("w") as out:
+            server = subprocess.Popen(
+                [*RUN, str(root / "project" / "app.py"), "--server.port", str(port), "--server.headless", "true", "--", *arguments],
+                cwd=tmp_path,
+                env={**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(root)},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+        servers.append(server)
+        address = f"http://127.0.0.1:{port}"
+        for _ in range(300):
+            try:
+                with urllib.request.urlopen(f"{address}/_stcore/health") as answer:
+                    assert answer.status == 200
+                return address, log
+            except OSError:
+                assert server.poll() is None, log.read_text()
+                time.sleep(0.1)
+        raise AssertionError(f"the server did not answer; it printed:\n{log.read_text()}")
+
+    yield start
+    for server in servers:
+        server.send_signal(signal.SIGTERM)
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait(10)
+
+
+@pytest.fixture
+def page():
+    """A page of a browser with a fresh profile; it remembers to which hosts it spoke."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.set_default_timeout(PATIENCE)
+        page.hosts = set()
+        page.on("request", lambda request: page.hosts.add(request.url.split("/")[2].split(":")[0]))
+        yield page
+        browser.close()
+
+
+def button(page, key):
+    return page.locator(f".st-key-{key} button:visible").first
+
+
+def epoch(page):
+    """What the page says, which may just be redrawing itself."""
+    text = page.get_by_test_id("stMetricValue").first.inner_text()
+    return int(text.split("/")[0])
+
+
+def boundary(page):
+    """The colours of the cells of the heat map, as they are drawn."""
+    cells = page.get_by_test_id("stVegaLiteChart").first.locator(".mark-rect.role-mark path")
+    return cells.evaluate_all("cells => cells.map(cell => cell.getAttribute('fill'))")
+
+
+def wait_until(page, condition):
+    """Until it holds, for a minute at most."""
+    end = time.monotonic() + PATIENCE / 1000
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        page.wait_for_timeout(100)
+
+
+def test_xor_is_trained_by_clicking_and_the_boundary_moves(start_server, page):
+    address, log = start_server()
+    page.goto(address)
+    page.get_by_role("link", name="Training").first.click()
+    page.locator(".st-key-dataset input").click()
+    page.get_by_role("option", name="Xor").click()
+    page.get_by_text("--dataset Xor").wait_for()
+    wait_until(page, lambda: epoch(page) == 0)
+    wait_until(page, lambda: len(boundary(page)) == 400)  # 20 × 20 cells
+    page.wait_for_timeout(1000)
+    before = boundary(page)
+
+    button(page, "start").click()
+    wait_until(page, lambda: epoch(page) >= 10)
+    wait_until(page, lambda: len(boundary(page)) == 400 and boundary(page) != before)
+    assert "dataset=Xor" in page.url
+
+    button(page, "pause").click()
+    page.locator(".st-key-pause button[disabled]").wait_for()
+    page.wait_for_timeout(500)
+    stopped = epoch(page)
+    page.wait_for_timeout(1500)
+    assert epoch(page) == stopped
+
+    button(page, "reset").click()
+    wait_until(page, lambda: epoch(page) == 0)
+    assert page.hosts == {"127.0.0.1"}
+    assert "Traceback" not in log.read_text()
+
+
+def test_an_argument_opens_its_module_without_a_question_on_the_terminal(start_server, page):
+    address, log = start_server("1")
+    page.goto(address)
+    page.get_by_role("heading", name="Derivatives").wait_for()
+    assert page.url.startswith(f"{address}/m1_derivative")
+    assert "email" not in log.read_text().lower()
+    assert "statistics" not in log.read_text().lower()
+
+
+def test_the_page_follows_what_is_saved_even_after_a_syntax_error(start_server, page, tmp_path):
+    root = copy(tmp_path / "workspace")
+    file = root / "minitorch" / "operators.py"
+    finished = file.read_text()
+    file.write_text("def broken(:\n" + finished)
+    address, _ = start_server(root=root)
+    page.goto(f"{address}/m0_operators")
+    page.get_by_text("minitorch/operators.py, line 1: invalid syntax").wait_for()
+    file.write_text(finished)
+    page.get_by_text("0.731059").wait_for()  # sigmoid(1)
+    file.write_text(finished.replace("return 1.0 / (1.0 + math.exp(-x))", "return 0.25"))
+    page.get_by_text("0.25", exact=True).first.wait_for()
+
+
+def test_every_page_is_reached_by_its_address_and_stays_on_this_machine(start_server, page):
+    from project.lab import registry
+
+    address, _ = start_server()
+    for row in registry.VIEWS[1:]:
+        page.goto(f"{address}/{row.name}")
+        page.get_by_role("heading", name=row.title, exact=True).wait_for()
+        assert page.get_by_test_id("stException").count() == 0
+    assert page.hosts == {"127.0.0.1"}

@@ -1,0 +1,128 @@
+"""Typed expressions: what is read, what is refused and where, and what comes out."""
+
+import math
+
+import pytest
+
+from minitorch import Scalar
+from project.lab.expressions import MOST_CHARACTERS, Refused, parse
+
+XYZ = ("x", "y", "z")
+
+
+def constant(value):
+    return Scalar(value, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x + y * z", 2 + 3 * 0.5),
+        ("(x + y) * z", (2 + 3) * 0.5),
+        ("-x ** 2", -4.0),
+        ("x / y - 1", 2 / 3 - 1),
+        ("2 ** x", 4.0),
+        ("x ** -2", 0.25),
+        ("x < y", 1.0),
+        ("x > y", 0.0),
+        ("x == 2", 1.0),
+        ("log(x)", math.log(2 + 1e-6)),
+        ("exp(x)", math.exp(2)),
+        ("sigmoid(x)", 1 / (1 + math.exp(-2))),
+        ("relu(-x) + relu(y)", 3.0),
+        ("sin(x) + cos(x) + tanh(x)", math.sin(2) + math.cos(2) + math.tanh(2)),
+        ("sqrt(z)", math.sqrt(0.5)),
+        ("abs(-x)", 2.0),
+        ("  x", 2.0),
+        ("7", 7.0),
+    ],
+)
+def test_the_value_is_that_of_python_on_floats_and_on_scalars(text, expected):
+    expression = parse(text, XYZ)
+    assert math.isclose(expression.function(XYZ, float)(2.0, 3.0, 0.5), expected, rel_tol=1e-9)
+    on_scalars = expression.function(XYZ, constant)(Scalar(2.0), Scalar(3.0), Scalar(0.5))
+    assert math.isclose(on_scalars.data, expected, rel_tol=1e-9)
+
+
+def test_its_variables_are_known_and_sorted():
+    assert parse("z + x * x", XYZ).names == ("x", "z")
+
+
+def test_a_scalar_expression_can_be_differentiated():
+    x = Scalar(2.0)
+    parse("x ** 3", ("x",)).function(("x",), constant)(x).backward()
+    assert x.derivative == pytest.approx(12.0)
+
+
+def test_a_negative_base_with_a_broken_power_has_no_real_value():
+    with pytest.raises(ValueError, match=r"math domain error|expected"):
+        parse("(-x) ** 0.5", ("x",)).function(("x",), float)(2.0)
+
+
+REFUSALS = {
+    '__import__("os")': "column 1: unknown function '__import__'; the functions are log, exp, sigmoid, relu, sin, cos, tanh, sqrt, abs",
+    "1 + x.real": "column 5: dots and calls of results are not allowed; use only numbers, variables, operators and functions",
+    "log(x)(y)": "column 1: dots and calls of results are not allowed; use only numbers, variables, operators and functions",
+    "eval(x)": "column 1: unknown function 'eval'; the functions are log, exp, sigmoid, relu, sin, cos, tanh, sqrt, abs",
+    "x + q": "column 5: unknown name 'q'; the variables are x, y, z, the functions log, exp, sigmoid, relu, sin, cos, tanh, sqrt, abs",
+    "  x + q": "column 7: unknown name 'q'; the variables are x, y, z, the functions log, exp, sigmoid, relu, sin, cos, tanh, sqrt, abs",
+    "x ** 101": "column 6: expected as power one number from -100 to 100, or a variable, got 101",
+    "x ** -101": "column 6: expected as power one number from -100 to 100, or a variable, got -101",
+    "9 ** 9 ** 9": "column 6: expected as power one number from -100 to 100, or a variable",
+    "x ^ 2": "column 1: ^ is not a power here; write **",
+    "x % 2": "column 1: unknown operator; use + - * / **",
+    "x <= y": "column 1: unknown comparison; use <, > or ==",
+    "x < y < z": "column 1: expected one comparison at a time; write (x < y) * (y < z)",
+    "x + log": "column 5: log is a function; write log(x)",
+    "log(x, y)": "column 1: log expected one argument; write log(x)",
+    "log(x=y)": "column 1: log expected one argument; write log(x)",
+    "x + 'a'": "column 5: expected a number, got 'a'",
+    "True": "column 1: expected a number, got True",
+    "1j": "column 1: expected a number, got 1j",
+    "1e999": "column 1: expected a number that a float can hold",
+    "9" * 400: "column 1: expected a number that a float can hold",
+    "lambda: 1": "column 1: not allowed here; use only numbers, variables, + - * / ** < > == and functions",
+    "[x for x in y]": "column 1: not allowed here; use only numbers, variables, + - * / ** < > == and functions",
+    "x if y else z": "column 1: not allowed here; use only numbers, variables, + - * / ** < > == and functions",
+    "(x := 2)": "column 2: not allowed here; use only numbers, variables, + - * / ** < > == and functions",
+    "f'{x}'": "column 1: not allowed here; use only numbers, variables, + - * / ** < > == and functions",
+    "": "expected an expression in x, y, z, got nothing; type for example x * x + 1",
+}
+
+
+@pytest.mark.parametrize("text", REFUSALS)
+def test_what_is_not_arithmetic_is_refused_with_its_column(text):
+    with pytest.raises(Refused) as refusal:
+        parse(text, XYZ)
+    assert str(refusal.value) == REFUSALS[text]
+
+
+@pytest.mark.parametrize("text", ["2x", "x +", "((x)", "x;y", "import os", "x = 2", "x\0", "é é", "print x"])
+def test_what_python_cannot_read_is_refused_in_one_line_with_a_column(text):
+    with pytest.raises(Refused, match=r"^column \d+: not an expression .*; [^\n]*$"):
+        parse(text, XYZ)
+
+
+def test_columns_count_characters_not_bytes():
+    with pytest.raises(Refused, match=r"^column 1: unknown name 'é'"):
+        parse("é + x", XYZ)
+    with pytest.raises(Refused, match=r"^column 7: unknown name 'ü'"):
+        parse("x + x+ü", XYZ)
+
+
+def test_the_longest_expression_is_accepted_and_one_character_more_is_not():
+    longest = "1" + " " * (MOST_CHARACTERS - 1)
+    assert parse(longest, XYZ).names == ()
+    with pytest.raises(Refused, match=f"expected at most {MOST_CHARACTERS} characters, got {MOST_CHARACTERS + 1}"):
+        parse(longest + " ", XYZ)
+
+
+@pytest.mark.parametrize("text", ["-" * 500 + "x", "x" + " + x" * 149 + "+x", "(" * 150 + "x" + ")" * 150 + "+" + "-" * 151 + "x"])
+def test_deep_expressions_are_refused(text):
+    with pytest.raises(Refused, match="expected at most 150 operations inside each other; write a shorter expression"):
+        parse(text, XYZ)
+
+
+def test_the_deepest_expression_that_is_accepted_can_be_worked_out():
+    text = "x" + " + x" * 149
+    assert parse(text, XYZ).function(XYZ, float)(1.0, 0.0, 0.0) == 150.0

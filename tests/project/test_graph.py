@@ -1,0 +1,121 @@
+"""The expression graph: every moment of backpropagation, and how it is drawn."""
+
+import re
+
+import pytest
+
+import project.lab.graph as graph
+from minitorch import Scalar
+from project.lab.graph import dot, record
+from project.lab.guard import WrongResult
+
+
+def diamond():
+    """(x + y) · (x + y) at (1, 2): the gradient of both is 2 · 3 = 6."""
+    x, y = Scalar(1.0, name="x"), Scalar(2.0, name="y")
+    a = x + y
+    return a * a
+
+
+def test_nodes_are_named_with_their_formula_value_and_place():
+    recording = record(diamond())
+    nodes = {node.name: node for node in recording.nodes}
+    assert {name: (node.formula, node.value, node.kind) for name, node in nodes.items()} == {
+        "x": ("", 1.0, "leaf"),
+        "y": ("", 2.0, "leaf"),
+        "v1": ("x + y", 3.0, "step"),
+        "v2": ("v1 · v1", 9.0, "step"),
+    }
+    assert (nodes["v2"].place, nodes["v1"].place) == (1, 2)
+    assert {nodes["x"].place, nodes["y"].place} == {3, 4}
+
+
+def test_a_node_is_drawn_with_constants_and_functions_of_one_argument():
+    x = Scalar(2.0, name="x")
+    names = {node.name: node.formula for node in record(-(x * 3.0).sigmoid()).nodes}
+    assert names == {"x": "", "3": "", "v1": "x · 3", "v2": "sigmoid(v1)", "v3": "-v2"}
+
+
+def test_each_frame_shows_what_has_arrived_so_far():
+    recording = record(diamond())
+    names = [node.name for node in recording.nodes]
+    gradients = [{names[i]: value for i, value in frame.gradients.items()} for frame in recording.frames]
+    assert gradients == [
+        {},
+        {"v2": 1.0, "v1": 6.0},
+        {"v2": 1.0, "v1": 6.0, "x": 6.0, "y": 6.0},
+        {"v2": 1.0, "v1": 6.0, "x": 6.0, "y": 6.0},
+        {"v2": 1.0, "v1": 6.0, "x": 6.0, "y": 6.0},
+    ]
+    assert [frame.current if frame.current is None else names[frame.current] for frame in recording.frames][:3] == [None, "v2", "v1"]
+
+
+def test_the_sentences_tell_the_numbers():
+    sentences = [frame.sentence for frame in record(diamond()).frames]
+    assert sentences[0] == "The forward pass is done: v2 = 9. Nothing has flowed back yet."
+    assert sentences[1] == (
+        "v2 = v1 · v1 is the output, so its derivative is 1. The chain rule passes 3 to v1 and 3 to v1 (it had 3, the sum is 6)."
+    )
+    assert sentences[2] == "v1 = x + y is complete with the derivative 6. The chain rule passes 6 to x and 6 to y."
+    assert sentences[3].endswith("is a leaf: it keeps the derivative 6, the sum of all that has arrived.")
+
+
+def test_nothing_is_passed_to_a_constant():
+    x = Scalar(2.0, name="x")
+    assert record(x * 3.0).frames[1].sentence == "v1 = x · 3 is the output, so its derivative is 1. The chain rule passes 3 to x."
+
+
+def test_a_wrong_order_is_called_wrong(monkeypatch):
+    out = diamond()
+    a = out.parents[0]
+    x, y = a.parents
+    monkeypatch.setattr(graph, "topological_sort", lambda variable: [out, x, a, y])
+    sentences = [frame.sentence for frame in record(out).frames]
+    assert sentences[2] == "x is visited before any derivative has reached it: nothing flows on. The order is wrong."
+    assert "6 to x, too late: it has been visited already" in sentences[3]
+
+
+def test_an_order_that_is_none_is_the_students_wrong_result(monkeypatch):
+    monkeypatch.setattr(graph, "topological_sort", lambda variable: None)
+    with pytest.raises(WrongResult, match="topological_sort expected to return the variables in order, got None"):
+        record(diamond())
+
+
+def test_an_order_with_a_stranger_is_the_students_wrong_result(monkeypatch):
+    out = diamond()
+    monkeypatch.setattr(graph, "topological_sort", lambda variable: [out, Scalar(4.0)])
+    with pytest.raises(WrongResult, match=r"topological_sort returned Scalar\(4.000000\), which does not lead to the output"):
+        record(out)
+
+
+def test_the_current_node_is_highlighted_in_both_modes():
+    recording = record(diamond())
+    for dark, fill in [(False, "#fdc68a"), (True, "#a4550d")]:
+        highlighted = [line for line in dot(recording, 2, dark).splitlines() if fill in line]
+        assert len(highlighted) == 1
+        assert "v1 = x + y\\nvalue 3\\ngradient 6\\nvisit 2" in highlighted[0]
+
+
+def chain(n):
+    x = Scalar(1.0, name="x")
+    out = x
+    for _ in range(n):
+        out = -out
+    return out
+
+
+def drawn(text):
+    return len(re.findall(r"^n\d+ \[", text, re.MULTILINE))
+
+
+def test_a_graph_of_150_nodes_is_drawn_in_full():
+    assert drawn(dot(record(chain(149)), 0)) == 150
+
+
+def test_a_larger_graph_is_folded_to_what_lies_near_the_current_node():
+    recording = record(chain(150))
+    text = dot(recording, 100)
+    current = recording.frames[100].current
+    assert drawn(text) <= 30
+    assert f"n{current} [" in text
+    assert text.count('label="…"') == 2

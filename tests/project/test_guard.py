@@ -1,0 +1,154 @@
+"""The guard: what the student's code does wrong becomes a card, what the app does wrong stays an error."""
+
+import sys
+from types import ModuleType
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from course.manifest import ROOT
+from project.lab.guard import WrongResult, explain, number, plain
+
+OPERATORS = str(ROOT / "minitorch" / "operators.py")
+PROGRAM = str(ROOT / "project" / "run_scalar.py")
+
+
+def run(source, file=OPERATORS, call=""):
+    """What running this source as the student's file raises."""
+    names = {}
+    try:
+        exec(compile(source, file, "exec"), names)
+        eval(call, names)
+    except Exception as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def not_written(message):
+    """A stub's error that was raised in no student file."""
+    try:
+        raise NotImplementedError(message)
+    except NotImplementedError as error:
+        return error
+
+
+def test_a_stub_names_its_task_its_place_the_first_hint_and_the_command():
+    error = run('def mul(x, y):\n    raise NotImplementedError("Need to implement for Task 0.1")', call="mul(1, 2)")
+    card = explain(error)
+    assert card.todo
+    assert card.title == "Task 0.1 is not written yet: open minitorch/operators.py, line 2"
+    assert plain("Each function is one or two lines on plain floats.") in card.body
+    assert "`module0/operators`" in card.body
+    assert "`course test 0.1`" in card.body
+    assert "`course hint 0.1`" in card.body
+
+
+def test_a_stub_raised_elsewhere_names_the_tasks_first_file():
+    card = explain(not_written("Need to implement for Task 1.4"))
+    assert card.title == "Task 1.4 is not written yet: open minitorch/autodiff.py"
+
+
+def test_a_task_that_this_workspace_does_not_have_is_still_named():
+    assert explain(not_written("Need to implement for Task 9.9")).title == "Task 9.9 is not written yet"
+
+
+def test_an_error_shows_the_students_frames_and_their_inputs_only():
+    source = "def inv(x):\n    return 1.0 / x\n\ndef twice(x):\n    return inv(x) + inv(x)\n"
+    card = explain(run(source, call="twice(0.0)"))
+    assert not card.todo
+    assert card.title == "minitorch/operators.py, line 2: ZeroDivisionError: float division by zero"
+    assert "`minitorch/operators.py`, line 5, in `twice` with `x = 0.0`" in card.body
+    assert "`minitorch/operators.py`, line 2, in `inv` with `x = 0.0`" in card.body
+    assert "test_guard" not in card.body
+
+
+def test_an_arithmetic_error_reminds_that_the_inputs_may_be_at_fault():
+    card = explain(run("def inv(x):\n    return 1.0 / x", call="inv(0.0)"))
+    assert card.body.endswith("If the function is right, it has no value for these inputs: choose others.")
+    assert "choose others" not in explain(run("def f(x):\n    return x.nothing", call="f(1)")).body
+
+
+def test_programs_of_the_project_are_student_code_too():
+    card = explain(run("def forward():\n    return {}['a']", PROGRAM, "forward()"))
+    assert card.title == "project/run_scalar.py, line 2: KeyError: 'a'"
+
+
+def test_a_repr_that_fails_does_not_hide_the_error():
+    source = "class Odd:\n    def __repr__(self):\n        raise KeyError(1)\n\ndef f(a):\n    return a + 1\n"
+    card = explain(run(source, call="f(Odd())"))
+    assert "TypeError" in card.title
+    assert "<Odd" in card.body
+
+
+def test_endless_recursion_shows_a_few_frames():
+    card = explain(run("def f(x):\n    return f(x)", call="f(1)"))
+    assert "RecursionError" in card.title
+    assert card.body.count("in `f`") == 4
+
+
+def test_a_syntax_error_names_file_and_line():
+    card = explain(run("x = 1\ndef f(:\n", str(ROOT / "minitorch" / "made_up.py")))
+    assert card.title == "minitorch/made_up.py, line 2: invalid syntax"
+    assert "def f(:" in card.body
+
+
+def test_a_name_that_is_gone_names_the_file_that_lacks_it(monkeypatch):
+    module = ModuleType("minitorch.lacking")
+    module.__file__ = OPERATORS
+    monkeypatch.setitem(sys.modules, "minitorch.lacking", module)
+    with pytest.raises(ImportError) as raised:
+        from minitorch.lacking import sigmoid  # noqa: F401
+    assert explain(raised.value).title.startswith("minitorch/operators.py: cannot import name 'sigmoid'")
+    with pytest.raises(AttributeError) as missing:
+        module.sigmoid  # noqa: B018  # the access is the test
+    assert explain(missing.value).title == "minitorch/operators.py: module 'minitorch.lacking' has no attribute 'sigmoid'"
+
+
+def test_an_error_without_student_frames_is_ours():
+    assert explain(ValueError("ours")) is None
+    assert explain(NotImplementedError("some other text")) is None
+    assert explain(run("raise ValueError('elsewhere')", "/elsewhere/minitorch/operators.py")) is None
+
+
+def test_a_forgotten_return_is_named():
+    with pytest.raises(WrongResult) as raised:
+        number(None, "relu(2.0)")
+    assert explain(raised.value).title == "relu(2.0) expected to return a number, got None; is the return missing?"
+
+
+def test_a_string_is_no_number_and_a_number_is_a_float():
+    with pytest.raises(WrongResult, match=r"^f\(1\) expected to return a number, got 'a'$"):
+        number("a", "f(1)")
+    assert number(True, "lt(1, 2)") == 1.0
+
+
+def test_markdown_in_a_message_is_shown_as_it_is():
+    assert plain("__init__ *args* :red[x]") == r"\_\_init\_\_ \*args\* \:red\[x\]"
+
+
+def page(body):
+    return AppTest.from_string(f"import streamlit as st\nfrom project.lab.guard import task_guard\n{body}")
+
+
+def test_the_page_ends_at_the_card_unless_told_to_go_on():
+    stub = 'raise NotImplementedError("Need to implement for Task 1.1")'
+    ended = page(f"with task_guard():\n    {stub}\nst.write('after')").run()
+    assert len(ended.info) == 1
+    assert not ended.markdown
+    assert not ended.exception
+    on = page(f"with task_guard(stop=False):\n    {stub}\nst.write('after')").run()
+    assert len(on.info) == 1
+    assert [text.value for text in on.markdown] == ["after"]
+
+
+def test_our_own_error_is_not_swallowed():
+    assert page("with task_guard():\n    {}['ours']").run().exception[0].message == "'ours'"
+
+
+def test_none_where_the_app_expected_a_value_asks_for_the_return():
+    with pytest.raises(AttributeError) as raised:
+        None.backward()
+    card = explain(raised.value)
+    assert card.title == "A function returned None where a value was expected: is a return missing?"
+    assert "`tests/project/test_guard.py`, line" in card.body
+    assert "None.backward()" in card.body

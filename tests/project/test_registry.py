@@ -1,0 +1,46 @@
+"""The registry of pages: complete, and the start page that the command line asks for."""
+
+import pytest
+
+from course.manifest import ROOT, course
+from project.lab import registry
+
+
+def test_every_page_has_a_file_and_every_file_a_page():
+    files = {path.stem for path in (ROOT / "project" / "views").glob("*.py")}
+    assert files == {row.name for row in registry.VIEWS}
+
+
+def test_every_task_has_its_page():
+    names = {row.name: row.module for row in registry.VIEWS}
+    for task in course().tasks:
+        assert names[task.app] == task.stage
+
+
+def test_the_menu_lists_every_page_once_under_its_module():
+    sections = registry.sections()
+    assert list(sections) == ["", "0 · Fundamentals", "1 · Autodiff"]
+    assert [row for rows in sections.values() for row in rows] == list(registry.VIEWS)
+
+
+def test_a_workspace_without_a_page_has_no_row_for_it(tmp_path, monkeypatch):
+    (tmp_path / "views").mkdir()
+    for name in ("home", "m0_operators"):
+        (tmp_path / "views" / f"{name}.py").touch()
+    monkeypatch.setattr(registry, "APP", tmp_path)
+    assert [row.name for row in registry.present()] == ["home", "m0_operators"]
+    assert list(registry.sections()) == ["", "0 · Fundamentals"]
+
+
+@pytest.mark.parametrize(("arguments", "name"), [([], "home"), (["0"], "m0_operators"), (["1"], "m1_derivative")])
+def test_the_number_of_a_module_opens_its_first_page(arguments, name):
+    first, complaint = registry.start(arguments)
+    assert first.name == name
+    assert complaint == ""
+
+
+@pytest.mark.parametrize(("arguments", "got"), [(["7"], "'7'"), (["zero"], "'zero'"), (["0", "1"], "'0 1'"), (["-1"], "'-1'")])
+def test_other_arguments_open_the_board_with_a_complaint(arguments, got):
+    first, complaint = registry.start(arguments)
+    assert first.name == "home"
+    assert complaint == f"expected the number of a module after --, one of 0, 1, got {got}"

@@ -1,0 +1,246 @@
+"""Task 0.4: the tree of modules, its modes and its parameters."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+
+from minitorch import Module, Parameter
+
+from .strategies import med_ints
+
+
+class Leaf(Module):
+    """Two parameters, not in alphabetical order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = Parameter(1.0)
+        self.bias = Parameter(2.0)
+
+
+class Branch(Module):
+    """Two leaves and, assigned after them, a parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.right = Leaf()
+        self.left = Leaf()
+        self.scale = Parameter(3.0)
+
+
+class Tree(Module):
+    """Three levels: a parameter, a branch with its leaves, and a leaf."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rate = Parameter(4.0)
+        self.branch = Branch()
+        self.head = Leaf()
+
+
+def modules_of(tree: Tree) -> list[Module]:
+    """All five modules of a Tree, written out."""
+    return [tree, tree.branch, tree.branch.right, tree.branch.left, tree.head]
+
+
+def chain(depth: int) -> list[Module]:
+    """Modules that each hold the next as `child`; the last holds the parameter `p`."""
+    links = [Module() for _ in range(depth + 1)]
+    for parent, child in pairwise(links):
+        parent.child = child
+    links[-1].p = Parameter(0.0)
+    return links
+
+
+# train and eval
+
+
+@pytest.mark.task0_4
+def test_eval_reaches_every_module_of_the_tree() -> None:
+    """eval() sets training to False in the module itself, in its children and in their children."""
+    tree = Tree()
+    tree.eval()
+    assert [module.training for module in modules_of(tree)] == [False] * 5
+
+
+@pytest.mark.task0_4
+def test_train_reaches_every_module_of_the_tree() -> None:
+    """train() after eval() sets training to True again, everywhere in the tree."""
+    tree = Tree()
+    for module in modules_of(tree):
+        module.training = False
+    tree.train()
+    assert [module.training for module in modules_of(tree)] == [True] * 5
+
+
+@pytest.mark.task0_4
+@given(med_ints)
+@example(depth=1)
+@example(depth=2)
+@example(depth=3)
+def test_the_mode_reaches_any_depth(depth: int) -> None:
+    """However deep the tree goes, eval() and train() reach its last module."""
+    links = chain(depth)
+    links[0].eval()
+    assert [module.training for module in links] == [False] * (depth + 1)
+    links[0].train()
+    assert [module.training for module in links] == [True] * (depth + 1)
+
+
+@pytest.mark.task0_4
+def test_a_mode_can_be_set_twice() -> None:
+    """train() and eval() set the mode, they do not toggle it: a second call changes nothing."""
+    tree = Tree()
+    tree.train()
+    assert tree.training is True
+    tree.eval()
+    tree.eval()
+    assert tree.training is False
+    assert tree.head.training is False
+
+
+@pytest.mark.task0_4
+def test_a_mode_does_not_climb_or_spread() -> None:
+    """eval() of a child leaves its parent and its siblings in training mode."""
+    tree = Tree()
+    tree.branch.eval()
+    assert [module.training for module in modules_of(tree)] == [True, False, False, False, True]
+
+
+@pytest.mark.task0_4
+def test_a_mode_is_set_below_a_module_that_has_it_already() -> None:
+    """train() of a module in training mode still reaches a child that is in evaluation mode."""
+    tree = Tree()
+    tree.branch.left.training = False
+    tree.train()
+    assert tree.branch.left.training is True
+
+
+# named_parameters and parameters
+
+
+@pytest.mark.task0_4
+def test_own_parameters_have_their_own_names() -> None:
+    """named_parameters() of a module without children gives its parameters under their names, in the order of assignment."""
+    leaf = Leaf()
+    assert [name for name, _ in leaf.named_parameters()] == ["weight", "bias"]
+
+
+@pytest.mark.task0_4
+def test_a_childs_parameters_carry_its_name_in_front() -> None:
+    """named_parameters() gives own parameters first, then each child's as "child.name", at every level."""
+    assert [name for name, _ in Tree().named_parameters()] == [
+        "rate",
+        "branch.scale",
+        "branch.right.weight",
+        "branch.right.bias",
+        "branch.left.weight",
+        "branch.left.bias",
+        "head.weight",
+        "head.bias",
+    ]
+
+
+@pytest.mark.task0_4
+def test_names_come_with_the_parameters_themselves() -> None:
+    """named_parameters() pairs each name with the Parameter object itself, not with a copy or its value."""
+    tree = Tree()
+    named = dict(tree.named_parameters())
+    assert named["rate"] is tree.rate
+    assert named["branch.scale"] is tree.branch.scale
+    assert named["branch.right.weight"] is tree.branch.right.weight
+    assert named["branch.left.weight"] is tree.branch.left.weight
+    assert named["head.bias"] is tree.head.bias
+
+
+@pytest.mark.task0_4
+@given(med_ints)
+@example(depth=1)
+@example(depth=2)
+@example(depth=3)
+def test_a_name_has_one_part_for_every_level(depth: int) -> None:
+    """A parameter p that lies n children deep is named "child.child. … .p", with n times "child."."""
+    names = [name for name, _ in chain(depth)[0].named_parameters()]
+    assert names == ["child." * depth + "p"]
+
+
+@pytest.mark.task0_4
+def test_a_module_without_parameters_has_none() -> None:
+    """named_parameters() and parameters() of an empty module, or of one with empty children, are empty."""
+    empty = Module()
+    assert len(empty.named_parameters()) == 0
+    assert len(empty.parameters()) == 0
+    empty.child = Module()
+    assert len(empty.named_parameters()) == 0
+    assert len(empty.parameters()) == 0
+
+
+@pytest.mark.task0_4
+def test_parameters_gives_every_parameter_in_order() -> None:
+    """parameters() gives all Parameters of the tree, in the order of named_parameters()."""
+    tree = Tree()
+    expected = [
+        tree.rate,
+        tree.branch.scale,
+        tree.branch.right.weight,
+        tree.branch.right.bias,
+        tree.branch.left.weight,
+        tree.branch.left.bias,
+        tree.head.weight,
+        tree.head.bias,
+    ]
+    found = tree.parameters()
+    assert len(found) == len(expected)
+    assert all(mine is theirs for mine, theirs in zip(found, expected, strict=True))
+
+
+@pytest.mark.task0_4
+def test_a_parameter_counts_whatever_its_value() -> None:
+    """A parameter whose value is 0 or None is listed, and two parameters of equal value are two."""
+    module = Module()
+    module.add_parameter("zero", 0)
+    module.add_parameter("nothing", None)
+    module.add_parameter("another_zero", 0)
+    assert [name for name, _ in module.named_parameters()] == ["zero", "nothing", "another_zero"]
+    assert [parameter.value for parameter in module.parameters()] == [0, None, 0]
+
+
+@pytest.mark.task0_4
+def test_only_parameters_are_listed() -> None:
+    """Numbers, lists and other attributes of a module are not among its parameters."""
+    module = Leaf()
+    module.size = 3
+    module.history = [0.5]
+    assert [name for name, _ in module.named_parameters()] == ["weight", "bias"]
+
+
+@pytest.mark.task0_4
+def test_asking_twice_gives_the_same() -> None:
+    """named_parameters() and parameters() change nothing: a second call gives the same, and the module keeps only its own."""
+    tree = Tree()
+    first = [name for name, _ in tree.named_parameters()]
+    tree.parameters()
+    assert [name for name, _ in tree.named_parameters()] == first
+    assert list(tree.__dict__["_parameters"]) == ["rate"]
+    assert list(tree.__dict__["_modules"]) == ["branch", "head"]
+
+
+@pytest.mark.task0_4
+def test_what_is_assigned_later_is_listed() -> None:
+    """A parameter or a child that is assigned after the first call is found by the next."""
+    leaf = Leaf()
+    assert len(leaf.parameters()) == 2
+    leaf.slope = Parameter(5.0)
+    leaf.child = Leaf()
+    assert [name for name, _ in leaf.named_parameters()] == ["weight", "bias", "slope", "child.weight", "child.bias"]
+    assert len(leaf.parameters()) == 5
+
+
+@pytest.mark.task0_4
+def test_two_trees_share_nothing() -> None:
+    """What one module lists does not turn up in another of the same class."""
+    first, second = Tree(), Tree()
+    first.parameters()
+    assert len(second.parameters()) == 8
+    assert not any(parameter is other for parameter in first.parameters() for other in second.parameters())
