@@ -56,7 +56,7 @@ def _set_up_hypothesis(root: Path) -> None:
         "deadline": None,
         "print_blob": False,
         "report_multiple_bugs": False,
-        "suppress_health_check": [HealthCheck.too_slow],
+        "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much],
     }
     settings.register_profile("course", settings.get_profile("default"), derandomize=False, **common)
     settings.register_profile("course-ci", settings.get_profile("default"), derandomize=True, database=None, **common)

@@ -110,19 +110,17 @@ class Module:
                 f"change its value with {name}.update(value), or assign a Parameter"
             )
         if isinstance(value, (Parameter, Module)):
-            if "_parameters" not in self.__dict__:
-                raise AttributeError(
-                    f"cannot assign {type(self).__name__}.{name} before Module.__init__ has run; call super().__init__() first"
-                )
-            self._forget(name)
+            mine, other = ("_parameters", "_modules") if isinstance(value, Parameter) else ("_modules", "_parameters")
+            getattr(self, other).pop(name, None)
             self.__dict__.pop(name, None)  # a plain value of that name would be found first
-            registry = self._parameters if isinstance(value, Parameter) else self._modules
-            registry[name] = value  # type: ignore[assignment]  # the line above chose the dict of value's own type
+            getattr(self, mine)[name] = value
         else:
             self._forget(name)
             super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:  # asked only for what is not an ordinary attribute
+        if name in ("_parameters", "_modules", "training"):
+            raise AttributeError(f"{type(self).__name__} is used before Module.__init__ has run; call super().__init__() first")
         for registry in ("_parameters", "_modules"):
             found = self.__dict__.get(registry, {})
             if name in found:

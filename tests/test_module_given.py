@@ -170,7 +170,25 @@ def test_forgetting_super_init_is_an_error_that_says_so(value: Any) -> None:
 
     with pytest.raises(AttributeError) as caught:
         Hasty()
-    assert str(caught.value) == "cannot assign Hasty.part before Module.__init__ has run; call super().__init__() first"
+    assert str(caught.value) == "Hasty is used before Module.__init__ has run; call super().__init__() first"
+
+
+def test_a_module_without_super_init_says_so_when_it_is_used() -> None:
+    class Hasty(Module):
+        def __init__(self) -> None:
+            self.size = 3
+
+    for use in (Hasty().train, Hasty().parameters):
+        with pytest.raises(AttributeError) as caught:
+            use()
+        assert str(caught.value) == "Hasty is used before Module.__init__ has run; call super().__init__() first"
+
+
+def test_a_parameter_that_is_replaced_keeps_its_place() -> None:
+    module = Module()
+    module.a, module.b = Parameter(1.0), Parameter(2.0)
+    module.a = Parameter(3.0)
+    assert [(name, parameter.value) for name, parameter in module.named_parameters()] == [("a", 3.0), ("b", 2.0)]
 
 
 def test_a_missing_attribute_before_super_init_is_no_endless_recursion() -> None:
