@@ -46,6 +46,7 @@ class Card:
         expected, yours: The two sides of the comparison that failed, where there was one.
         error: What else went wrong: an exception's type and message.
         place: The student's line, else the test's.
+        called: Where the student's functions begin that the test calls, if the error passed through none of them.
         traceback: For those who ask for it.
     """
 
@@ -58,6 +59,7 @@ class Card:
     yours: str | None = None
     error: str | None = None
     place: Place | None = None
+    called: tuple[Place, ...] = ()
     traceback: str = ""
 
 
@@ -68,7 +70,8 @@ def card_from(data: Mapping[str, Any]) -> Card:
         TypeError: If the data is not a card's.
     """
     place = data.get("place")
-    return Card(**{**data, "place": Place(**place) if place else None})
+    called = tuple(Place(**other) for other in data.get("called", ()))
+    return Card(**{**data, "place": Place(**place) if place else None, "called": called})
 
 
 def sentence(test_name: str) -> str:
@@ -94,9 +97,11 @@ def render(card: Card, width: int = 80) -> Text:
     if card.error:
         rows.append(("Note" if card.yours is not None else "Error", card.error, "" if card.yours is not None else "red"))
     if card.place is not None:
-        rows.append(("Your line" if mine else "Line", f"{card.place.file}:{card.place.line}", "cyan"))
+        rows.append(("Your line" if mine else "Test line", f"{card.place.file}:{card.place.line}", "cyan"))
         if card.place.source:
             rows.append(("", f"    {card.place.source}", ""))
+    if card.called:
+        rows.append(("Your code", "\n".join(f"{other.file}:{other.line}  {other.function}" for other in card.called), "cyan"))
     text = Text()
     for label, value, style in rows:
         _row(text, label, _wrapped(value, width - LABEL_WIDTH), style)

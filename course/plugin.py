@@ -226,6 +226,7 @@ class Watcher:
         message: str | None = error_line(error)
         if isinstance(error, AssertionError):
             expected, yours, message = assertion_parts(str(error), comparison)
+        place = self._place(error, item.path)
         return Card(
             nodeid=item.nodeid,
             task=_task_of(item),
@@ -235,7 +236,8 @@ class Watcher:
             expected=expected,
             yours=yours,
             error=message,
-            place=self._place(error, item.path),
+            place=place,
+            called=self._called(error, place) if place and place.file.startswith("tests/") else (),
             traceback=shown_traceback(text),
         )
 
@@ -256,6 +258,19 @@ class Watcher:
             function = "" if code.co_qualname == "<module>" else code.co_qualname.replace("<locals>.", "")
             found = Place(file, line, (summary.line or "").strip(), function)
         return found
+
+    def _called(self, error: BaseException, place: Place) -> tuple[Place, ...]:
+        """Where the student's functions begin that the failing line of a test names, or if it names none, those that the test names."""
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        test = next((frame for frame in reversed(frames) if self._student_file(frame.f_code.co_filename) == place.file), None)
+        found = []
+        values = [(name, test.f_globals.get(name)) for name in test.f_code.co_names] if test else []
+        for name, value in values:
+            code = getattr(value, "__code__", None)
+            file = self._student_file(code.co_filename) if code else None
+            if code and file and not file.startswith("tests/"):
+                found.append(Place(file, code.co_firstlineno, function=name))
+        return tuple([other for other in found if re.search(rf"\b{other.function}\b", place.source)] or found)
 
     def _student_file(self, filename: str) -> str | None:
         """The file's name from the root of the workspace, if it lies where students write."""

@@ -120,8 +120,8 @@ def test_max_is_the_larger(x: float, y: float) -> None:
     """max(x, y) is one of the two, and neither is larger; the order of the arguments does not matter."""
     larger = max(x, y)
     assert larger in (x, y)
-    assert x <= larger
-    assert y <= larger
+    assert larger >= x
+    assert larger >= y
     assert max(y, x) == larger
 
 

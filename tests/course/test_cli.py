@@ -19,8 +19,9 @@ The test says   double(x) is twice x.
 Smallest input  x = 7
 Expected        14
 Yours           0
-Line            tests/test_sums.py:29
+Test line       tests/test_sums.py:29
                     assert double(x) == 2 * x
+Your code       minitorch/sums.py:9  double
 Run again       course test 0.2
                 pytest tests/test_sums.py::test_double
 """

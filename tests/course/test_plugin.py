@@ -21,7 +21,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis.strategies import integers, lists
 
-from minitorch.sums import add, square
+from minitorch.sums import add, double, square
 
 
 @pytest.fixture
@@ -108,6 +108,13 @@ def test_assertion_that_was_caught():
     with pytest.raises(AssertionError):
         assert add(1, 1) == 3
     raise AssertionError("for another reason")
+
+
+@pytest.mark.task0_1
+def test_a_result_that_is_kept():
+    square_of = double  # a second function that the test names
+    total = add(1, 1)
+    assert total == 3
 
 
 class Secret:
@@ -256,6 +263,17 @@ def test_an_error_names_the_students_line(rows: dict[str, Any]) -> None:
     assert card["error"] == "TypeError: unsupported operand type(s) for +: 'int' and 'str'"
     assert card["place"] == {"file": "minitorch/sums.py", "line": 6, "source": "return x + y", "function": "add"}
     assert "tests/test_odd.py" in card["traceback"]
+
+
+def test_a_wrong_value_names_the_functions_that_the_line_calls(rows: dict[str, Any]) -> None:
+    called = rows["test_double"]["card"]["called"]
+    assert [(place["file"], place["line"], place["function"]) for place in called] == [("minitorch/sums.py", 9, "double")]
+    assert rows["test_error_in_the_code"]["card"]["called"] == []  # the place says it already
+
+
+def test_a_wrong_value_that_was_kept_names_the_functions_that_the_test_calls(rows: dict[str, Any]) -> None:
+    called = rows["test_a_result_that_is_kept"]["card"]["called"]
+    assert [place["function"] for place in called] == ["double", "add"]
 
 
 def test_a_missing_exception_is_told(rows: dict[str, Any]) -> None:
