@@ -150,8 +150,10 @@ def live() -> None:
 
 setting_side, training_side = st.columns([1, 4], gap="medium")
 with setting_side, task_guard():
-    trainer = prepare(chosen_setting())
+    setting = chosen_setting()
 with training_side:
+    with task_guard():
+        trainer = prepare(setting)
     controls(trainer)
     if state.failure is not None:
         guard.show(state.failure)
