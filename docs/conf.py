@@ -20,6 +20,8 @@ import figures  # noqa: E402  # found through the line above
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(DOCS / "_ext"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
 os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(BUILD / "hypothesis")
 os.environ["IPYTHONDIR"] = str(BUILD / "ipython")
+(BUILD / "ipython" / "profile_default").mkdir(parents=True, exist_ok=True)
+(BUILD / "ipython" / "profile_default" / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 'ERROR'\n")  # warns of TCP
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel's debugger warns on Python's frozen modules
 
 
