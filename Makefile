@@ -19,10 +19,12 @@ test: $(VENV)/.dev  ## Run all tests
 	$(PY) -m pytest
 
 check: $(VENV)/.dev  ## Check style, types and the layers of the package
-	$(VENV)/bin/ruff check .
-	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/pyright
-	$(PY) -m pytest -q tests/test_structure.py
+	@status=0; \
+	$(VENV)/bin/ruff check . || status=1; \
+	$(VENV)/bin/ruff format --check . || status=1; \
+	$(VENV)/bin/pyright || status=1; \
+	$(PY) -m pytest -q tests/test_structure.py || status=1; \
+	exit $$status
 
 docs: $(VENV)/.dev  ## Build the book into docs/_build/html
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
@@ -41,15 +43,16 @@ clean:  ## Remove the environment and everything that was built
 	rm -rf $(VENV) build dist *.egg-info docs/_build .course .hypothesis .pytest_cache .ruff_cache
 
 # Debian's python3 may come without ensurepip: then its own pip fills the environment.
-$(PY):
+$(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "MiniTorch needs Python 3.11 or newer, got $$($(PYTHON) --version); try: make PYTHON=python3.12 app"; exit 1; }
 	@echo "Making $(VENV) with everything that the course needs (once, about a minute) ..."
 	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(PY) install pip; }
+	@touch $@
 
-$(VENV)/.app: $(APP_SET) $(wildcard constraints.txt) pyproject.toml | $(PY)
+$(VENV)/.app: $(APP_SET) $(wildcard constraints.txt) pyproject.toml | $(VENV)/.made
 	$(PY) -m pip install --disable-pip-version-check $(CONSTRAINTS) $(addprefix -r ,$(APP_SET)) -e .
 	@touch $@
 
-$(VENV)/.dev: $(DEV_SET) $(wildcard constraints.txt) pyproject.toml | $(PY)
+$(VENV)/.dev: $(DEV_SET) $(wildcard constraints.txt) pyproject.toml | $(VENV)/.made
 	$(PY) -m pip install --disable-pip-version-check $(CONSTRAINTS) $(addprefix -r ,$(DEV_SET)) -e .
 	@touch $@ $(VENV)/.app

@@ -96,7 +96,7 @@ def list_tasks(as_json: AsJson = False) -> None:
 
 @app.command()
 def status(as_json: AsJson = False, time_limit: Limit = TIME_LIMIT) -> None:
-    """Show how far every task is; tests run only for what has changed."""
+    """Show how far every task is; the tests run if anything has changed since."""
     root, manifest = _workspace()
     states = _known(root, manifest.tasks, time_limit)
     if as_json:
@@ -140,7 +140,7 @@ def run_tests_of(
         if open_tasks:
             _explain(console, open_tasks[0], states, verbose)
         else:
-            console.print(_next(manifest, states), soft_wrap=True)
+            console.print(_next(manifest, states, tasks[-1]), soft_wrap=True)
     raise typer.Exit(TESTS_FAIL if open_tasks else 0)
 
 
@@ -298,9 +298,14 @@ def _explain(console: Console, task: Task, states: dict[str, TaskState], verbose
     console.print(advice, soft_wrap=True)
 
 
-def _next(manifest: Manifest, states: dict[str, TaskState]) -> Text:
-    """What to do next."""
-    for task in manifest.tasks:
-        if states[task.id].state != "passed":
-            return Text(f"Next: Task {task.id} {task.title}, docs/{task.page}.md\n      course test {task.id}")
+def _next(manifest: Manifest, states: dict[str, TaskState], after: Task | None = None) -> Text:
+    """What to do next: the first task that is known not to be passed, else the first one behind `after` that is not known."""
+    ids = [task.id for task in manifest.tasks]
+    behind = ids.index(after.id) + 1 if after else 0
+    known = [task for task in manifest.tasks if states[task.id].state not in ("passed", "unknown")]
+    later = [task for task in manifest.tasks[behind:] if states[task.id].state == "unknown"]
+    for task in known or later:
+        return Text(f"Next: Task {task.id} {task.title}, docs/{task.page}.md\n      course test {task.id}")
+    if any(state.state == "unknown" for state in states.values()):
+        return Text("Earlier tasks have not been tested since the last change: course status")
     return Text("Every task is passed. Well done.")

@@ -105,7 +105,7 @@ def load(path: Path) -> Manifest:
     """Read a manifest.
 
     Raises:
-        ManifestError: If the file is missing or not TOML, lacks an entry, has an unknown one, or names a task that does not exist.
+        ManifestError: If the file is missing or not TOML, or a table in it lacks an entry, has an unknown one or one that cannot be.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -117,13 +117,32 @@ def load(path: Path) -> Manifest:
     stages = tuple(_read(Stage, entry, path) for entry in document.get("stage", []))
     tasks = tuple(_read(Task, entry, path) for entry in document.get("task", []))
     ids = [task.id for task in tasks]
-    for task in tasks:
-        if ids.count(task.id) > 1:
-            raise ManifestError(f"{path}: task {task.id} stands there twice")
-        for other in task.requires:
-            if other not in ids:
-                raise ManifestError(f"{path}: task {task.id} requires {other}, which does not exist")
+    for number, task in enumerate(tasks):
+        if trouble := _trouble(task, ids, number, stages):
+            raise ManifestError(f"{path}: task {task.id} {trouble}")
     return Manifest(course.get("title", ""), course.get("package", ""), stages, tasks)
+
+
+def _trouble(task: Task, ids: list[str], number: int, stages: tuple[Stage, ...]) -> str:
+    """What is wrong with the task that stands in this place, if anything is."""
+    if ids.count(task.id) > 1:
+        return "stands there twice"
+    if task.id not in [f"{stage.number}.{i}" for stage in stages for i in range(1, 100)]:
+        return f"expected an id such as 0.1 in one of the stages {', '.join(str(stage.number) for stage in stages)}"
+    if task.mark != "task" + task.id.replace(".", "_"):
+        return f"expected the mark task{task.id.replace('.', '_')}, got {task.mark}"
+    if isinstance(task.points, bool) or not isinstance(task.points, int) or task.points < 1:
+        return f"expected a whole number of points, at least 1, got {task.points!r}"
+    for name in ("requires", "write", "hints"):
+        values = getattr(task, name)
+        if not isinstance(values, tuple) or not all(isinstance(value, str) for value in values):
+            return f"expected a list of strings for {name}, got {values!r}"
+    for other in task.requires:
+        if other not in ids:
+            return f"requires {other}, which does not exist"
+        if other not in ids[:number]:
+            return f"requires {other}, which does not come before it"
+    return ""
 
 
 def _read(kind: Any, entry: dict[str, Any], path: Path) -> Any:

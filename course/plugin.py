@@ -23,6 +23,7 @@ import pytest
 from course.card import Card, Place, sentence
 from course.explain import assertion_parts, error_line, shown, shown_traceback, unwritten_task
 from course.files import write_json
+from course.manifest import ManifestError, load
 
 SCHEMA = 1
 """Version of the report's format."""
@@ -88,6 +89,7 @@ class Watcher:
         self.root = root
         self.report = report
         self.limit = limit if hasattr(signal, "setitimer") else None
+        self.written = _written(root)
         self.rows: dict[str, dict[str, Any]] = {}
         self.interrupted: Card | None = None
         self.item: pytest.Item | None = None
@@ -242,10 +244,11 @@ class Watcher:
         )
 
     def _place(self, error: BaseException, test: Path | None = None) -> Place | None:
-        """The last line of the student's code that the error passed through, else the last one of the test's own file."""
+        """The line to look at: the last one in a function that students write, in their files, or in the test, whichever there is first."""
         if isinstance(error, SyntaxError) and error.filename and (file := self._student_file(error.filename)):
             return Place(file, error.lineno or 1, (error.text or "").strip())
         found: Place | None = None
+        theirs: Place | None = None
         frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
         summaries = traceback.extract_tb(error.__traceback__)
         for (code, line), summary in zip(frames, summaries, strict=True):
@@ -257,7 +260,9 @@ class Watcher:
                 continue
             function = "" if code.co_qualname == "<module>" else code.co_qualname.replace("<locals>.", "")
             found = Place(file, line, (summary.line or "").strip(), function)
-        return found
+            if any(f"{function}.".startswith(f"{name}.") for name in self.written.get(file, ())):
+                theirs = found
+        return theirs or found
 
     def _called(self, error: BaseException, place: Place) -> tuple[Place, ...]:
         """Where the student's functions begin that the failing line of a test names, or if it names none, those that the test names."""
@@ -312,6 +317,17 @@ class Watcher:
             "tests": list(self.rows.values()),
         }
         write_json(self.report, document)
+
+
+def _written(root: Path) -> dict[str, list[str]]:
+    """The functions that students write, by file; none without a manifest."""
+    functions: dict[str, list[str]] = {}
+    with contextlib.suppress(ManifestError):
+        for task in load(root / "course" / "tasks.toml").tasks:
+            for name in task.write:
+                module, _, function = name.partition(":")
+                functions.setdefault(module.replace(".", "/") + ".py", []).append(function)
+    return functions
 
 
 @contextlib.contextmanager

@@ -37,7 +37,7 @@ GRACE = 5.0
 
 CACHE = Path(".course") / "results.json"
 
-WATCHED = ("minitorch/**/*.py", "project/run_*.py", "tests/**/*.py", "course/tasks.toml", "pyproject.toml")
+WATCHED = ("minitorch/**/*.py", "project/run_*.py", "project/lab/*.py", "tests/**/*.py", "course/tasks.toml", "pyproject.toml")
 """What a result depends on."""
 
 
@@ -216,7 +216,7 @@ def _broken(task: Task, reason: str) -> TaskState:
 def _fingerprint(root: Path) -> str:
     """A hash of all that the results depend on."""
     digest = hashlib.sha256(sys.version.encode())
-    for path in sorted({path for pattern in WATCHED for path in root.glob(pattern)}):
+    for path in sorted({path for pattern in WATCHED for path in root.glob(pattern) if path.is_file()}):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0")
         digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()

@@ -4,6 +4,7 @@ Every maker takes the number of points and a seed; the same two give the same po
 """
 
 import math
+import numbers
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ def make_pts(N: int, seed: int = 0) -> list[tuple[float, float]]:
 
 def _check(N: int) -> None:
     """Refuse a wrong number of points."""
-    if isinstance(N, bool) or not isinstance(N, int) or N < 1:
+    if isinstance(N, bool) or not isinstance(N, numbers.Integral) or N < 1:
         raise ValueError(f"a data set expected a whole number of points, at least 1, got {N!r}; try 50")
 
 

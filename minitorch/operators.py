@@ -61,7 +61,7 @@ def is_close(x: float, y: float) -> bool:
 
 
 def sigmoid(x: float) -> float:
-    """1 / (1 + e^-x), in (0, 1).
+    """1 / (1 + e^-x), in [0, 1].
 
     e is only ever raised to a negative power, so no x overflows: sigmoid(-1e3) is 0.0 and sigmoid(1e3) is 1.0.
     """
@@ -113,7 +113,7 @@ def log_back(x: float, d: float) -> float:
 
 def inv_back(x: float, d: float) -> float:
     """d · d/dx (1 / x) = -d / x²."""
-    return -d / (x * x)
+    return -d / x / x  # not x · x, which is 0 for a tiny x
 
 
 def relu_back(x: float, d: float) -> float:
@@ -148,7 +148,7 @@ def sqrt(x: float) -> float:
     return math.sqrt(x)
 
 
-def pow(x: float, y: float) -> float:
+def power(x: float, y: float) -> float:
     """x to the power y, as a real number.
 
     Raises:
@@ -158,7 +158,7 @@ def pow(x: float, y: float) -> float:
     return math.pow(x, y)
 
 
-def abs(x: float) -> float:
+def absolute(x: float) -> float:
     """|x|."""
     return math.fabs(x)
 

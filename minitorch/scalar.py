@@ -100,10 +100,10 @@ class Scalar:
         return Neg.apply(self)
 
     def __sub__(self, b: ScalarLike) -> Scalar:
-        return Add.apply(self, -b)
+        return Add.apply(self, Neg.apply(b))
 
     def __truediv__(self, b: ScalarLike) -> Scalar:
-        return Mul.apply(self, Inv.apply(b) if isinstance(b, Scalar) else 1.0 / b)
+        return Mul.apply(self, Inv.apply(b))
 
     def __pow__(self, b: ScalarLike) -> Scalar:
         return Pow.apply(self, b)
@@ -243,9 +243,7 @@ class Scalar:
         if history is None or history.last_fn is None:
             raise RuntimeError(f"chain_rule expected a Scalar made by a function, got {self!r}, which has no inputs")
         inputs = history.inputs
-        derivatives = history.last_fn.backward(history.ctx, d_output)
-        if not isinstance(derivatives, tuple):
-            derivatives = (derivatives,)
+        derivatives = history.last_fn._backward(history.ctx, d_output)
         if len(derivatives) != len(inputs):
             name = history.last_fn.__name__
             raise ValueError(f"{name}.backward expected to return {len(inputs)} derivatives, one for each input, got {len(derivatives)}")
@@ -256,9 +254,16 @@ class Scalar:
 
         Args:
             d_output: Factor for all of them, the derivative of something further by this Scalar.
+
+        Raises:
+            TypeError: If d_output is not a number.
         """
+        if not isinstance(d_output, NUMBER):
+            raise TypeError(f"backward expected a number, got {type(d_output).__name__} {d_output!r}; call backward() or backward(2.0)")
         backpropagate(self, d_output)
 
+
+ScalarFunction.on_numbers = Scalar(0.0, None)
 
 ScalarLike = float | int | Scalar
 """What an operator accepts beside a Scalar."""

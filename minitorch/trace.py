@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minitorch.autodiff import topological_sort
-from minitorch.scalar import Scalar
+from minitorch.autodiff import Context, History, topological_sort
+from minitorch.scalar import LEAF, Scalar, ScalarLike, as_scalar
+from minitorch.scalar_functions import ScalarFunction
 
 INFIX = {"Add": "+", "Mul": "·", "LT": "<", "EQ": "==", "Pow": "^"}
 
@@ -66,7 +67,7 @@ def forward_trace(f: Callable[..., Scalar], *point: float, arg: int = 0) -> Trac
     tangents = {id(x): float(i == arg) for i, x in enumerate(inputs)}
     for step in steps:
         tangents[id(step)] = sum(
-            partial * tangents[id(parent)] for parent, partial in step.chain_rule(1.0) if tangents.get(id(parent), 0.0) != 0.0
+            (partial * tangents[id(parent)] for parent, partial in step.chain_rule(1.0) if tangents.get(id(parent), 0.0) != 0.0), 0.0
         )
     return Trace("forward", _lines(inputs, steps, tangents))
 
@@ -79,22 +80,43 @@ def reverse_trace(f: Callable[..., Scalar], *point: float) -> Trace:
         point: Where.
     """
     inputs, steps, out = _record(f, point)
-    adjoints = {id(x): 0.0 for x in [*inputs, *steps]}
-    adjoints[id(out)] = 1.0
-    for step in reversed(steps):
-        for parent, d_parent in step.chain_rule(adjoints[id(step)]):
-            if id(parent) in adjoints:
-                adjoints[id(parent)] += d_parent
+    out.backward()
+    adjoints = {id(x): x.derivative or 0.0 for x in inputs} | {id(step): step.adjoint for step in steps}
     return Trace("reverse", _lines(inputs, steps, adjoints)[::-1])
 
 
-def _record(f: Callable[..., Scalar], point: Sequence[float]) -> tuple[list[Scalar], list[Scalar], Scalar]:
+class Traced(Scalar):
+    """A Scalar that remembers the derivative which backpropagation has brought to it.
+
+    Attributes:
+        adjoint: That derivative, 0.0 if none came.
+    """
+
+    __slots__ = ("adjoint",)
+
+    def __init__(self, v: float, history: History | None = LEAF, name: str | None = None) -> None:
+        super().__init__(v, history, name)
+        self.adjoint = 0.0
+
+    def call(self, fn: type[ScalarFunction], vals: Sequence[ScalarLike]) -> Scalar:
+        """As a Scalar does, but the value is Traced."""
+        inputs = [val if isinstance(val, Traced) else Scalar(as_scalar(fn, val).data, None) for val in vals]  # others are constants here
+        ctx = Context()
+        return Traced(fn.forward(ctx, *[x.data for x in inputs]), History(fn, ctx, inputs))
+
+    def chain_rule(self, d_output: float) -> Iterable[tuple[Scalar, float]]:
+        """Remember d_output, then pass it on."""
+        self.adjoint = d_output
+        return super().chain_rule(d_output)
+
+
+def _record(f: Callable[..., Scalar], point: Sequence[float]) -> tuple[list[Scalar], list[Any], Scalar]:
     """The inputs, what f computes from them in an order in which it can be computed, and its output."""
-    inputs = [Scalar(x, name=f"x{i + 1}") for i, x in enumerate(point)]
+    inputs: list[Scalar] = [Traced(x, name=f"x{i + 1}") for i, x in enumerate(point)]
     out = f(*inputs)
     if not isinstance(out, Scalar):
         raise TypeError(f"a trace expected a function that returns a Scalar, got {type(out).__name__} {out!r}")
-    return inputs, [node for node in reversed(topological_sort(out)) if not node.is_leaf()], out
+    return inputs, [node for node in reversed(list(topological_sort(out))) if not node.is_leaf()], out
 
 
 def _lines(inputs: list[Scalar], steps: list[Scalar], derivatives: dict[int, float]) -> list[Line]:
@@ -107,10 +129,13 @@ def _lines(inputs: list[Scalar], steps: list[Scalar], derivatives: dict[int, flo
 def _expression(step: Scalar, names: dict[int, str]) -> str:
     """How a node is computed, in the names of its inputs: "x1 · x2", "sin(x2)"."""
     assert step.history is not None
-    function: Any = step.history.last_fn
-    operands = [names.get(id(parent), f"{parent.data:g}") for parent in step.parents]
-    if function.__name__ == "Neg":
+    return formula(step.history.last_fn.__name__, [names.get(id(parent), f"{parent.data:g}") for parent in step.parents])
+
+
+def formula(function: str, operands: Sequence[str]) -> str:
+    """A function of operands as one writes it: formula("Mul", ["x1", "x2"]) is "x1 · x2", formula("Sin", ["x2"]) is "sin(x2)"."""
+    if function == "Neg":
         return f"-{operands[0]}"
-    if function.__name__ in INFIX:
-        return f" {INFIX[function.__name__]} ".join(operands)
-    return f"{function.__name__.lower()}({', '.join(operands)})"
+    if function in INFIX:
+        return f" {INFIX[function]} ".join(operands)
+    return f"{function.lower()}({', '.join(operands)})"

@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--dataset", type=dataset_name, default=default.dataset, metavar="NAME", help=f"one of {names}")
     parser.add_argument("--points", type=command_line.number, default=default.points, metavar="N", help="how many points")
     parser.add_argument("--hidden", type=command_line.number, default=default.hidden, metavar="N", help="size of each hidden layer")
-    parser.add_argument("--rate", type=command_line.number, default=default.rate, metavar="X", help="learning rate")
+    parser.add_argument("--rate", type=command_line.decimal, default=default.rate, metavar="X", help="learning rate")
     parser.add_argument("--epochs", type=command_line.number, default=default.epochs, metavar="N", help="how often to go through the data")
     parser.add_argument("--seed", type=command_line.number, default=default.seed, metavar="N", help="for the points and the first weights")
     parser.add_argument("--log-every", type=command_line.number, default=10, metavar="N", help="epochs from one printed line to the next")
@@ -134,8 +134,7 @@ def train(trainer: Trainer, every: int, folder: Path | None) -> int:
         status = command_line.INTERRUPTED
     if folder:
         path = report.write(trainer, folder, every)
-        if status == 0:
-            print(f"Report: {path}")
+        print(f"Report: {path}", file=sys.stderr if status else sys.stdout)
     return status
 
 

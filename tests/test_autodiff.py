@@ -250,10 +250,32 @@ def test_chain_rule_changes_nothing():
     assert [x.derivative, y.derivative, z.derivative] == [None, None, None]
 
 
+@pytest.mark.task1_3
+@pytest.mark.parametrize("kind", ["leaf", "constant"])
+def test_chain_rule_of_what_no_function_made_is_an_error(kind):
+    """A leaf and a constant have no function to go back through: chain_rule raises an error, as an empty answer would hide the mistake."""
+    list(Triple.apply(Scalar(1.0)).chain_rule(1.0))  # what is not written yet says so here
+    variable = Scalar(1.0) if kind == "leaf" else Scalar(1.0, None)
+    with pytest.raises((RuntimeError, AssertionError, AttributeError, TypeError)):
+        list(variable.chain_rule(1.0))
+
+
 # Task 1.4: backpropagation. First the order …
 
-STEPS = lists(tuples(integers(0, 12), integers(0, 12)), min_size=1, max_size=10)
-"""A random graph: each step (i, j) computes 3a + 5b from two of the variables before it."""
+
+class Steps(list):
+    """The steps (i, j) of a graph, each of which computes 3a + 5b from two of the variables before it; shown written out."""
+
+    def __repr__(self):
+        """The graph as text, such as "v3 = 3x + 5c, v4 = 3v3 + 5y"."""
+        names, lines = ["x", "y", "c"], []
+        for i, j in self:
+            lines.append(f"v{len(names)} = 3{names[i % len(names)]} + 5{names[j % len(names)]}")
+            names.append(f"v{len(names)}")
+        return f"{', '.join(lines)} (leaves x and y, constant c)"
+
+
+RANDOM_GRAPHS = lists(tuples(integers(0, 12), integers(0, 12)), min_size=1, max_size=10).map(Steps)
 
 
 def graph(steps):
@@ -264,33 +286,24 @@ def graph(steps):
     return nodes
 
 
-def written(steps):
-    """The same graph as text, such as "v3 = 3x + 5c, v4 = 3v3 + 5y"."""
-    names, lines = ["x", "y", "c"], []
-    for i, j in steps:
-        lines.append(f"v{len(names)} = 3{names[i % len(names)]} + 5{names[j % len(names)]}")
-        names.append(f"v{len(names)}")
-    return f"for leaves x and y, a constant c and {', '.join(lines)}"
-
-
 HARD_GRAPHS = [
-    example([(0, 0)]),  # the same input twice
-    example([(0, 1), (3, 3)]),
-    example([(0, 2), (0, 1), (3, 4)]),  # a diamond
-    example([(0, 2), (0, 1), (4, 3)]),
-    example([(0, 1), (3, 2), (3, 4)]),  # node 3 is used at two depths, the short way first
-    example([(0, 1), (3, 2), (4, 3)]),  # the short way last
-    example([(0, 1), (3, 1), (4, 1), (3, 5)]),
-    example([(0, 1), (3, 1), (4, 1), (5, 3)]),
-    example([(0, 1), (0, 3), (3, 4), (4, 5), (5, 6), (6, 7)]),  # each from the two before it: many ways to every node
-    example([(1, 2), (0, 3), (0, 4)]),  # a leaf used at two depths
+    [(0, 0)],  # the same input twice
+    [(0, 1), (3, 3)],
+    [(0, 2), (0, 1), (3, 4)],  # a diamond
+    [(0, 2), (0, 1), (4, 3)],
+    [(0, 1), (3, 2), (3, 4)],  # node 3 is used at two depths, the short way first
+    [(0, 1), (3, 2), (4, 3)],  # the short way last
+    [(0, 1), (3, 1), (4, 1), (3, 5)],
+    [(0, 1), (3, 1), (4, 1), (5, 3)],
+    [(0, 1), (0, 3), (3, 4), (4, 5), (5, 6), (6, 7)],  # each from the two before it: many ways to every node
+    [(1, 2), (0, 3), (0, 4)],  # a leaf used at two depths
 ]
 
 
 def on_hard_graphs(test):
     """Try these graphs before random ones, in this order: the decorator applied last is tried first."""
-    for graph_example in reversed(HARD_GRAPHS):
-        test = graph_example(test)
+    for steps in reversed(HARD_GRAPHS):
+        test = example(Steps(steps))(test)
     return test
 
 
@@ -317,23 +330,23 @@ def test_the_order_of_a_variable_used_at_two_depths(short_path_first):
 
 @pytest.mark.task1_4
 @on_hard_graphs
-@given(STEPS)
+@given(RANDOM_GRAPHS)
 def test_the_order_is_topological(steps):
     """The order starts at the output and lists each non-constant variable once, after all that were computed from it."""
     out = graph(steps)[-1]
     assume(not out.is_constant())
     order = list(topological_sort(out))
     place = {variable.unique_id: i for i, variable in enumerate(order)}
-    assert order[0].unique_id == out.unique_id, f"the output does not come first, {written(steps)}"
-    assert len(place) == len(order), f"a variable is listed more than once, {written(steps)}"
+    assert order[0].unique_id == out.unique_id, "the output does not come first"
+    assert len(place) == len(order), "a variable is listed more than once"
     for variable in order:
-        assert not variable.is_constant(), f"a constant is listed, {written(steps)}"
+        assert not variable.is_constant(), "a constant is listed"
         for parent in variable.parents:
             if not parent.is_constant():
                 missing = parent.unique_id not in place
-                assert not missing, f"a variable that leads to the output is missing, {written(steps)}"
+                assert not missing, "a variable that leads to the output is missing"
                 too_early = place[parent.unique_id] < place[variable.unique_id]
-                assert not too_early, f"a variable comes before one that was computed from it, {written(steps)}"
+                assert not too_early, "a variable comes before one that was computed from it"
 
 
 # … then the derivatives
@@ -395,7 +408,7 @@ def test_a_variable_used_at_two_depths_waits_for_both(short_path_first):
 
 @pytest.mark.task1_4
 @on_hard_graphs
-@given(STEPS)
+@given(RANDOM_GRAPHS)
 def test_derivatives_of_random_graphs(steps):
     """In a graph of steps 3a + 5b each leaf gets the sum, over all paths to it, of the products along the path."""
     slopes_by_x, slopes_by_y = [1, 0, 0], [0, 1, 0]  # worked out from left to right, in whole numbers
@@ -404,9 +417,9 @@ def test_derivatives_of_random_graphs(steps):
             slopes.append(3 * slopes[i % len(slopes)] + 5 * slopes[j % len(slopes)])
     x, y, constant, *_, out = graph(steps)
     out.backward()
-    assert x.derivative == (slopes_by_x[-1] or None), written(steps)  # None: no path leads to it
-    assert y.derivative == (slopes_by_y[-1] or None), written(steps)
-    assert constant.derivative is None, written(steps)
+    assert x.derivative == (slopes_by_x[-1] or None)  # None: no path leads to it
+    assert y.derivative == (slopes_by_y[-1] or None)
+    assert constant.derivative is None
 
 
 @pytest.mark.task1_4

@@ -4,6 +4,7 @@ import math
 import re
 import sys
 
+import numpy as np
 import pytest
 
 import minitorch
@@ -101,6 +102,10 @@ def test_the_arms_of_an_odd_spiral_differ_by_one_point():
 def test_the_seed_only_shuffles_the_spiral():
     a, b = datasets["Spiral"](20, seed=0), datasets["Spiral"](20, seed=1)
     assert sorted(zip(a.X, a.y, strict=True)) == sorted(zip(b.X, b.y, strict=True))
+
+
+def test_the_number_of_points_may_come_from_numpy():
+    assert datasets["Xor"](np.int64(3)) == datasets["Xor"](3)
 
 
 @pytest.mark.parametrize("name", datasets)

@@ -27,13 +27,13 @@ def name(page: Path) -> str:
 
 def cells(page: Path) -> list[str]:
     """The code cells of a page, without their options."""
-    found = [body for _, kind, body in FENCE.findall(page.read_text()) if kind == "{code-cell}"]
+    found = [body for _, kind, body in FENCE.findall(page.read_text(encoding="utf-8")) if kind == "{code-cell}"]
     return [re.sub(r"^:tags:.*\n", "", body) for body in found]
 
 
 def commands(page: Path) -> list[str]:
     """The command lines that a page shows, in blocks and in a line of text."""
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     words = ("make ", "course ", "pytest ", "python ")
     blocks = [body.splitlines() for _, kind, body in FENCE.findall(text) if kind == "text"]
     shown = [line for block in blocks if block[0].startswith(words) for line in block]
@@ -56,12 +56,12 @@ def run_extension(code: str) -> subprocess.CompletedProcess[str]:
 def test_every_task_has_its_page_with_its_box(task) -> None:
     page = DOCS / f"{task.page}.md"
     assert page.is_file(), f"tasks.toml names the page {task.page} for Task {task.id}"
-    assert f"```{{task}} {task.id}\n" in page.read_text()
+    assert f"```{{task}} {task.id}\n" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=name)
 def test_every_chapter_has_an_example_by_hand_a_figure_mistakes_and_a_box(page) -> None:
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     without_task = {"module1/topological_order", "module1/forward_mode"}
     assert re.search(r"^## By hand|^\| .* \| \*\*", text, re.MULTILINE), "no example by hand"
     assert re.search(r"^(graph|lines|chart)\(", "".join(cells(page)), re.MULTILINE), "no figure"
@@ -72,14 +72,14 @@ def test_every_chapter_has_an_example_by_hand_a_figure_mistakes_and_a_box(page) 
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=name)
 def test_the_code_of_a_chapter_fits_the_page(page) -> None:
-    shown = [body for _, kind, body in FENCE.findall(page.read_text()) if kind == "{code-cell}" and ":tags: [" not in body]
+    shown = [body for _, kind, body in FENCE.findall(page.read_text(encoding="utf-8")) if kind == "{code-cell}" and ":tags: [" not in body]
     too_long = [line for body in shown for line in body.splitlines() if len(line) > 78]
     assert too_long == []
 
 
 def test_every_chapter_is_in_the_table_of_contents_of_its_module() -> None:
     for index in DOCS.glob("module*/index.md"):
-        (listed,) = [body for _, kind, body in FENCE.findall(index.read_text()) if kind == "{toctree}"]
+        (listed,) = [body for _, kind, body in FENCE.findall(index.read_text(encoding="utf-8")) if kind == "{toctree}"]
         chapters = {page.stem for page in index.parent.glob("*.md")} - {"index"}
         assert {line for line in listed.splitlines() if line and not line.startswith(":")} == chapters
 
@@ -109,7 +109,7 @@ def test_the_code_cells_of_all_chapters_run() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_commands_that_a_page_shows_exist(page) -> None:
-    makefile = (ROOT / "Makefile").read_text()
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for command in commands(page):
         program, *arguments = shlex.split(command, comments=True)
         flags = [argument for argument in arguments if argument.startswith("-")]
@@ -132,7 +132,7 @@ def test_commands_that_a_page_shows_exist(page) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_within_the_book_lead_somewhere(page) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", FENCE.sub("", page.read_text())):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", FENCE.sub("", page.read_text(encoding="utf-8"))):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{name(page)} links to {target}"
 
@@ -140,7 +140,9 @@ def test_links_within_the_book_lead_somewhere(page) -> None:
 def test_nothing_is_loaded_from_another_host() -> None:
     sources = [*PAGES, *DOCS.glob("_static/*"), *DOCS.glob("_templates/*"), *DOCS.glob("_ext/*.py"), DOCS / "conf.py"]
     for source in sources:
-        hosts = re.findall(r"(?:src=|href=|url\(|@import |!\[[^\]]*\]\()[\"']?((?:https?:)?//[^\s\"')]+)", source.read_text())
+        hosts = re.findall(
+            r"(?:src=|href=|url\(|@import |!\[[^\]]*\]\()[\"']?((?:https?:)?//[^\s\"')]+)", source.read_text(encoding="utf-8")
+        )
         assert hosts == [], f"{source.name} would load from another host"
 
 
@@ -191,7 +193,7 @@ def test_a_known_task_becomes_a_box_with_nested_dropdowns(tmp_path) -> None:
     build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(tmp_path), str(tmp_path / "out")]
     result = subprocess.run(build, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
-    html = (tmp_path / "out" / "index.html").read_text()
+    html = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert html.count("<details") == 3
     assert html.index("</details>") > html.rindex("<details")  # the third opens before the first closes
 

@@ -170,11 +170,33 @@ def test_a_power_has_a_derivative_by_its_exponent_where_the_base_is_positive():
     a, b = Scalar(3.0), Scalar(2.0)
     (a**b).backward()
     assert (a.derivative, b.derivative) == (6.0, pytest.approx(9 * math.log(3)))
-    for base in (-3.0, 0.0):
-        a, b = Scalar(base), Scalar(2.0)
-        (a**b).backward()
-        assert a.derivative == 2 * base
-        assert math.isnan(b.derivative)
+
+
+def test_zero_to_a_positive_power_does_not_change_with_the_power():
+    a, b = Scalar(0.0), Scalar(2.0)
+    (a**b).backward()
+    assert (a.derivative, b.derivative) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("base", "power"), [(-3.0, 2.0), (0.0, 0.0)])
+def test_a_power_has_no_derivative_by_its_exponent_elsewhere(base: float, power: float):
+    a, b = Scalar(base), Scalar(power)
+    (a**b).backward()
+    assert a.derivative == power * base
+    assert b.derivative is not None
+    assert math.isnan(b.derivative)
+
+
+def test_the_derivative_of_a_number_to_the_power_0_is_0_however_tiny_it_is():
+    a = Scalar(1e-320)
+    (a**0).backward()
+    assert a.derivative == 0.0
+
+
+def test_the_derivative_of_the_inverse_of_a_tiny_number_is_infinite():
+    a = Scalar(1e-200)
+    (1 / a).backward()
+    assert a.derivative == -math.inf
 
 
 def test_a_power_that_is_no_real_number_is_refused():

@@ -47,16 +47,16 @@ def test_sqrt_squared_is_the_number(x: float) -> None:
     ],
 )
 def test_pow_has_its_values(x: float, y: float, expected: float) -> None:
-    assert operators.pow(x, y) == expected
-    assert type(operators.pow(x, y)) is float
+    assert operators.power(x, y) == expected
+    assert type(operators.power(x, y)) is float
 
 
 @pytest.mark.parametrize(("x", "expected"), [(3.0, 3.0), (-3.0, 3.0), (0.0, 0.0), (-1e-300, 1e-300)])
 def test_abs_has_its_values(x: float, expected: float) -> None:
-    assert operators.abs(x) == expected
+    assert operators.absolute(x) == expected
 
 
-@pytest.mark.parametrize("name", ["sin", "cos", "tanh", "sqrt", "abs"])
+@pytest.mark.parametrize("name", ["sin", "cos", "tanh", "sqrt", "absolute"])
 def test_the_given_operators_answer_whole_numbers_with_a_float(name: str) -> None:
     assert type(getattr(operators, name)(1)) is float
 
@@ -90,9 +90,9 @@ def test_a_thousand_is_no_trouble(name: str, x: float, expected: float) -> None:
         ("exp", (1000.0,), OverflowError),
         ("inv", (0.0,), ZeroDivisionError),
         ("sqrt", (-1.0,), ValueError),
-        ("pow", (-1.0, 0.5), ValueError),
-        ("pow", (0.0, -1.0), ValueError),
-        ("pow", (10.0, 1000.0), OverflowError),
+        ("power", (-1.0, 0.5), ValueError),
+        ("power", (0.0, -1.0), ValueError),
+        ("power", (10.0, 1000.0), OverflowError),
     ],
 )
 def test_what_has_no_value_is_an_error(name: str, args: tuple[float, ...], error: type[Exception]) -> None:
@@ -124,7 +124,7 @@ ONE_ARGUMENT = {
     "cos": GRID,
     "tanh": GRID,
     "sqrt": ABOVE_0,
-    "abs": GRID,
+    "absolute": GRID,
 }
 TWO_ARGUMENTS = {
     "mul": GRID,
@@ -136,7 +136,7 @@ TWO_ARGUMENTS = {
     "log_back": ABOVE_0,
     "inv_back": NOT_0,
     "relu_back": GRID,
-    "pow": ABOVE_0[ABOVE_0 < 1000],
+    "power": ABOVE_0[ABOVE_0 < 1000],
 }
 
 

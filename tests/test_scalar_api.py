@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from minitorch import Scalar, ScalarFunction, central_difference, derivative_check, dot
-from minitorch.scalar_functions import Dot, Mul
+from minitorch import Context, Scalar, ScalarFunction, central_difference, derivative_check, dot
+from minitorch.scalar_functions import Dot, Exp, Mul
 
 
 class Double(ScalarFunction):
@@ -78,6 +78,35 @@ def test_numbers_of_all_kinds_stand_on_both_sides_of_an_operator(number):
     assert [type(y) for y in results] == [Scalar] * 16
     values = [y.data for y in results]
     assert values == pytest.approx([5, 5, 1, -1, 6, 6, 1.5, 2 / 3, 9, 8, 0, 1, 1, 0, 0, 0], rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        (lambda x: x - np.uint8(1), 4.0),  # in its own type, -1 is 255
+        (lambda x: x - np.int8(-128), 133.0),
+        (lambda x: x / np.float32(1e-40), 5.0 / float(np.float32(1e-40))),
+    ],
+)
+def test_a_small_type_of_numpy_is_computed_with_as_a_float(result, expected):
+    assert result(Scalar(5.0)).data == expected
+
+
+def test_division_by_zero_is_an_error_whatever_kind_the_zero_is():
+    for zero in (0, 0.0, np.float64(0), Scalar(0.0)):
+        with pytest.raises(ZeroDivisionError):
+            Scalar(1.0) / zero
+
+
+@pytest.mark.parametrize(("operator", "name"), [(lambda x: x - "a", "Neg"), (lambda x: x / "a", "Inv"), (lambda x: x + "a", "Add")])
+def test_an_operator_refuses_what_is_no_number(operator, name):
+    with raises(TypeError, f"{name} expected Scalars and numbers, got str 'a'"):
+        operator(Scalar(1.0))
+
+
+def test_backward_refuses_what_is_no_number():
+    with raises(TypeError, "backward expected a number, got Scalar Scalar(1.000000); call backward() or backward(2.0)"):
+        (Scalar(1.0) * 2).backward(Scalar(1.0))
 
 
 def test_a_step_made_of_constants_is_a_constant():
@@ -172,11 +201,23 @@ def test_a_function_without_forward_or_backward_is_told():
         Half.apply(Scalar(1.0)).backward()
 
 
-def test_apply_needs_a_scalar():
-    with raises(TypeError, "Mul.apply expected at least one Scalar, got 2.0, 3; wrap a number as Scalar(2.0)"):
-        Mul.apply(2.0, 3)
-    with raises(TypeError, "Dot.apply expected at least one Scalar, got nothing; wrap a number as Scalar(2.0)"):
-        dot([], [])
+def test_apply_to_numbers_alone_makes_a_constant():
+    y = Mul.apply(2.0, 3)
+    assert (y.data, y.is_constant()) == (6.0, True)
+
+
+def test_apply_needs_something():
+    with raises(TypeError, "Mul.apply expected Scalars and numbers, got nothing"):
+        Mul.apply()
+
+
+def test_the_published_names_of_forward_and_backward_are_there():
+    ctx = Context()
+    assert Exp._forward(ctx, 0.0) == 1.0
+    assert Exp._backward(ctx, 5.0) == (5.0,)
+    ctx = Context()
+    assert Mul._forward(ctx, 2.0, 3.0) == 6.0
+    assert Mul._backward(ctx, 10.0) == (30.0, 20.0)
 
 
 def test_dot_takes_two_lists_of_one_length():

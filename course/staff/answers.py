@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from course.files import write_json
 from course.manifest import Manifest, Task
 from course.staff import StaffError, syntax
 from course.staff.selection import import_closure, marks
@@ -98,6 +98,9 @@ def graded_files(task: Task, files: Mapping[str, str | bytes]) -> list[str]:
 def content_hash(answer: WrongAnswer, root: Path, tests: Iterable[str]) -> str:
     """A hash of what decides whether the answer is caught: the patch, the tests, the patched files, what these import of their folders."""
     targets = {full.partition(":")[0].replace(".", "/") + ".py" for full in answer.patch}
+    for path in sorted(targets):
+        if not (root / path).is_file():
+            raise StaffError(f"wrong answer {answer.key} patches {', '.join(answer.patch)}, but there is no {path}")
     digest = hashlib.sha256(json.dumps(sorted(answer.patch.items())).encode())
     for path in sorted(import_closure(root, {*tests, *targets})):
         content = (root / path).read_bytes()
@@ -120,6 +123,4 @@ def write_ledger(path: Path, entries: Mapping[str, Mapping[str, str]], manifest:
     order = {task.id: i for i, task in enumerate(manifest.tasks)}
     keys = sorted(entries, key=lambda key: (order[key.split("/")[0]], key))
     document = {"schema": SCHEMA, "answers": {key: dict(entries[key]) for key in keys}}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_json(path, document)

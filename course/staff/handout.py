@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +16,7 @@ from pathlib import Path
 from course.manifest import Manifest
 from course.staff import RequestError, StaffError, syntax
 from course.staff.leaks import find_leaks, find_orphans
-from course.staff.selection import select
+from course.staff.selection import marks, select
 
 TEMPLATES = Path(__file__).with_name("handout")
 MARKER = ".handout.json"
@@ -90,13 +91,25 @@ def handout_files(root: Path, manifest: Manifest, last: int) -> dict[str, str | 
         StaffError: If the repository cannot be cut, the manifest does not fit it, or a solution would leak; the message names the places.
     """
     reference = select(root, manifest, last)
+    tested = {
+        mark for path, content in reference.items() if path.startswith("tests/") and isinstance(content, str) for mark in marks(content)
+    }
+    for task in manifest.tasks:
+        if task.stage <= last and task.mark not in tested:
+            raise StaffError(f"no test carries the mark {task.mark} of task {task.id}; write its tests, or take the task out of tasks.toml")
     names = write_names(manifest, last)
     files = stub_files(reference, names)
     for template in sorted(TEMPLATES.iterdir()):
-        files[template.name] = template.read_text(encoding="utf-8")
+        files[template.name] = _known_programs(template.read_text(encoding="utf-8"), files)
     if troubles := leaks_of(reference, files, names):
         raise StaffError("the handout would give solutions away:\n" + "\n".join(f"  {trouble}" for trouble in troubles))
     return files
+
+
+def _known_programs(text: str, files: Mapping[str, str | bytes]) -> str:
+    """A template without the lines that show programs which the workspace does not hold."""
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if not (found := re.search(r"python (project/\w+\.py)", line)) or found[1] in files)
 
 
 def leaks_of(reference: Mapping[str, str | bytes], files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -83,7 +84,7 @@ def run_tests(folder: Path, arguments: Sequence[str], limit: float = LIMIT) -> R
         output, _ = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
         timed_out = True
-        os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
         output, _ = process.communicate()
     finally:
         _running.discard(process)
@@ -109,7 +110,16 @@ def each(function: Callable[[A], B], items: Iterable[A], done: Callable[[], obje
     except BaseException:  # Ctrl-C, too: the tests run in sessions of their own and would not notice
         executor.shutdown(wait=False, cancel_futures=True)
         for process in tuple(_running):
-            os.killpg(process.pid, signal.SIGKILL)
+            _kill(process)
         raise
     finally:
         executor.shutdown()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a run and what it has started; it may just have ended by itself."""
+    if sys.platform == "win32":
+        process.kill()
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

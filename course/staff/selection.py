@@ -37,18 +37,26 @@ NOT_FOR_STUDENTS = ("docs/_build/", "docs/decisions", "docs/api/generated/", "do
 
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
+NOT_ASKED_OF_STUDENTS = """\
+    "F401",  # what is not written yet does not use its imports
+    "B905", "SIM300",  # zip(a, b) and -30 < x are natural
+"""
+
 EDITS = {
     "Makefile": (
         (r"(?m)^(prove|bench):.*\n(\t.*\n)*\n", ""),
-        (r"(?m)^\t.*tests/test_structure\.py\n", ""),
+        (r"(?m)^\t.*tests/test_structure\.py .*\n", ""),
         (r"(?m)^(\.PHONY:.*) prove bench", r"\1"),
         (r", types and the layers of the package", " and types"),
     ),
     "pyproject.toml": (
         (r"(?m)^course-staff = .*\n", ""),
         (r"(?m)^exclude = .*course/staff.*\n", ""),
-        (r"(?m)^ignore = \[\n", 'ignore = [\n    "F401",  # what is not written yet does not use its imports\n'),
+        (r', "staff/handout/\*", "staff/wrong_answers/\*"', ""),
+        (r'(?m)^    "(browser|slow): .*\n', ""),
+        (r"(?m)^ignore = \[\n", f"ignore = [\n{NOT_ASKED_OF_STUDENTS}"),
     ),
+    "requirements.dev.txt": ((r"(?m)^(libcst|micrograd|playwright)\b.*\n", ""),),
     ".pre-commit-config.yaml": ((r"(?m)^ *- id: layers\n(?: {8}.*\n)+", ""),),
 }
 """What in a file serves the teacher alone: patterns that must be found, and what takes their place."""

@@ -72,17 +72,17 @@ def boundary(grid: Sequence[Sequence[float]], graph: Graph, title: str = "") -> 
     return spec | {"title": title} if title else spec
 
 
-def curves(losses: Sequence[float], correct: Sequence[int], points: int) -> dict[str, Any]:
+def curves(losses: Sequence[float], correct: Sequence[int], points: int, most: int = 200) -> dict[str, Any]:
     """The loss and the share of points with the right label over the epochs, one below the other.
 
     Args:
         losses: One value a finished epoch.
         correct: How many points were right, one value a finished epoch.
         points: How many points there are.
+        most: How many epochs to draw at most, evenly spread: few where the picture must follow a run.
     """
-    rows = [
-        {"epoch": i + 1, "loss": _drawable(losses[i]), "right": correct[i] / points, "correct": correct[i]} for i in _thinned(len(losses))
-    ]
+    drawn = _thinned(len(losses), most)
+    rows = [{"epoch": i + 1, "loss": _drawable(losses[i]), "right": correct[i] / points, "correct": correct[i]} for i in drawn]
     panels = [
         {
             "width": SIDE,
@@ -154,6 +154,6 @@ def _drawable(value: float) -> float | None:
     return round(value, 4) if math.isfinite(value) else None
 
 
-def _thinned(n: int, most: int = 200) -> list[int]:
+def _thinned(n: int, most: int) -> list[int]:
     """Indices below n, evenly spread, first and last among them, at most `most`."""
     return list(range(n)) if n <= most else [round(i * (n - 1) / (most - 1)) for i in range(most)]

@@ -14,6 +14,8 @@ from typing import NoReturn
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from course.explain import unwritten_task
+
 BAD_USE, INTERRUPTED = 2, 130
 """Exit statuses: a wrong flag or value, and Ctrl-C."""
 
@@ -42,6 +44,14 @@ def number(text: str) -> int | float | str:
         except ValueError:
             continue
     return text
+
+
+def decimal(text: str) -> float | str:
+    """The number that a text shows as a float; the text itself if it shows none."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def report_folder(parser: Parser, name: str | None) -> Path | None:
@@ -81,11 +91,13 @@ def progress_bar(total: int) -> Iterator[Callable[[], None]]:
 
 def run(prog: str, main: Callable[[], int]) -> NoReturn:
     """Run a program to its exit status; unwritten code, Ctrl-C and a full disk end it with one line instead of a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that lacks a sign gets a question mark
     try:
         status = main()
         sys.stdout.flush()
     except NotImplementedError as error:
-        if not str(error).startswith("Need to implement for Task"):
+        if unwritten_task(error) is None:
             raise
         *_, (frame, line) = traceback.walk_tb(error.__traceback__)
         status = _end(prog, f"{error}: {frame.f_code.co_qualname} in {frame.f_code.co_filename}, line {line}", 1)

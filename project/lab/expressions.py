@@ -24,7 +24,6 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
 
 MOST_CHARACTERS = 600
 DEEPEST = 150
-LARGEST_POWER = 100
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -120,18 +119,13 @@ def _check(node: ast.AST, line: str, indent: int, variables: tuple[str, ...], na
             if name not in variables:
                 raise refuse(f"unknown name {name!r:.40}; the variables are {', '.join(variables)}, the functions {', '.join(FUNCTIONS)}")
             names.add(name)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
             below = [operand]
         case ast.BinOp(left=left, op=op, right=right):
             if isinstance(op, ast.BitXor):
                 raise refuse("^ is not a power here; write **")
             if type(op) not in OPERATORS:
                 raise refuse("unknown operator; use + - * / **")
-            if isinstance(op, ast.Pow) and not any(isinstance(part, ast.Name) for part in ast.walk(right)):
-                power = _literal(right)
-                if power is None or abs(power) > LARGEST_POWER:
-                    got = "" if power is None else f", got {power:g}"
-                    raise refuse(f"expected as power one number from -{LARGEST_POWER} to {LARGEST_POWER}, or a variable{got}", right)
             below = [left, right]
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             if type(op) not in OPERATORS:
@@ -160,8 +154,9 @@ def _evaluate(node: ast.expr, values: dict[str, Any], number: Callable[[float], 
             return number(float(value))
         case ast.Name(id=name):
             return values[name]
-        case ast.UnaryOp(operand=operand):
-            return -_evaluate(operand, values, number)
+        case ast.UnaryOp(op=op, operand=operand):
+            value = _evaluate(operand, values, number)
+            return -value if isinstance(op, ast.USub) else value
         case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
             return _operate(type(op), _evaluate(left, values, number), _evaluate(right, values, number))
         case ast.Call(func=ast.Name(id=name), args=[argument]):
@@ -177,17 +172,6 @@ def _operate(op: type, left: Any, right: Any) -> Any:
     if isinstance(left, float) and isinstance(right, float):
         return math.pow(left, right) if op is ast.Pow else float(OPERATORS[op](left, right))
     return OPERATORS[op](left, right)
-
-
-def _literal(node: ast.expr) -> float | None:
-    """The number that a node writes out, minus sign included."""
-    match node:
-        case ast.Constant(value=int() | float() as value):
-            return float(value) if _is_finite(value) else math.inf
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            inner = _literal(operand)
-            return None if inner is None else -inner
-    return None
 
 
 def _is_finite(value: float) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minitorch.autodiff import topological_sort
-from minitorch.trace import INFIX
+from minitorch.trace import formula
 from project.lab.guard import WrongResult, number
 
 MOST_DRAWN = 150
@@ -73,13 +73,14 @@ def record(out: Any) -> Recording:
     Raises:
         WrongResult: If topological_sort returns no sequence of Scalars.
     """
-    variables = _reachable(out)
-    index = {id(variable): i for i, variable in enumerate(variables)}
-    nodes = _named(variables, index)
     order = topological_sort(out)
     if not isinstance(order, Iterable):
         raise WrongResult(f"topological_sort expected to return the variables in order, got {order!r}")
     order = [variable for variable in order if not variable.is_constant()]
+    rank = {id(variable): i for i, variable in enumerate(order)}
+    variables = sorted(_reachable(out), key=lambda variable: rank.get(id(variable), math.inf), reverse=True)
+    index = {id(variable): i for i, variable in enumerate(variables)}
+    nodes = _named(variables, index)
     for place, variable in enumerate(order, start=1):
         if id(variable) not in index:
             raise WrongResult(f"topological_sort returned {variable!r}, which does not lead to the output")
@@ -96,6 +97,13 @@ def record(out: Any) -> Recording:
         gradients, sentence = _visit(i, variable, nodes, index, gradients, visited)
         frames.append(Frame(i, gradients, sentence))
     return Recording(nodes, frames)
+
+
+def forward_only(out: Any) -> Recording:
+    """The graph without gradients, for as long as backpropagation is not written."""
+    variables = _reachable(out)[::-1]
+    nodes = _named(variables, {id(variable): i for i, variable in enumerate(variables)})
+    return Recording(nodes, [Frame(None, {}, "The forward pass is done. Nothing can flow back yet.")])
 
 
 def _visit(
@@ -124,17 +132,13 @@ def _visit(
 
 
 def _reachable(out: Any) -> list[Any]:
-    """Every variable that leads to out, constants included, each after those it is computed from."""
-    finished, seen, stack = [], set(), [(out, False)]
-    while stack:
-        variable, expanded = stack.pop()
-        if expanded:
-            finished.append(variable)
-        elif id(variable) not in seen:
-            seen.add(id(variable))
-            stack.append((variable, True))
-            stack += [(parent, False) for parent in reversed(variable.parents)]
-    return finished
+    """Every variable that leads to out, constants included, in no particular order."""
+    found: dict[int, Any] = {}
+    new = [out]
+    while new:
+        found |= {id(variable): variable for variable in new}
+        new = [parent for variable in new for parent in variable.parents if id(parent) not in found]
+    return list(found.values())
 
 
 def _named(variables: list[Any], index: dict[int, int]) -> list[Node]:
@@ -149,18 +153,11 @@ def _named(variables: list[Any], index: dict[int, int]) -> list[Node]:
             nodes.append(Node(variable.name, "", variable.data, "leaf", parents))
         else:
             steps += 1
-            formula = _formula(variable.history.last_fn.__name__, [nodes[p].name for p in parents])
-            nodes.append(Node(f"v{steps}", formula, variable.data, "step", parents))
+            nodes.append(Node(f"v{steps}", "", variable.data, "step", parents))
+    for variable, node in zip(variables, nodes, strict=True):  # when all have their names: a wrong order may put an input later
+        if node.kind == "step":
+            node.formula = formula(variable.history.last_fn.__name__, [nodes[p].name for p in node.parents])
     return nodes
-
-
-def _formula(function: str, operands: list[str]) -> str:
-    """How a node is computed."""
-    if function == "Neg":
-        return f"-{operands[0]}"
-    if function in INFIX:
-        return f" {INFIX[function]} ".join(operands)
-    return f"{function.lower()}({', '.join(operands)})"
 
 
 def dot(recording: Recording, moment: int, dark: bool = False) -> str:

@@ -20,9 +20,9 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
+from course.explain import unwritten_task
 from course.manifest import ROOT, ManifestError, course
 
-MARKER = re.compile(r"Need to implement for Task (\d+\.\d+)")
 SHOWN_FRAMES = 4
 
 
@@ -99,8 +99,8 @@ def number(value: Any, call: str) -> float:
 
 def explain(error: Exception) -> Card | None:
     """The card for an error, or None if student code has no part in it."""
-    if isinstance(error, NotImplementedError) and (match := MARKER.search(str(error))):
-        return _unwritten(match[1], error)
+    if task := unwritten_task(error):
+        return _unwritten(task, error)
     if isinstance(error, SyntaxError) and _is_student(error.filename):
         line = f"\n\n```python\n{error.text.rstrip()}\n```" if error.text and error.text.strip() else ""
         return Card(False, f"{_place(error.filename, error.lineno)}: {error.msg}", f"Python cannot read this file.{line}")

@@ -44,7 +44,7 @@ def curves(
         mark: A point to set off.
         log: Whether both axes are logarithmic.
     """
-    rows = [{"x": x, "y": y, "curve": name} for name, points in series.items() for x, y in points]
+    rows = [{"x": x, "y": _drawable(y), "curve": name} for name, points in series.items() for x, y in points]
     names = list(series)
     scale = {"type": "log"} if log else {"zero": False}
     axis = {"format": ".0e"} if log else {}
@@ -67,7 +67,7 @@ def curves(
         },
     }
     layers: list[dict[str, Any]] = [line]
-    if mark is not None:
+    if mark is not None and math.isfinite(mark[1]):
         layers.append(
             {
                 "data": {"values": [{"x": mark[0], "y": mark[1]}]},
@@ -76,3 +76,8 @@ def curves(
             }
         )
     return {"description": description, "width": SIDE, "height": SIDE - 60, "layer": layers}
+
+
+def _drawable(y: float | None) -> float | None:
+    """y, or a gap in its place: JSON knows neither NaN nor infinity."""
+    return y if y is not None and math.isfinite(y) else None

@@ -15,6 +15,9 @@ from project.lab.trainer import Trainer
 CELLS = 30
 """Cells along each side of the picture of the boundary."""
 
+MOST_EPOCHS = 5000
+"""Of longer runs the curves leave epochs out."""
+
 
 def entry(trainer: Trainer, epoch: int, every: int) -> tuple[int, float, int, float]:
     """One line of the log.
@@ -92,7 +95,7 @@ def write(trainer: Trainer, folder: Path, every: int) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     charts.save(charts.boundary(trainer.grid(CELLS), trainer.graph, trainer.setting.dataset), folder / "boundary.png")
-    charts.save(charts.curves(trainer.losses, trainer.correct, trainer.graph.N), folder / "curves.png")
+    charts.save(charts.curves(trainer.losses, trainer.correct, trainer.graph.N, MOST_EPOCHS), folder / "curves.png")
     path = folder / "report.md"
     charts.write(path, markdown(trainer, every).encode())
     return path

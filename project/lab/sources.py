@@ -1,11 +1,12 @@
 """The student's files while the app runs: when one is saved, what was imported from them is forgotten and the page runs again."""
 
+import contextlib
 import importlib
 import sys
 
 import streamlit as st
 
-from course.manifest import ROOT
+from course.manifest import ROOT, course
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -18,8 +19,9 @@ def stamp() -> Stamp:
     found = []
     for pattern in FOLLOWED:
         for path in sorted(ROOT.glob(pattern)):
-            facts = path.stat()
-            found.append((str(path), facts.st_mtime_ns, facts.st_size))
+            with contextlib.suppress(FileNotFoundError):  # an editor's lock (Emacs' .#scalar.py leads nowhere), or just replaced
+                facts = path.stat()
+                found.append((str(path), facts.st_mtime_ns, facts.st_size))
     return tuple(found)
 
 
@@ -34,6 +36,7 @@ def refresh() -> None:
     if now != _imported:
         _imported = now
         importlib.invalidate_caches()
+        course.cache_clear()
         for name in list(sys.modules):
             if name.split(".")[0] in FORGOTTEN and name != __name__:
                 del sys.modules[name]

@@ -144,7 +144,7 @@ class Trainer:
             self.optimizer.step()  # gives every parameter a new Scalar, without a derivative
         self._time += time.perf_counter() - start
         if self._point == self.graph.N:
-            self.losses.append(self._loss)
-            self.correct.append(self._right)
             self.seconds.append(self._time)
+            self.correct.append(self._right)
+            self.losses.append(self._loss)  # last, as it makes the epoch count: Ctrl-C may come in between
             self._start_epoch()

@@ -28,12 +28,16 @@ def summary(tasks: tuple[Task, ...], states: dict[str, TaskState]) -> None:
     """How much is done, and the next thing to do."""
     points = sum(task.points for task in tasks if states[task.id].state == "passed")
     total = sum(task.points for task in tasks)
-    st.progress(points / total, text=f"{points} of {total} points")
+    untested = sum(states[task.id].state == "unknown" for task in tasks)
+    note = f"; {untested} of {len(tasks)} tasks not tested since the last change" if 0 < untested < len(tasks) else ""
+    st.progress(points / total, text=f"{points} of {total} points{note}")
     if all(states[task.id].state == "unknown" for task in tasks):
         st.info("The tests have not run on these files yet: press the button above.", icon=":material/science:")
         return
-    following = next((task for task in tasks if states[task.id].state != "passed"), None)
-    if following is None:
+    following = next((task for task in tasks if states[task.id].state not in ("passed", "unknown")), None)
+    if following is None and untested:
+        st.info("What was tested has passed. To see where you stand, press the button above.", icon=":material/science:")
+    elif following is None:
         st.success("Every task has passed.", icon=":material/celebration:")
     else:
         st.info(

@@ -9,8 +9,8 @@ from project.lab import plots
 from project.lab.drawing import draw
 from project.lab.guard import number, refuse, task_guard
 
-ONE = ("sigmoid", "relu", "log", "exp", "inv", "neg", "id", "sin", "cos", "tanh", "sqrt", "abs")
-TWO = ("add", "mul", "max", "lt", "eq", "is_close", "pow")
+ONE = ("sigmoid", "relu", "log", "exp", "inv", "neg", "id", "sin", "cos", "tanh", "sqrt", "absolute")
+TWO = ("add", "mul", "max", "lt", "eq", "is_close", "power")
 DERIVATIVES = {"log": "log_back", "inv": "inv_back", "relu": "relu_back"}
 LISTS = {  # name: how it is called on the two lists
     "map": "map(neg)(a)",

@@ -37,8 +37,12 @@ def errors(f, x: float, slope: float) -> list[tuple[float, float]]:
     """How far the central difference is off, for every epsilon. A logarithmic axis has no zero: 1e-17 stands for it."""
     off = []
     for epsilon in EPSILONS:
-        value = number(central_difference(f, x, epsilon=epsilon), f"central_difference(f, {x:g}, epsilon={epsilon:g})")
-        off.append((epsilon, max(math.fabs(value - slope), 1e-17)))
+        try:
+            value = number(central_difference(f, x, epsilon=epsilon), f"central_difference(f, {x:g}, epsilon={epsilon:g})")
+        except (ArithmeticError, ValueError):
+            continue  # the function has no value so far from x
+        if math.isfinite(value):
+            off.append((epsilon, max(math.fabs(value - slope), 1e-17)))
     return off
 
 
@@ -85,7 +89,7 @@ with tangent_side:
     words = f"{typed} around x = {x:g}, where its value is {height:.5g} and its slope {drawn:.5g}."
     draw(plots.curves({"f(x)": curve, "tangent": tangent, "central difference": secant}, words, mark=(x, height)), "tangent_chart")
     st.caption(plain(words))
-if slope is not None and math.isfinite(slope):
+if slope is not None and math.isfinite(slope) and math.isfinite(numeric):
     with error_side, task_guard():
         off = errors(f, x, slope)
         best = min(off, key=lambda point: point[1])

@@ -78,7 +78,10 @@ def prepare(setting: Setting) -> Trainer:
         state.trainer = Trainer(setting, Network)
     trainer = state.trainer
     if trainer.optimizer.lr != setting.rate:
-        state.rate_changed |= trainer.epoch > 0
+        if trainer.epoch:
+            state.rate_changed = True
+        else:  # no step has been taken yet: this is the rate of the whole run
+            trainer.setting = setting
         trainer.optimizer.lr = setting.rate
     return trainer
 

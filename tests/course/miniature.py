@@ -153,7 +153,12 @@ markers = [
     "task0_1: Relu",
     "task0_2: A test",
     "task1_1: Double",
+    "browser: needs a browser",
+    "slow: takes long",
 ]
+
+[tool.setuptools.package-data]
+course = ["*.toml", "staff/handout/*", "staff/wrong_answers/*"]
 
 [tool.ruff.lint]
 ignore = [

@@ -150,6 +150,15 @@ def test_a_failing_task_points_to_the_failing_one_that_it_needs(workspace: Works
     assert done.stdout.endswith("\nTask 0.1, which this one needs, is failing. Start there: course test 0.1\n")
 
 
+def test_next_does_not_go_back_to_what_had_passed_before_the_last_change(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
+    assert workspace.course("test", "0.2").stdout.endswith("Next: Task 0.3 Powers, docs/module0/powers.md\n      course test 0.3\n")
+    workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
+    done = workspace.course("test", "1.2")
+    assert done.stdout.endswith("Earlier tasks have not been tested since the last change: course status\n")
+
+
 def test_a_student_works_through_a_task(workspace: Workspace) -> None:
     workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
     assert "✗" not in workspace.course("test", "0.2").stdout

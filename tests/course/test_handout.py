@@ -141,7 +141,17 @@ def test_what_students_write_is_taken_out(repository: Repository) -> None:
         '    """Relu is never negative."""\n    raise NotImplementedError("Need to implement for Task 0.2")\n'
     )
     assert 'Task 1.1")' in str(files["minitorch/scalar.py"])
-    assert files["README.md"] == (TEMPLATES / "README.md").read_text(encoding="utf-8")
+    template = (TEMPLATES / "README.md").read_text(encoding="utf-8")
+    assert "python project/run_manual.py" in template  # which this repository does not have
+    assert files["README.md"] == "".join(line for line in template.splitlines(True) if "python project/run_manual" not in line)
+
+
+def test_a_task_without_tests_is_refused(repository: Repository) -> None:
+    test = repository[0] / "tests" / "test_operators.py"
+    test.write_text(test.read_text(encoding="utf-8").replace("@pytest.mark.task0_2", ""), encoding="utf-8")
+    with pytest.raises(StaffError) as error:
+        handout_files(*repository, 1)
+    assert str(error.value) == "no test carries the mark task0_2 of task 0.2; write its tests, or take the task out of tasks.toml"
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,31 @@ def test_a_requirement_that_does_not_exist_is_told(path: Path) -> None:
     assert spoilt(path, "requires = ['0.1']", "requires = ['0.9']") == f"{path}: task 0.2 requires 0.9, which does not exist"
 
 
+def test_a_requirement_that_comes_later_is_told(path: Path) -> None:
+    assert spoilt(path, "requires = []", 'requires = ["0.2"]') == f"{path}: task 0.1 requires 0.2, which does not come before it"
+
+
+def test_a_task_of_no_stage_is_told(path: Path) -> None:
+    message = f"{path}: task 7.1 expected an id such as 0.1 in one of the stages 0, 1"
+    assert spoilt(path, 'id = "0.1"', 'id = "7.1"') == message
+
+
+def test_a_mark_that_is_not_made_of_the_id_is_told(path: Path) -> None:
+    assert spoilt(path, '"task0_1"', '"task0_11"') == f"{path}: task 0.1 expected the mark task0_1, got task0_11"
+
+
+@pytest.mark.parametrize("points", ['"10"', "0", "1.5", "true"])
+def test_points_that_are_no_whole_number_are_told(path: Path, points: str) -> None:
+    shown = repr(tomllib.loads(f"x = {points}")["x"])
+    message = f"{path}: task 0.1 expected a whole number of points, at least 1, got {shown}"
+    assert spoilt(path, "points = 10", f"points = {points}") == message
+
+
+def test_a_string_in_the_place_of_a_list_is_told(path: Path) -> None:
+    message = f"{path}: task 0.1 expected a list of strings for requires, got '0.2'"
+    assert spoilt(path, "requires = []", 'requires = "0.2"') == message
+
+
 def test_an_unknown_task_is_told(path: Path) -> None:
     with pytest.raises(ManifestError) as caught:
         load(path).task("9.9")

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -323,8 +324,17 @@ def test_unwritten_code_makes_the_run_fail(workspace: Workspace) -> None:
     assert "2 todo" in done.stdout.splitlines()[-1]
 
 
-def test_letters_and_words() -> None:
-    watcher = Watcher(SimpleNamespace(), None, None)  # type: ignore[arg-type]
+def test_an_error_below_the_students_function_names_the_students_line(workspace: Workspace) -> None:
+    workspace.mend(
+        "minitorch/sums.py", "    return add(x, x) if x < 7 else 0", "    return given(x)\n\n\ndef given(x):\n    return x / None"
+    )
+    workspace.python("pytest", "-k", "test_double_of_nothing", "--course-report=report.json")
+    rows = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))["tests"]
+    assert rows[0]["card"]["place"] == {"file": "minitorch/sums.py", "line": 11, "source": "return given(x)", "function": "double"}
+
+
+def test_letters_and_words(tmp_path: Path) -> None:
+    watcher = Watcher(tmp_path, None, None)
     assert watcher.pytest_report_teststatus(SimpleNamespace(course_state="todo")) == ("todo", "t", ("TODO", {"yellow": True}))
     assert watcher.pytest_report_teststatus(SimpleNamespace(course_state="blocked")) == ("blocked", "b", ("BLOCKED", {"blue": True}))
     assert watcher.pytest_report_teststatus(SimpleNamespace(course_state="failing")) is None

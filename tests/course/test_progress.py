@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,21 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(OSError, match="disk full"):
         write_json(path, {"new": 2})
     assert json.loads(path.read_text(encoding="utf-8")) == {"old": 1}
+    assert [file.name for file in path.parent.iterdir()] == ["results.json"]
+
+
+def test_two_threads_may_write_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    with ThreadPoolExecutor(2) as pool:
+        for writing in [pool.submit(write_json, path, list(range(1000))) for _ in range(200)]:
+            writing.result()
+    assert json.loads(path.read_text(encoding="utf-8")) == list(range(1000))
+
+
+def test_an_editors_lock_does_not_disturb(new_workspace: Callable[[], Workspace]) -> None:
+    root = new_workspace().root
+    (root / "minitorch" / ".#sums.py").symlink_to("user@host.1:2")  # as an editor leaves it beside an unsaved file
+    assert cached_states(root)["0.1"].state == "unknown"
 
 
 def test_the_cache_is_plain_json(ran: tuple[Workspace, dict[str, TaskState]]) -> None:

@@ -208,6 +208,14 @@ def test_the_board_shows_each_state_as_a_word_and_the_next_task(monkeypatch):
     assert "Next: Task 0.2, Testing and debugging." in app.info[0].value
 
 
+def test_the_board_does_not_take_untested_tasks_for_open_ones(monkeypatch):
+    monkeypatch.setattr("course.progress.cached_states", lambda: states(t0_3=TaskState("0.3", "passed", passed=5, total=5)))
+    app = open_page("home")
+    assert "What was tested has passed" in app.info[0].value
+    assert not any("Next:" in text for text in texts(app.info))
+    assert app.get("progress")[0].proto.text == "10 of 140 points; 9 of 10 tasks not tested since the last change"
+
+
 def test_the_board_celebrates_when_all_has_passed(monkeypatch):
     monkeypatch.setattr("course.progress.cached_states", lambda: {task.id: TaskState(task.id, "passed") for task in course().tasks})
     assert "Every task has passed" in open_page("home").success[0].value
@@ -262,6 +270,21 @@ def test_the_derivative_page_compares_both_ways():
     assert float(difference) == pytest.approx(0.01)
 
 
+def test_the_error_curve_leaves_out_steps_that_leave_the_domain():
+    app = open_page("m1_derivative", fx="sqrt(x)")
+    app.slider(key="at").set_value(0.05).run()
+    app.select_slider(key="epsilon").set_value(0.001).run()
+    assert not app.error
+    assert any("Error against epsilon" in text for text in texts(app.caption))
+
+
+def test_an_infinite_curve_is_a_gap():
+    app = open_page("m1_derivative", fx="x * 1e308 * 1e308")
+    specs = [element.proto.spec for element in app.get("vega_lite_chart")]
+    assert specs
+    assert not any("NaN" in spec or "Infinity" in spec for spec in specs)
+
+
 def test_a_point_outside_the_domain_is_named():
     app = open_page("m1_derivative", fx="sqrt(x - 3)")
     assert "has no value at x = 1" in app.warning[0].value
@@ -282,6 +305,14 @@ def test_an_expression_without_variables_is_explained(page, field):
     app = open_page(page)
     app.text_input(key=field).set_value("1 + 2").run()
     assert "no variable" in app.info[0].value
+
+
+def test_the_graph_is_drawn_before_backpropagation_is_written(monkeypatch):
+    stub(monkeypatch, "project.lab.graph.topological_sort", "1.4")
+    app = open_page("m1_graph")
+    assert "Task 1\\.4 is not written yet" in app.info[0].value
+    assert "Nothing can flow back yet" in app.info[1].value
+    assert "8 nodes" in app.caption[0].value
 
 
 def test_backpropagation_is_stepped_forward_and_back():
@@ -373,6 +404,14 @@ def test_a_changed_setting_begins_anew_and_a_changed_rate_goes_on():
     assert any("The learning rate was changed" in text for text in texts(app.caption))
     app.number_input(key="seed").set_value(1).run()
     assert epoch(app) == 0
+    assert not any("The learning rate was changed" in text for text in texts(app.caption))
+
+
+def test_a_rate_that_is_changed_before_the_first_step_is_the_rate_of_the_run():
+    app = open_page("m1_training", points="10")
+    app.number_input(key="rate").set_value(2.0).run()
+    app.button(key="step").click().run()
+    assert "--rate 2.0" in app.code[0].value
     assert not any("The learning rate was changed" in text for text in texts(app.caption))
 
 

@@ -131,7 +131,9 @@ def test_no_color_is_respected() -> None:
         (["--points", "many"], "points expected a whole number from 1 to 10000, got 'many'"),
         (["--hidden", "2.5"], "hidden expected a whole number from 1 to 1000, got 2.5"),
         (["--dataset", "moon"], "dataset expected one of Simple, Diag, Split, Xor, Circle, Spiral, got 'moon'"),
-        (["--rate", "-1"], "rate expected a number above 0, such as 0.5, got -1"),
+        (["--rate", "-1"], "rate expected a number above 0, such as 0.5, got -1.0"),
+        (["--rate", "1" + 400 * "0"], "rate expected a number above 0, such as 0.5, got inf"),
+        (["--rate", "fast"], "rate expected a number above 0, such as 0.5, got 'fast'"),
         (["--log-every", "0"], "log-every expected a whole number of at least 1, got 0"),
         (["--log-every", "1.5"], "log-every expected a whole number of at least 1, got 1.5"),
         (["--rate"], f"argument --rate: expected one argument; allowed are {FLAGS}"),
@@ -185,7 +187,7 @@ def test_ctrl_c_ends_with_one_line_and_a_report_of_what_was_done(tmp_path: Path)
     status, out, err = end(process)
     assert first[2].startswith("epoch       3/1000000")
     assert status == 130
-    assert re.fullmatch(r"run_scalar\.py: stopped\. \d+ of 1000000 epochs in .* points right\.\n", err)
+    assert re.fullmatch(r"run_scalar\.py: stopped\. \d+ of 1000000 epochs in .* points right\.\nReport: .*report\.md\n", err)
     assert "Report" not in out
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert int(re.search(r"(\d+) of 1000000 epochs", text)[1]) >= 3
@@ -216,7 +218,7 @@ def test_a_reader_that_leaves_early_ends_the_run_without_a_traceback(tmp_path: P
     assert process.wait(timeout=60) != 0
     err = process.stderr.read()
     process.stderr.close()
-    assert re.fullmatch(r"run_scalar\.py: stopped\. .*\n", err)
+    assert re.fullmatch(r"run_scalar\.py: stopped\. .*\nReport: .*\n", err)
     assert (tmp_path / "report.md").is_file()
 
 
