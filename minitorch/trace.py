@@ -80,7 +80,8 @@ def reverse_trace(f: Callable[..., Scalar], *point: float) -> Trace:
         point: Where.
     """
     inputs, steps, out = _record(f, point)
-    out.backward()
+    if isinstance(out, Traced):  # else it does not depend on the inputs
+        out.backward()
     adjoints = {id(x): x.derivative or 0.0 for x in inputs} | {id(step): step.adjoint for step in steps}
     return Trace("reverse", _lines(inputs, steps, adjoints)[::-1])
 
@@ -116,7 +117,8 @@ def _record(f: Callable[..., Scalar], point: Sequence[float]) -> tuple[list[Scal
     out = f(*inputs)
     if not isinstance(out, Scalar):
         raise TypeError(f"a trace expected a function that returns a Scalar, got {type(out).__name__} {out!r}")
-    return inputs, [node for node in reversed(list(topological_sort(out))) if not node.is_leaf()], out
+    steps = [node for node in reversed(list(topological_sort(out))) if isinstance(node, Traced) and not node.is_leaf()]
+    return inputs, steps, out
 
 
 def _lines(inputs: list[Scalar], steps: list[Scalar], derivatives: dict[int, float]) -> list[Line]:

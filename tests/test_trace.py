@@ -102,6 +102,15 @@ def test_an_output_that_is_a_constant_has_no_line_and_no_derivative_by_the_input
     assert rows(forward_trace(lambda x: Scalar(2.0, None) * 3, 3.0)) == [("x1", "3", 3.0, 1.0)]  # its own seed
 
 
+def test_a_result_that_comes_from_elsewhere_depends_on_no_input():
+    w = Scalar(4.0)
+    for trace in (forward_trace, reverse_trace):
+        lines = trace(lambda x: w * 2, 3.0).lines
+        assert [(line.name, line.value) for line in lines] == [("x1", 3.0)]
+    assert reverse_trace(lambda x: w * 2, 3.0).lines[0].derivative == 0.0
+    assert w.derivative is None
+
+
 def test_a_scalar_from_elsewhere_counts_as_a_constant():
     w = Scalar(4.0)
     assert [line.derivative for line in forward_trace(lambda x: w * x, 3.0).lines] == [1.0, 4.0]
