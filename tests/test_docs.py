@@ -130,6 +130,17 @@ def test_commands_that_a_page_shows_exist(page) -> None:
                 assert flag in help_text(*script), f"{command}: no such flag"
 
 
+def test_the_first_hour_shows_the_numbers_of_today() -> None:
+    text = (DOCS / "first_hour.md").read_text(encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "task0_1", "tests/test_operators.py"]
+    collected = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
+    count = sum("::" in line for line in collected.splitlines())
+    assert set(re.findall(r"of (\d+) tests\s+\S todo|Of (\d+) tests", text)) >= {(str(count), ""), ("", str(count))}
+    lines = (ROOT / "tests" / "test_operators.py").read_text(encoding="utf-8").splitlines()
+    (shown,) = re.findall(r"tests/test_operators\.py:(\d+)\n +(.+)", text)
+    assert lines[int(shown[0]) - 1].strip() == shown[1]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_within_the_book_lead_somewhere(page) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", FENCE.sub("", page.read_text(encoding="utf-8"))):
