@@ -220,6 +220,15 @@ def test_the_published_names_of_forward_and_backward_are_there():
     assert Mul._backward(ctx, 10.0) == (30.0, 20.0)
 
 
+def test_a_context_keeps_values_under_both_names_unless_nothing_is_differentiated():
+    ctx = Context()
+    ctx.save_for_backward(2.0, 3.0)
+    assert ctx.saved_tensors == ctx.saved_values == (2.0, 3.0)
+    silent = Context(no_grad=True)
+    silent.save_for_backward(2.0, 3.0)
+    assert silent.saved_values == ()
+
+
 def test_dot_takes_two_lists_of_one_length():
     x = [Scalar(1.0), Scalar(2.0)]
     y = dot(x, [3.0, x[0]])

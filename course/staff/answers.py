@@ -95,14 +95,14 @@ def graded_files(task: Task, files: Mapping[str, str | bytes]) -> list[str]:
     ]
 
 
-def content_hash(answer: WrongAnswer, root: Path, tests: Iterable[str]) -> str:
-    """A hash of what decides whether the answer is caught: the patch, the tests, the patched files, what these import of their folders."""
+def content_hash(answer: WrongAnswer, root: Path, run: Iterable[str]) -> str:
+    """A hash of what decides whether the answer is caught: the patch, the files that are run, those patched, and what all these import."""
     targets = {full.partition(":")[0].replace(".", "/") + ".py" for full in answer.patch}
     for path in sorted(targets):
         if not (root / path).is_file():
             raise StaffError(f"wrong answer {answer.key} patches {', '.join(answer.patch)}, but there is no {path}")
     digest = hashlib.sha256(json.dumps(sorted(answer.patch.items())).encode())
-    for path in sorted(import_closure(root, {*tests, *targets})):
+    for path in sorted(import_closure(root, {*run, *targets})):
         content = (root / path).read_bytes()
         digest.update(f"\n{path} {len(content)}\n".encode())
         digest.update(content)

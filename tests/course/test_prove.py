@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from course.manifest import ROOT, Manifest, course
 from course.staff import StaffError, answers, cli, prove, runs
 from course.staff.answers import WrongAnswer, content_hash, graded_files, load_answers, patched, read_ledger, write_ledger
-from course.staff.prove import Verdict, choose, needed_files
+from course.staff.prove import Verdict, choose, hash_all, needed_files
 
 from . import miniature
 
@@ -200,6 +200,15 @@ def test_the_hash_depends_on_patch_tests_and_what_is_patched_alone(repository: R
         (root / path).write_bytes(before + b"\n")
         assert (content_hash(wrong("return x"), root, tests) != first) == matters, path
         (root / path).write_bytes(before)
+
+
+def test_a_change_in_any_room_of_the_package_is_proved_again(repository: Repository) -> None:
+    root, manifest = repository
+    answer = wrong("return x")
+    first = hash_all([answer], manifest, root, needed_files(root, manifest))
+    room = root / "minitorch" / "scalar.py"
+    room.write_text(room.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert hash_all([answer], manifest, root, needed_files(root, manifest)) != first
 
 
 def test_what_changed_is_proved_again_and_a_tenth_of_the_rest() -> None:
