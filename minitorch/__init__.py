@@ -19,12 +19,28 @@ from minitorch.forward_mode import Dual, jvp
 from minitorch.trace import Line, Trace, forward_trace, reverse_trace
 from minitorch.optim import SGD, Optimizer
 
+# Stage 2 - Strided tensors
+from minitorch.dtypes import bool_, float32, float64, get_default_dtype, int32, int64, set_default_dtype
+from minitorch.tensor_data import IndexingError, TensorData, UserIndex, UserShape
+from minitorch.tensor_data import broadcast_index, index_to_position, shape_broadcast, strides_from_shape, to_index
+from minitorch import indexing as indexing
+from minitorch.tensor_ops import SimpleBackend, SimpleOps, TensorBackend, TensorOps
+from minitorch.tensor_context import no_grad
+from minitorch.tensor_functions import Function
+from minitorch import math_functions as math_functions, layout_functions as layout_functions
+from minitorch import tensor_methods as tensor_methods, interchange as interchange
+from minitorch.gradients import grad_central_difference, grad_check
+from minitorch.tensor import Tensor, TensorLike, manual_seed, rand, tensor, zeros  # tensor is the function: this binds it over the module
+from minitorch.creation import arange, cat, eye, from_dlpack, from_numpy, full, linspace, ones, randn, stack, where
+
 __all__ = [
     "SGD",
     "Context",
     "Dual",
+    "Function",
     "Graph",
     "History",
+    "IndexingError",
     "Line",
     "MathTest",
     "MathTestVariable",
@@ -35,17 +51,56 @@ __all__ = [
     "ScalarFunction",
     "ScalarHistory",
     "ScalarLike",
+    "SimpleBackend",
+    "SimpleOps",
+    "Tensor",
+    "TensorBackend",
+    "TensorData",
+    "TensorLike",
+    "TensorOps",
     "Trace",
+    "UserIndex",
+    "UserShape",
     "Variable",
+    "arange",
     "backpropagate",
+    "bool_",
+    "broadcast_index",
+    "cat",
     "central_difference",
     "datasets",
     "derivative_check",
     "dot",
+    "eye",
+    "float32",
+    "float64",
     "forward_trace",
+    "from_dlpack",
+    "from_numpy",
+    "full",
+    "get_default_dtype",
+    "grad_central_difference",
+    "grad_check",
+    "index_to_position",
+    "int32",
+    "int64",
     "jvp",
+    "linspace",
+    "manual_seed",
+    "no_grad",
+    "ones",
     "operators",
     "prod",
+    "rand",
+    "randn",
     "reverse_trace",
+    "set_default_dtype",
+    "shape_broadcast",
+    "stack",
+    "strides_from_shape",
+    "tensor",
+    "to_index",
     "topological_sort",
+    "where",
+    "zeros",
 ]

@@ -29,8 +29,9 @@ class Optimizer:
     def zero_grad(self) -> None:
         """Forget the derivatives that have been gathered."""
         for parameter in self.parameters:
-            if hasattr(parameter.value, "derivative"):
-                parameter.value.derivative = None
+            for kept in ("derivative", "grad"):
+                if hasattr(parameter.value, kept):
+                    setattr(parameter.value, kept, None)
 
     def step(self) -> None:
         """Move every parameter that has a derivative."""
@@ -60,5 +61,7 @@ class SGD(Optimizer):
         """Move every parameter that has a derivative."""
         for parameter in self.parameters:
             value = parameter.value
-            if getattr(value, "derivative", None) is not None:
+            if getattr(value, "derivative", None) is not None:  # a Scalar
                 parameter.update(type(value)(value.data - self.lr * value.derivative))
+            elif getattr(value, "grad", None) is not None:  # a Tensor
+                parameter.update(value.detach() - self.lr * value.grad)

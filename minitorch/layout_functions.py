@@ -1,0 +1,97 @@
+"""Stage 2 - More functions that move elements about, beyond the course: indexing, expanding, joining, and changes of dtype and backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minitorch.autodiff import Context
+from minitorch.indexing import basic_view, is_basic, picked_elements
+from minitorch.math_functions import join
+from minitorch.tensor_data import IndexingError, TensorData, broadcast_strides, shape_broadcast
+from minitorch.tensor_functions import Function
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+    from minitorch.tensor_ops import TensorBackend
+
+
+class Select(Function):
+    """What an index picks: a view for a basic index, else a copy. The gradient goes back to where the elements came from."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, index: tuple[Any, ...]) -> Tensor:
+        ctx.save_for_backward(a.shape, index)
+        if is_basic(index):
+            return a._like(basic_view(a._tensor, index))
+        numbers = picked_elements(a.shape, index)
+        values = a._tensor.array().reshape(-1)[numbers.reshape(-1)]
+        return a._like(TensorData(values, numbers.shape))
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        shape, index = ctx.saved_values
+        grad = grad_output.zeros(shape)
+        if is_basic(index):
+            grad.f.id_map(grad_output, grad._like(basic_view(grad._tensor, index)))
+        else:  # an element that was picked twice gets both
+            np.add.at(grad._tensor._storage, picked_elements(shape, index), grad_output._tensor.array())
+        return grad
+
+
+class Expand(Function):
+    """Dimensions of size 1 repeated, and new ones in front: a view with stride 0, so that nothing is stored twice."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, shape: tuple[int, ...]) -> Tensor:
+        if len(shape) < a.dims or shape_broadcast(a.shape, shape) != shape:
+            raise IndexingError(
+                f"a tensor of shape {a.shape} cannot be expanded to {shape}: only sizes of 1 can grow, and dimensions in front"
+            )
+        data = a._tensor
+        return a._like(data.as_view(shape, broadcast_strides(data.shape, data.strides, shape), data.offset))
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        return grad_output  # who asks for it sums it over what was repeated
+
+
+class Cat(Function):
+    """Tensors in a row along one dimension."""
+
+    @staticmethod
+    def forward(ctx: Context, dim: int, *tensors: Tensor) -> Tensor:
+        ctx.save_for_backward(dim, [tensor.shape[dim] for tensor in tensors])
+        return join(list(tensors), dim)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, ...]:
+        dim, lengths = ctx.saved_values
+        return tuple(grad_output.split(lengths, dim))
+
+
+class Cast(Function):
+    """The same numbers as another dtype."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, dtype: np.dtype) -> Tensor:
+        return a.f.id_map(a, a.zeros(dtype=dtype))
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        return grad_output  # it takes the dtype of what it flows into there
+
+
+class Move(Function):
+    """The same tensor on another backend."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, backend: TensorBackend) -> Tensor:
+        ctx.save_for_backward(a.backend)
+        return a._like(a._tensor, backend=backend)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        (backend,) = ctx.saved_values
+        return grad_output.to(backend)

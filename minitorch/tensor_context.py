@@ -1,0 +1,83 @@
+"""Stage 2 - What a tensor function keeps for its backward, and whether anything is recorded at all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import ContextDecorator
+from typing import Any
+
+from minitorch.autodiff import Context
+
+
+class GradMode(threading.local):
+    """What autograd does in this thread.
+
+    Attributes:
+        enabled: Whether functions are recorded.
+        retain_graph: Whether the running backward keeps what it has used.
+    """
+
+    enabled = True
+    retain_graph = False
+
+
+grad_mode = GradMode()
+
+
+class no_grad(ContextDecorator):
+    """Do not record the tensor functions that are called within: `with no_grad():`, or `@no_grad()` over a function."""
+
+    def __enter__(self) -> None:
+        self._before = grad_mode.enabled
+        grad_mode.enabled = False
+
+    def __exit__(self, *error: object) -> None:
+        grad_mode.enabled = self._before
+
+    def _recreate_cm(self) -> no_grad:
+        return no_grad()  # one for every call, so that a decorated function may call itself
+
+
+class TensorContext(Context):
+    """What a tensor function keeps in forward for its backward; it notices when that is changed in between.
+
+    Args:
+        fn: The function.
+        args: Its arguments.
+
+    Attributes:
+        needs_input_grad: For every argument, whether a gradient flows into it.
+        is_tensor: For every argument, whether it is a tensor.
+    """
+
+    __slots__ = ("_saved", "_versions", "fn", "is_tensor", "needs_input_grad")
+
+    def __init__(self, fn: type, args: Sequence[Any] = ()) -> None:
+        self.fn = fn
+        self.is_tensor = [hasattr(arg, "_tensor") for arg in args]
+        self.needs_input_grad = [getattr(arg, "history", None) is not None for arg in args]
+        self.no_grad = not (grad_mode.enabled and any(self.needs_input_grad))
+        self._saved: tuple[Any, ...] = ()
+        self._versions: tuple[int | None, ...] = ()
+
+    def save_for_backward(self, *values: Any) -> None:
+        """Keep these tensors and plain values until backward."""
+        if not self.no_grad:
+            self._saved = values
+            self._versions = tuple([value._tensor.version if hasattr(value, "_tensor") else None for value in values])
+
+    @property
+    def saved_values(self) -> tuple[Any, ...]:  # type: ignore[override]  # there a field, here checked
+        """The values given to `save_for_backward`.
+
+        Raises:
+            RuntimeError: If one was written into since.
+        """
+        for value, version in zip(self._saved, self._versions, strict=True):
+            if version is not None and value._tensor.version != version:
+                raise RuntimeError(
+                    f"backward of {self.fn.__name__} needs a tensor of shape {value.shape} as it was in forward, "
+                    "but it has been written into since; write into a copy: x.clone()"
+                )
+        return self._saved

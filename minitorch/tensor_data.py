@@ -1,0 +1,340 @@
+"""Stage 2 - TensorData: how an array of any shape lies in a flat storage.
+
+The element at index (i, j, …) stands at position offset + i · stride_0 + j · stride_1 + … . That is all there is to a tensor: other shapes,
+strides and offsets over the same storage are other views of the same numbers, and none of them copies anything.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import random
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from minitorch.dtypes import as_dtype
+
+MAX_DIMS = 32
+"""More dimensions than any tensor has."""
+
+Storage = np.ndarray
+Index = Sequence[int]
+OutIndex = MutableSequence[int]
+Shape = Sequence[int]
+Strides = Sequence[int]
+UserIndex = Sequence[int]
+UserShape = Sequence[int]
+UserStrides = Sequence[int]
+
+
+class IndexingError(RuntimeError, IndexError):
+    """An index, a shape or an order of dimensions that does not fit."""
+
+
+def index_to_position(index: Index, strides: Strides) -> int:
+    """The position in storage of an index, counted from where the tensor starts.
+
+    Args:
+        index: One number for every dimension; more are not looked at.
+        strides: How far a step in each dimension leads.
+    """
+    position = 0
+    for dim in range(len(strides)):
+        position += index[dim] * strides[dim]
+    return position
+
+
+def to_index(ordinal: int, shape: Shape, out_index: OutIndex) -> None:
+    """Write the index of the ordinal-th element into out_index, the last dimension running fastest.
+
+    Every ordinal from 0 to size - 1 gives another index, so that a loop over ordinals meets every element once.
+
+    Args:
+        ordinal: From 0 to size - 1.
+        shape: Of the tensor.
+        out_index: Where the index is written; as long as shape, or longer.
+    """
+    for dim in range(len(shape) - 1, -1, -1):
+        ordinal, out_index[dim] = divmod(ordinal, shape[dim])
+
+
+def broadcast_index(big_index: Index, big_shape: Shape, shape: Shape, out_index: OutIndex) -> None:
+    """Write into out_index where the element at big_index is found in a smaller tensor that is broadcast to big_shape.
+
+    Dimensions are matched from the right: those that the smaller tensor lacks are dropped, and where it has size 1 the index is 0.
+
+    Args:
+        big_index: Index into big_shape; as long as it, or longer.
+        big_shape: The shape broadcast to, with at least as many dimensions as shape.
+        shape: Of the smaller tensor.
+        out_index: Where the index is written; as long as shape, or longer.
+    """
+    missing = len(big_shape) - len(shape)
+    for dim, length in enumerate(shape):
+        out_index[dim] = big_index[dim + missing] if length > 1 else 0
+
+
+def shape_broadcast(shape1: UserShape, shape2: UserShape) -> tuple[int, ...]:
+    """The shape of two tensors together: matched from the right, a missing dimension or one of size 1 stretches to the other's size.
+
+    Raises:
+        IndexingError: If two sizes differ and neither is 1.
+    """
+    dims = max(len(shape1), len(shape2))
+    out = []
+    for size1, size2 in zip(_padded(shape1, dims), _padded(shape2, dims), strict=True):
+        if size1 != size2 and 1 not in (size1, size2):
+            raise IndexingError(
+                f"shapes {tuple(shape1)} and {tuple(shape2)} do not broadcast: matched from the right, {size1} meets {size2}; "
+                "sizes must be equal, or one of them 1 (view puts in a 1)"
+            )
+        out.append(size2 if size1 == 1 else size1)
+    return tuple(out)
+
+
+def _padded(shape: UserShape, dims: int) -> tuple[int, ...]:
+    """The shape with ones in front, up to a number of dimensions."""
+    return (1,) * (dims - len(shape)) + tuple(shape)
+
+
+def broadcast_strides(shape: Shape, strides: Strides, big_shape: Shape) -> tuple[int, ...]:
+    """The strides by which a smaller tensor is read as one of big_shape: 0 in every dimension that is stretched."""
+    stretched = [stride if length > 1 else 0 for length, stride in zip(shape, strides, strict=True)]
+    return (0,) * (len(big_shape) - len(shape)) + tuple(stretched)
+
+
+def strides_from_shape(shape: UserShape) -> tuple[int, ...]:
+    """The strides of a tensor whose elements lie one after the other, last dimension fastest: (2, 3, 4) gives (12, 4, 1)."""
+    strides = []
+    step = 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= length
+    return tuple(reversed(strides))
+
+
+def positions(shape: Shape, strides: Strides) -> list[int]:
+    """`index_to_position` of every index in order, found one dimension at a time instead of one index at a time."""
+    found = [0]
+    for length, stride in zip(shape, strides, strict=True):
+        steps = range(0, length * stride, stride) if stride else [0] * length
+        found = [position + step for position in found for step in steps]
+    return found
+
+
+def as_shape(shape: Any, op: str = "a shape") -> tuple[int, ...]:
+    """A shape of Python ints, from a sequence of whole numbers or from one alone.
+
+    Raises:
+        TypeError: If one is not a whole number.
+        ValueError: If one is negative, or there are more than MAX_DIMS.
+    """
+    try:
+        sizes = tuple(operator.index(size) for size in (shape if isinstance(shape, Iterable) else (shape,)))
+    except TypeError:
+        raise TypeError(f"{op} expected whole numbers, got {shape!r}; write it as (2, 3)") from None
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"{op} expected sizes of at least 0, got {sizes}")
+    if len(sizes) > MAX_DIMS:
+        raise ValueError(f"{op} expected at most {MAX_DIMS} dimensions, got {len(sizes)}")
+    return sizes
+
+
+class TensorData:
+    """A view of a storage: shape, strides and offset. Views that are made from it share its storage.
+
+    Args:
+        storage: The numbers in a row; an array is kept as it is, a list becomes one.
+        shape: Size of every dimension.
+        strides: How far in storage a step in each dimension leads; left out: the elements lie one after the other.
+        offset: Position of the first element.
+
+    Attributes:
+        shape: Size of every dimension.
+        strides: Step in storage of every dimension, in elements.
+        offset: Position of the first element.
+        dims: Number of dimensions.
+        size: Number of elements.
+
+    Raises:
+        IndexingError: If strides and shape differ in length.
+        ValueError: If the storage has too few elements, or, without strides, too many.
+    """
+
+    __slots__ = ("_storage", "_version", "dims", "offset", "shape", "size", "strides")
+
+    def __init__(
+        self,
+        storage: Sequence[float] | Storage,
+        shape: UserShape,
+        strides: UserStrides | None = None,
+        offset: int = 0,
+    ) -> None:
+        self._storage = storage if isinstance(storage, np.ndarray) else np.array(storage, dtype=as_dtype(None))
+        as_dtype(self._storage.dtype)
+        if self._storage.ndim != 1:
+            raise ValueError(f"a storage expected one dimension, got an array of shape {self._storage.shape}; pass array.reshape(-1)")
+        self._set_layout(as_shape(shape), strides_from_shape(as_shape(shape)) if strides is None else tuple(strides), offset)
+        self._version = [0]
+        self._check(exact=strides is None and offset == 0)
+
+    def _set_layout(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> None:
+        self.shape, self.strides, self.offset = shape, strides, offset
+        self.dims, self.size = len(shape), math.prod(shape)
+
+    def _check(self, exact: bool) -> None:
+        """That every index leads to a place in the storage."""
+        if len(self.strides) != self.dims:
+            raise IndexingError(f"expected as many strides as dimensions, got shape {self.shape} with strides {self.strides}")
+        if any(stride < 0 for stride in self.strides) or self.offset < 0:
+            raise ValueError(
+                f"expected strides and offset of at least 0, got strides {self.strides}, offset {self.offset}; copy the values"
+            )
+        have = len(self._storage)
+        need = self.size if exact else self._end()
+        if need > have or (exact and need != have):
+            raise ValueError(f"shape {self.shape} needs {need} elements, got a storage of {have}")
+
+    def _end(self) -> int:
+        """The position behind the last element in storage."""
+        return self.offset + index_to_position([length - 1 for length in self.shape], self.strides) + 1 if self.size else self.offset
+
+    def as_view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> TensorData:
+        """The same storage with another layout, which must lie within it."""
+        data = TensorData.__new__(TensorData)
+        data._storage, data._version = self._storage, self._version
+        data._set_layout(shape, strides, offset)
+        return data
+
+    @staticmethod
+    def zeros(shape: UserShape, dtype: Any = None) -> TensorData:
+        """A new storage filled with zeros."""
+        return TensorData(np.zeros(math.prod(shape), as_dtype(dtype)), shape)
+
+    # What it looks like
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Kind of the numbers in the storage."""
+        return self._storage.dtype
+
+    @property
+    def version(self) -> int:
+        """How often anything was written into the storage, through whatever view."""
+        return self._version[0]
+
+    @property
+    def _shape(self) -> np.ndarray:
+        """The shape as an array, as solutions to the published course use it."""
+        return np.array(self.shape, dtype=np.int32)
+
+    @property
+    def _strides(self) -> np.ndarray:
+        """The strides as an array, as solutions to the published course use them."""
+        return np.array(self.strides, dtype=np.int32)
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie one after the other, last dimension fastest."""
+        step = 1
+        for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if length != 1 and stride != step and self.size:
+                return False
+            step *= length
+        return True
+
+    def tuple(self) -> tuple[Storage, tuple[int, ...], tuple[int, ...]]:
+        """What a kernel is given: the stretch of storage that the view lies in, beginning with its first element, shape and strides."""
+        if len(self._storage) == self.size and not self.offset:
+            return self._storage, self.shape, self.strides
+        return self._storage[self.offset : self._end()], self.shape, self.strides
+
+    def array(self) -> np.ndarray:
+        """The view as NumPy sees it: no copy, so that writing into it changes the storage."""
+        if not self.size:
+            return np.empty(self.shape, self.dtype)
+        step = self._storage.itemsize
+        return np.ndarray(self.shape, self.dtype, self._storage, self.offset * step, tuple(stride * step for stride in self.strides))
+
+    def to_string(self) -> str:
+        """The elements in nested brackets, aligned, long ones shortened."""
+        return np.array2string(self.array(), separator=", ")
+
+    def __repr__(self) -> str:
+        return f"TensorData(shape={self.shape}, strides={self.strides}, offset={self.offset}, dtype={self.dtype.name})"
+
+    # Elements
+
+    def index(self, index: int | UserIndex) -> int:
+        """The position in storage of an index.
+
+        Raises:
+            IndexingError: If it has too few or too many numbers, or one is negative or too large.
+        """
+        index = tuple(index) if isinstance(index, Iterable) else (index,)
+        if len(index) != self.dims:
+            raise IndexingError(f"expected an index of {self.dims} numbers for shape {self.shape}, got {index}")
+        for dim, (i, length) in enumerate(zip(index, self.shape, strict=True)):
+            if not 0 <= i < length:
+                raise IndexingError(
+                    f"index {index} is out of range for shape {self.shape}: in dimension {dim} it must be 0 to {length - 1}"
+                )
+        return self.offset + index_to_position(index, self.strides)
+
+    def indices(self) -> Iterator[tuple[int, ...]]:
+        """Every index once, last dimension fastest."""
+        return product(*map(range, self.shape))
+
+    def sample(self) -> tuple[int, ...]:
+        """An index drawn at random."""
+        return tuple(random.randint(0, length - 1) for length in self.shape)
+
+    def get(self, key: UserIndex) -> Any:
+        """The element at an index, as a Python number."""
+        return self._storage[self.index(key)].item()
+
+    def set(self, key: UserIndex, val: float) -> None:
+        """Write the element at an index."""
+        self._storage[self.index(key)] = val
+        self.written()
+
+    def written(self) -> None:
+        """Count a change of the storage; whoever writes into it calls this."""
+        self._version[0] += 1
+
+    # Views
+
+    def permute(self, *order: int) -> TensorData:
+        """The dimensions in another order, over the same storage.
+
+        Args:
+            order: order[i] is the old number of what becomes dimension i; each dimension once.
+
+        Raises:
+            IndexingError: If a dimension is missing or named twice.
+        """
+        if sorted(order) != list(range(self.dims)):
+            raise IndexingError(f"permute expected each dimension from 0 to {self.dims - 1} once for shape {self.shape}, got {order}")
+        return self.as_view(tuple(self.shape[dim] for dim in order), tuple(self.strides[dim] for dim in order), self.offset)
+
+    def reshaped(self, shape: UserShape) -> TensorData:
+        """The same elements in the same order with another shape, over the same storage.
+
+        Raises:
+            ValueError: If the elements do not lie one after the other, or their number is another.
+        """
+        if math.prod(shape) != self.size:
+            raise ValueError(f"view expected a shape of {self.size} elements like {self.shape}, got {tuple(shape)} of {math.prod(shape)}")
+        if not self.is_contiguous():
+            raise ValueError(
+                f"view expected elements that lie one after the other, got shape {self.shape} with strides {self.strides}; "
+                "call contiguous() first, or reshape"
+            )
+        return self.as_view(tuple(shape), strides_from_shape(shape), self.offset)
+
+    @staticmethod
+    def shape_broadcast(shape_a: UserShape, shape_b: UserShape) -> tuple[int, ...]:
+        """`shape_broadcast`, by the name that solutions to the published course call."""
+        return shape_broadcast(shape_a, shape_b)

@@ -1,0 +1,328 @@
+"""Stage 2 - The differentiable functions of tensors, each with its forward and its backward side by side.
+
+`forward` computes through the backend of its inputs (`a.f`); `backward` gets the gradient of the output and returns that of every input.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minitorch.autodiff import Context, History
+from minitorch.dtypes import boolean
+from minitorch.tensor_context import TensorContext, grad_mode
+from minitorch.tensor_data import IndexingError
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+
+
+class Function:
+    """A function of tensors that knows its gradient. It has no instances: a subclass is the function, `apply` calls it.
+
+    Arguments that are no tensors (a dimension, a shape, an order) are passed on as they are and take no gradient.
+    """
+
+    @classmethod
+    def apply(cls, *args: Any) -> Tensor:
+        """Call the function and record the call, so that gradients can flow back.
+
+        Args:
+            args: Tensors of one backend, and plain values.
+
+        Raises:
+            TypeError: If there is no tensor among them, or forward returns none.
+            RuntimeError: If the tensors have several backends.
+            IndexingError: If their shapes do not fit together.
+        """
+        ctx = TensorContext(cls, args)
+        tensors = [arg for arg, is_tensor in zip(args, ctx.is_tensor, strict=True) if is_tensor]
+        if not tensors:
+            raise TypeError(
+                f"{cls.__name__}.apply expected a Tensor, got {', '.join(map(repr, args)) or 'nothing'}; make one with tensor(...)"
+            )
+        first = tensors[0]
+        for other in tensors:
+            if other.backend.ops is not first.backend.ops:
+                raise RuntimeError(
+                    f"{cls.__name__} expected tensors of one backend, got {first.backend.name} and {other.backend.name}; "
+                    "move one of them: x.to(y.backend)"
+                )
+        before, grad_mode.enabled = grad_mode.enabled, False
+        try:
+            out = cls.forward(ctx, *args)
+        except IndexingError as error:
+            raise IndexingError(f"{cls.__name__}: {error}") from error
+        finally:
+            grad_mode.enabled = before
+        if not hasattr(out, "_tensor"):
+            raise TypeError(f"{cls.__name__}.forward expected to return a Tensor, got {out!r}")
+        return out._like(out._tensor, None if ctx.no_grad else History(cls, ctx, tensors))
+
+    @staticmethod
+    def forward(ctx: Context, *args: Any) -> Tensor:
+        """The value; saves in ctx what backward needs."""
+        raise RuntimeError("a Function has no forward of its own; define forward(ctx, ...) in the subclass")
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Any:
+        """The gradient of every argument, in order; a single one for a single argument. Those of plain values may be left out.
+
+        A gradient may have the shape that its argument was broadcast to, or one that broadcasts to it; None stands for no gradient.
+        """
+        raise RuntimeError("this Function has no gradient: it defines no backward; call x.detach() before it")
+
+    @classmethod
+    def _forward(cls, ctx: Context, *args: Any) -> Tensor:
+        """`forward`, by the name that solutions to the published course call."""
+        return cls.forward(ctx, *args)
+
+    @classmethod
+    def _backward(cls, ctx: Context, grad_output: Tensor) -> tuple[Any, ...]:
+        """`backward`, its result always a tuple."""
+        gradients = cls.backward(ctx, grad_output)
+        return gradients if isinstance(gradients, tuple) else (gradients,)
+
+
+# Element by element
+
+
+class Neg(Function):
+    """-a."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor) -> Tensor:
+        return a.f.neg_map(a)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        return grad_output.f.neg_map(grad_output)
+
+
+class Inv(Function):
+    """1 / a."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor) -> Tensor:
+        ctx.save_for_backward(a)
+        return a.f.inv_map(a)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        (a,) = ctx.saved_values
+        return grad_output.f.inv_back_zip(a, grad_output)
+
+
+class Add(Function):
+    """a + b."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        return a.f.add_zip(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        return grad_output, grad_output
+
+
+class Mul(Function):
+    """a · b, element by element."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a, b)
+        return a.f.mul_zip(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        a, b = ctx.saved_values
+        return grad_output.f.mul_zip(grad_output, b), grad_output.f.mul_zip(grad_output, a)
+
+
+class Sigmoid(Function):
+    """1 / (1 + e^-a)."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor) -> Tensor:
+        y = a.f.sigmoid_map(a)
+        ctx.save_for_backward(y)  # d sigmoid = y · (1 - y): the output is enough
+        return y
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        (y,) = ctx.saved_values
+        return grad_output * y * (1.0 - y)
+
+
+class ReLU(Function):
+    """a where it is positive, else 0."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor) -> Tensor:
+        ctx.save_for_backward(a)
+        return a.f.relu_map(a)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        (a,) = ctx.saved_values
+        return grad_output.f.relu_back_zip(a, grad_output)
+
+
+class Log(Function):
+    """ln(a + EPS)."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor) -> Tensor:
+        ctx.save_for_backward(a)
+        return a.f.log_map(a)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        (a,) = ctx.saved_values
+        return grad_output.f.log_back_zip(a, grad_output)
+
+
+class Exp(Function):
+    """e^a."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor) -> Tensor:
+        y = a.f.exp_map(a)
+        ctx.save_for_backward(y)  # its own derivative
+        return y
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        (y,) = ctx.saved_values
+        return grad_output.f.mul_zip(grad_output, y)
+
+
+# Comparisons: flat wherever they have a derivative
+
+
+class LT(Function):
+    """Whether a < b, as bool."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a.shape, b.shape)
+        return a.f.lt_zip(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        a_shape, b_shape = ctx.saved_values
+        return grad_output.zeros(a_shape), grad_output.zeros(b_shape)
+
+
+class EQ(Function):
+    """Whether a == b, as bool; NaN equals nothing."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a.shape, b.shape)
+        return a.f.eq_zip(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        a_shape, b_shape = ctx.saved_values
+        return grad_output.zeros(a_shape), grad_output.zeros(b_shape)
+
+
+class IsClose(Function):
+    """Whether a and b are less than 1e-2 apart, as bool; it has no gradient."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        return a.f.is_close_zip(a, b)
+
+
+# Reductions
+
+
+class Sum(Function):
+    """Sum along one dimension, which keeps size 1."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
+        ctx.save_for_backward(a.shape)
+        return a.f.add_reduce(a, dim)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        (shape,) = ctx.saved_values
+        return grad_output.expand(*shape)  # every element counts once
+
+
+class All(Function):
+    """Whether all elements along one dimension, which keeps size 1, are true (not 0), as bool; it has no gradient."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
+        return a.f.reduce(_both, 1.0, boolean)(a, dim)
+
+
+def _both(x: float, y: float) -> float:
+    """1.0 if neither is 0."""
+    return 1.0 if x != 0 and y != 0 else 0.0
+
+
+# Layout: the same elements, seen or stored another way
+
+
+class Permute(Function):
+    """The dimensions in another order: a view."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, order: tuple[int, ...]) -> Tensor:
+        ctx.save_for_backward(order)
+        return a._like(a._tensor.permute(*order))
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        (order,) = ctx.saved_values
+        inverse = sorted(range(len(order)), key=order.__getitem__)  # where each dimension went
+        return grad_output.permute(*inverse)
+
+
+class View(Function):
+    """The same elements in the same order with another shape: a view, which the elements must lie one after the other for."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, shape: tuple[int, ...]) -> Tensor:
+        ctx.save_for_backward(a.shape)
+        return a._like(a._tensor.reshaped(shape))
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        (shape,) = ctx.saved_values
+        return grad_output.contiguous().view(*shape)  # the gradient may lie in any order
+
+
+class Copy(Function):
+    """The same elements in a new storage, one after the other."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor) -> Tensor:
+        return a.f.id_map(a)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        return grad_output
+
+
+class MatMul(Function):
+    """The matrix product over the last two dimensions; the dimensions before them broadcast."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        if a.dims < 2 or b.dims < 2 or a.shape[-1] != b.shape[-2]:
+            raise ValueError(
+                f"matmul expected shapes (…, n, k) and (…, k, m), got {a.shape} and {b.shape}; "
+                "the last size of the first must be the last but one of the second"
+            )
+        ctx.save_for_backward(a, b)
+        return a.f.matrix_multiply(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        a, b = ctx.saved_values
+        return grad_output @ b.transpose(-2, -1), a.transpose(-2, -1) @ grad_output

@@ -1,0 +1,309 @@
+"""Stage 2 - What a Tensor can do beyond the course: its further operators, functions, reductions and layouts."""
+
+# self is the Tensor that inherits these methods:
+# pyright: reportGeneralTypeIssues=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minitorch.dtypes import as_dtype, bool_
+from minitorch.indexing import as_index, basic_view, is_element, write
+from minitorch.layout_functions import Cast, Expand, Move, Select
+from minitorch.math_functions import LE, NE, Abs, Clip, Cos, CumSum, Pow, Prod, Sin, Sqrt, Tanh, Where, extreme
+from minitorch.tensor_context import grad_mode
+from minitorch.tensor_data import IndexingError, as_shape
+from minitorch.tensor_functions import Add, Copy, Inv, MatMul, Mul, Neg
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor, TensorLike
+
+Dims = int | Sequence[int] | None
+"""The dimensions that a reduction folds: one, several, or None for all. Negative ones count from the end."""
+
+
+class TensorMethods:
+    """The methods of Tensor that no task asks for. A reduction keeps the dimensions that it folds with size 1, unless keepdim is False."""
+
+    __slots__ = ()
+
+    # Operators
+
+    def __truediv__(self: Tensor, b: TensorLike) -> Tensor:
+        return Mul.apply(self, Inv.apply(self._ensure_tensor(b)))
+
+    def __rtruediv__(self: Tensor, b: TensorLike) -> Tensor:
+        return Mul.apply(self._ensure_tensor(b), Inv.apply(self))
+
+    def __rsub__(self: Tensor, b: TensorLike) -> Tensor:
+        return Add.apply(self._ensure_tensor(b), Neg.apply(self))
+
+    def __pow__(self: Tensor, b: TensorLike) -> Tensor:
+        return Pow.apply(self, self._ensure_tensor(b))
+
+    def __rpow__(self: Tensor, b: TensorLike) -> Tensor:
+        return Pow.apply(self._ensure_tensor(b), self)
+
+    def __abs__(self: Tensor) -> Tensor:
+        return Abs.apply(self)
+
+    def __matmul__(self: Tensor, b: Tensor) -> Tensor:
+        """The matrix product over the last two dimensions; a one-dimensional operand is a row on the left, a column on the right."""
+        if not hasattr(b, "_tensor"):
+            raise TypeError(f"matmul expected a Tensor, got {type(b).__name__}; make one with tensor(...)")
+        left = self.unsqueeze(0) if self.dims == 1 else self
+        right = b.unsqueeze(1) if b.dims == 1 else b
+        out = MatMul.apply(left, right)
+        out = out.squeeze(-1) if b.dims == 1 else out
+        return out.squeeze(-1 if b.dims == 1 else -2) if self.dims == 1 else out
+
+    def __le__(self: Tensor, b: TensorLike) -> Tensor:
+        return LE.apply(self, self._ensure_tensor(b))
+
+    def __ge__(self: Tensor, b: TensorLike) -> Tensor:
+        return LE.apply(self._ensure_tensor(b), self)
+
+    def __ne__(self: Tensor, b: TensorLike) -> Tensor:  # type: ignore[override]  # element by element
+        return NE.apply(self, self._ensure_tensor(b))
+
+    def __invert__(self: Tensor) -> Tensor:
+        return self._mask("~") == 0
+
+    def __and__(self: Tensor, b: Tensor) -> Tensor:
+        return self._mask("&") * self._ensure_tensor(b)._mask("&")
+
+    def __or__(self: Tensor, b: Tensor) -> Tensor:
+        return self._mask("|") + self._ensure_tensor(b)._mask("|")
+
+    def _mask(self: Tensor, sign: str) -> Tensor:
+        """Itself if it holds truth values."""
+        if self.dtype != bool_:
+            raise TypeError(f"{sign} expected truth values, got {self.dtype.name}; compare first, such as x > 0")
+        return self
+
+    # Element by element
+
+    def abs(self: Tensor) -> Tensor:
+        """|self|."""
+        return Abs.apply(self)
+
+    def sqrt(self: Tensor) -> Tensor:
+        """Square root; NaN below 0."""
+        return Sqrt.apply(self)
+
+    def tanh(self: Tensor) -> Tensor:
+        """Hyperbolic tangent."""
+        return Tanh.apply(self)
+
+    def sin(self: Tensor) -> Tensor:
+        """Sine, in radians."""
+        return Sin.apply(self)
+
+    def cos(self: Tensor) -> Tensor:
+        """Cosine, in radians."""
+        return Cos.apply(self)
+
+    def clip(self: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
+        """Every element, but no less than low and no more than high."""
+        low_tensor = self._ensure_tensor(_unbounded(self, -1) if low is None else low)
+        return Clip.apply(self, low_tensor, self._ensure_tensor(_unbounded(self, 1) if high is None else high))
+
+    def where(self: Tensor, condition: Tensor, other: TensorLike) -> Tensor:
+        """Every element where the condition holds, else that of other; all three broadcast."""
+        return Where.apply(condition, self, self._ensure_tensor(other))
+
+    # Reductions
+
+    def var(self: Tensor, dim: Dims = None, keepdim: bool = True, correction: float = 1) -> Tensor:
+        """Mean squared distance from the mean, over n - correction elements: 1 for a sample, 0 for a whole population."""
+        centred = self - self.mean(dim, keepdim=dim is not None)
+        return (centred * centred).sum(dim, keepdim) / max(0.0, self._count(dim) - correction)
+
+    def std(self: Tensor, dim: Dims = None, keepdim: bool = True, correction: float = 1) -> Tensor:
+        """Square root of `var`."""
+        return self.var(dim, keepdim, correction).sqrt()
+
+    def prod(self: Tensor, dim: Dims = None, keepdim: bool = True) -> Tensor:
+        """Product of the elements; 1 for none."""
+        return self._reduced(Prod.apply, dim, keepdim)
+
+    def any(self: Tensor, dim: Dims = None, keepdim: bool = True) -> Tensor:
+        """Whether any element is true (not 0), as bool."""
+        return (self != 0).sum(dim, keepdim) > 0
+
+    def max(self: Tensor, dim: Dims = None, keepdim: bool = True) -> Tensor:
+        """The largest element, NaN if there is one. The gradient flows to the first of several."""
+        return self._reduced(lambda a, d: _only(a, extreme(a.detach(), d, largest=True)[1], d), dim, keepdim)
+
+    def min(self: Tensor, dim: Dims = None, keepdim: bool = True) -> Tensor:
+        """The smallest element, NaN if there is one. The gradient flows to the first of several."""
+        return self._reduced(lambda a, d: _only(a, extreme(a.detach(), d, largest=False)[1], d), dim, keepdim)
+
+    def argmax(self: Tensor, dim: int | None = None, keepdim: bool = True) -> Tensor:
+        """The number of the largest element along dim, or in the whole tensor, as int64; the first of several."""
+        return self.detach()._reduced(lambda a, d: extreme(a, d, largest=True)[0], _one(dim), keepdim)
+
+    def argmin(self: Tensor, dim: int | None = None, keepdim: bool = True) -> Tensor:
+        """The number of the smallest element along dim, or in the whole tensor, as int64; the first of several."""
+        return self.detach()._reduced(lambda a, d: extreme(a, d, largest=False)[0], _one(dim), keepdim)
+
+    def cumsum(self: Tensor, dim: int) -> Tensor:
+        """Running sum along dim."""
+        return CumSum.apply(self, self._dim(dim))
+
+    def _reduced(self: Tensor, fold: Callable[[Tensor, int], Tensor], dim: Dims, keepdim: bool) -> Tensor:
+        """Fold dimensions away one after the other.
+
+        Args:
+            fold: Folds one dimension of a tensor and keeps it with size 1, such as `Sum.apply`.
+            dim: Which; None for all, as one row: the result has shape (1,), or () without keepdim.
+            keepdim: Whether they stay, with size 1.
+        """
+        if dim is None:
+            out = fold(self.reshape(self.size), 0)
+            return out if keepdim else out.squeeze(0)
+        dims = self._dims_of(dim)
+        out = self
+        for d in dims:
+            out = fold(out, d)
+        return out if keepdim else out.squeeze(dims)
+
+    def _count(self: Tensor, dim: Dims) -> int:
+        """How many elements a reduction folds into one."""
+        return self.size if dim is None else math.prod(self.shape[d] for d in self._dims_of(dim))
+
+    # Layout
+
+    def reshape(self: Tensor, *shape: Any) -> Tensor:
+        """The same elements in the same order with another shape: a view where strides can do it, else a copy. One size may be -1."""
+        return self.contiguous().view(*shape)
+
+    def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
+        """Two dimensions exchanged: a view."""
+        order = list(range(self.dims))
+        dim0, dim1 = self._dim(dim0), self._dim(dim1)
+        order[dim0], order[dim1] = dim1, dim0
+        return self.permute(*order)
+
+    def t(self: Tensor) -> Tensor:
+        """Rows and columns of a matrix exchanged: a view.
+
+        Raises:
+            ValueError: If it has more than two dimensions.
+        """
+        if self.dims > 2:
+            raise ValueError(f"t expected at most 2 dimensions, got shape {self.shape}; use transpose or permute")
+        return self.permute(*reversed(range(self.dims)))
+
+    def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+        """The dimensions from start_dim to end_dim made one."""
+        if not self.dims:
+            return self.reshape(1)
+        start, end = self._dim(start_dim), self._dim(end_dim)
+        if start > end:
+            raise ValueError(f"flatten expected start_dim before end_dim, got {start_dim} and {end_dim} for shape {self.shape}")
+        return self.reshape(*self.shape[:start], math.prod(self.shape[start : end + 1]), *self.shape[end + 1 :])
+
+    def squeeze(self: Tensor, dim: Dims = None) -> Tensor:
+        """Without its dimensions of size 1, or without these where they have size 1: a view."""
+        dims = range(self.dims) if dim is None else self._dims_of(dim)
+        gone = {d for d in dims if self.shape[d] == 1}
+        return Select.apply(self, tuple(0 if d in gone else slice(None) for d in range(self.dims)))
+
+    def unsqueeze(self: Tensor, dim: int) -> Tensor:
+        """With a new dimension of size 1 that becomes number dim: a view."""
+        if not -self.dims - 1 <= dim <= self.dims:
+            raise IndexingError(f"unsqueeze expected dim from {-self.dims - 1} to {self.dims} for shape {self.shape}, got {dim}")
+        return Select.apply(self, (*[slice(None)] * (dim % (self.dims + 1)), None, ...))
+
+    def expand(self: Tensor, *shape: Any) -> Tensor:
+        """Repeated along its dimensions of size 1, and along new ones in front, without a copy: a view. A size of -1 stays as it is."""
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        own = (-1,) * (len(sizes) - self.dims) + self.shape
+        return Expand.apply(self, as_shape([own[i] if size == -1 else size for i, size in enumerate(sizes)], "expand"))
+
+    def split(self: Tensor, size: int | Sequence[int], dim: int = 0) -> list[Tensor]:
+        """Cut along dim into pieces of a size, the last one perhaps smaller, or of several given sizes: views."""
+        dim = self._dim(dim)
+        length = self.shape[dim]
+        if not isinstance(size, Sequence):
+            if size < 1:
+                raise ValueError(f"split expected a size of at least 1, got {size}")
+            size = [min(size, length - start) for start in range(0, length, size)]
+        if sum(size) != length:
+            raise ValueError(f"split expected sizes that sum to {length}, dimension {dim} of shape {self.shape}, got {list(size)}")
+        ends = list(accumulate(size))
+        before = (slice(None),) * dim
+        return [Select.apply(self, (*before, slice(end - n, end))) for n, end in zip(size, ends, strict=True)]
+
+    def contiguous(self: Tensor) -> Tensor:
+        """The same elements lying one after the other: itself if they do, else a copy."""
+        return self if self.is_contiguous() else Copy.apply(self)
+
+    def clone(self: Tensor) -> Tensor:
+        """A copy in a storage of its own; gradients flow back through it."""
+        return Copy.apply(self)
+
+    def to(self: Tensor, target: Any) -> Tensor:
+        """As another dtype, or on another backend; itself if it is that already. Gradients flow back through it."""
+        if hasattr(target, "ops"):
+            return self if target.ops is self.backend.ops else Move.apply(self, target)
+        dtype = as_dtype(target)
+        return self if dtype == self.dtype else Cast.apply(self, dtype)
+
+    # Elements
+
+    def __getitem__(self: Tensor, index: Any) -> Any:
+        """What the index picks: an integer for every dimension gives a Python number, which no gradient flows through.
+
+        Integers, slices, None and ... give a view; lists, masks and slices with a negative step a copy.
+        """
+        index = as_index(index)
+        if is_element(index, self.dims):
+            return basic_view(self._tensor, index).array().item()
+        return Select.apply(self, index)
+
+    def __setitem__(self: Tensor, index: Any, value: Any) -> None:
+        """Write into the storage, and so into every view that shares it.
+
+        Raises:
+            RuntimeError: If this tensor or the value records gradients, which would be lost.
+            TypeError: If the dtype cannot hold the value.
+        """
+        value = value if hasattr(value, "_tensor") else self._ensure_tensor(value)
+        if grad_mode.enabled and (self.history is not None or value.history is not None):
+            which = "this tensor" if self.history is not None else "the value"
+            raise RuntimeError(f"assignment would lose the gradients that {which} records; use where or cat, or write inside no_grad()")
+        if not np.can_cast(value.dtype, self.dtype, "same_kind"):
+            raise TypeError(f"a tensor of {self.dtype.name} cannot hold {value.dtype.name}; convert the value: x.to({self.dtype.name})")
+        write(self._tensor, as_index(index), value._tensor.array())
+
+    def __len__(self: Tensor) -> int:
+        if not self.dims:
+            raise TypeError("a tensor of no dimensions has no length")
+        return self.shape[0]
+
+    def __iter__(self: Tensor) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+
+def _only(a: Tensor, mask: Tensor, dim: int) -> Tensor:
+    """The one element along dim at which the mask is true."""
+    return Where.apply(mask, a, a.zeros((1,) * a.dims)).sum(dim).to(a.dtype)
+
+
+def _one(dim: Any) -> int | None:
+    """One dimension, or None."""
+    if isinstance(dim, Sequence):
+        raise TypeError(f"argmax and argmin expected one dimension or None, got {dim!r}")
+    return dim
+
+
+def _unbounded(a: Tensor, sign: int) -> float:
+    """A bound that no element of its dtype passes."""
+    return sign * math.inf if a.dtype.kind == "f" else (np.iinfo(a.dtype).max if sign > 0 else np.iinfo(a.dtype).min)
