@@ -62,9 +62,16 @@ def test_every_task_has_its_page_with_its_box(task) -> None:
 @pytest.mark.parametrize("page", CHAPTERS, ids=name)
 def test_every_chapter_has_an_example_by_hand_a_figure_mistakes_and_a_box(page) -> None:
     text = page.read_text(encoding="utf-8")
-    without_task = {"module1/topological_order", "module1/forward_mode"}
+    without_task = {
+        "module1/topological_order",
+        "module1/forward_mode",
+        "module2/strides",
+        "module2/expand_and_gradients",
+        "module2/gradient_checks",
+        "module2/in_place",
+    }
     assert re.search(r"^## By hand|^\| .* \| \*\*", text, re.MULTILINE), "no example by hand"
-    assert re.search(r"^(graph|lines|chart)\(", "".join(cells(page)), re.MULTILINE), "no figure"
+    assert re.search(r"^(graph|lines|chart|layout|alignment|equation)\(", "".join(cells(page)), re.MULTILINE), "no figure"
     assert "\n## Common mistakes\n" in text
     assert ("```{task} " in text) == (name(page) not in without_task)
     assert 600 <= len(text.split()) <= 1400
@@ -72,7 +79,10 @@ def test_every_chapter_has_an_example_by_hand_a_figure_mistakes_and_a_box(page) 
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=name)
 def test_the_code_of_a_chapter_fits_the_page(page) -> None:
-    shown = [body for _, kind, body in FENCE.findall(page.read_text(encoding="utf-8")) if kind == "{code-cell}" and ":tags: [" not in body]
+    hidden = (":tags: [hide-input]", ":tags: [remove-cell]")
+    shown = [
+        body for _, kind, body in FENCE.findall(page.read_text(encoding="utf-8")) if kind == "{code-cell}" and not body.startswith(hidden)
+    ]
     too_long = [line for body in shown for line in body.splitlines() if len(line) > 78]
     assert too_long == []
 
@@ -229,6 +239,70 @@ for figure in (lines({"a": [(0, 1), (1, float("inf")), (2, 3)]}, "One < two"), g
     assert box_graph.count('class="graph-node"') == 2
     assert box_graph.count('class="graph-edge"') == 2
     assert "<figcaption>Twice</figcaption>" in box_graph
+
+
+def test_a_layout_shows_every_view_over_one_storage() -> None:
+    # The transposed table's cell (2, 0) is 30, which lies at position 2; a cell is 26 wide and the strip begins at 10.
+    code = """
+from tensor_figures import layout
+print(layout([10, 20, 30, 40, 50, 60], {"t": ((3, 2), (1, 3), 0), "part": ((2,), (2,), 1)}, "C", marked={"t": [(2, 0)]})._repr_html_())
+"""
+    drawn = run_extension(code).stdout
+    texts = re.findall(r">([^<>]+)</text>", drawn)
+    assert texts[:14] == [
+        "t",
+        "strides (1, 3)",
+        "10",
+        "40",
+        "20",
+        "50",
+        "30",
+        "60",
+        "part",
+        "strides (2,), offset 1",
+        "20",
+        "40",
+        "storage",
+        "10",
+    ]
+    assert drawn.count('class="graph-node marked"') == 2  # the cell and its place
+    assert re.findall(r'class="graph-edge" d="M23 .* 75 [\d.]+"', drawn), "no arrow from the first column to the middle of place 2"
+
+
+def test_cells_that_share_a_column_and_a_place_share_an_arrow() -> None:
+    code = """
+from tensor_figures import layout
+print(layout([7, 8], {"e": ((2, 2), (0, 1), 0)}, "C", marked={"e": [(0, 1), (1, 1)]})._repr_html_())
+"""
+    drawn = run_extension(code).stdout
+    assert drawn.count('class="graph-edge"') == 1
+    assert drawn.count('class="graph-node marked"') == 3
+
+
+def test_an_alignment_shows_what_is_missing_stretched_and_in_conflict() -> None:
+    code = """
+from tensor_figures import alignment
+print(alignment({"a": (2, 3, 1), "b": (3, 4)}, "C")._repr_html_())
+print(alignment({"a": (2, 3), "b": (2,)}, "C")._repr_html_())
+print(alignment({"a": (0, 1), "b": (1, 1)}, "C")._repr_html_())
+"""
+    fits, clash, empty = run_extension(code).stdout.split("</figure>")[:3]
+    assert re.findall(r">([^<>]+)</text>", fits) == ["a", "2", "3", "1", "b", "1", "missing", "3", "4", "together", "2", "3", "4"]
+    assert fits.count("stroke-dasharray") == 2
+    assert re.findall(r">([^<>]+)</text>", clash)[-2:] == ["2", "≠"]
+    assert re.findall(r">([^<>]+)</text>", empty)[-2:] == ["0", "1"]
+    assert empty.count("stroke-dasharray") == 1  # 1 beside 1 is not stretched
+
+
+def test_an_equation_draws_grids_signs_and_dashed_cells() -> None:
+    code = """
+from tensor_figures import equation
+print(equation([("x", [[1, 2.5]]), "<", ("y", [[3], [4]], [(1, 0)])], "One < two")._repr_html_())
+"""
+    drawn = run_extension(code).stdout
+    assert re.findall(r">([^<>]+)</text>", drawn) == ["x", "1", "2.5", "&lt;", "y", "3", "4"]
+    assert drawn.count("stroke-dasharray") == 1
+    assert "<figcaption>One &lt; two</figcaption>" in drawn
 
 
 def test_unwritten_code_leaves_a_note_where_its_output_would_be(tmp_path) -> None:

@@ -137,14 +137,17 @@ def graph(
         parts.append(_box(*place[name], labels.get(name, name), notes.get(name, ""), name in marked))
     width = max(x for x, _ in place.values()) + WIDTH + 10
     height = max(y for _, y in place.values()) + HEIGHT + 16
+    return Figure(f"{head(width, height)}{''.join(parts)}</svg>", caption)
+
+
+def head(width: float, height: float) -> str:
+    """The beginning of a drawing, with the tip of its arrows."""
     tip = (
         '<marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
         '<path class="graph-arrow" d="M0 0L10 5L0 10z"/></marker>'
     )
-    svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" font-size="14">'
-    )
-    return Figure(f"{svg}<defs>{tip}</defs>{''.join(parts)}</svg>", caption)
+    size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-size="14"><defs>{tip}</defs>'
 
 
 def _box(x: float, y: float, label: str, note: str, marked: bool) -> str:
