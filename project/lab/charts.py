@@ -146,7 +146,8 @@ def _axis(field: str, title: str) -> dict[str, Any]:
 def _labels(range: list[str]) -> dict[str, Any]:
     """The two labels, as two colours or two shapes; both end up in one legend."""
     scale = {"domain": ["0", "1"], "range": range}
-    return {"field": "label", "type": "nominal", "scale": scale, "legend": {"title": "label", "orient": "bottom", "symbolSize": 80}}
+    legend = {"title": "label", "orient": "bottom", "symbolSize": 80, "symbolStrokeWidth": 1}  # a theme's thicker one hides the symbol
+    return {"field": "label", "type": "nominal", "scale": scale, "legend": legend}
 
 
 def _drawable(value: float) -> float | None:

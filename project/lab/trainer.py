@@ -1,11 +1,10 @@
-"""Training of a scalar network on a data set, in steps as small as one point: programs run it to the end, pages a little at a time."""
+"""What all training programs share: the setting of a run, and a trainer that keeps its record and works in small steps."""
 
 from __future__ import annotations
 
 import math
-import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +25,7 @@ class Setting:
         rate: Learning rate.
         epochs: How often the whole data set is gone through.
         seed: For the points and for the first weights.
+        program: The file under project/ that trains, without .py.
 
     Raises:
         ValueError: If a value is not allowed, in one line that says which are.
@@ -37,6 +37,7 @@ class Setting:
     rate: float = 0.5
     epochs: int = 500
     seed: int = 0
+    program: str = "run_scalar"
 
     def __post_init__(self) -> None:
         if self.dataset not in minitorch.datasets:
@@ -51,38 +52,58 @@ class Setting:
     def command(self) -> str:
         """The command line that repeats the run."""
         return (
-            f"python project/run_scalar.py --dataset {self.dataset} --points {self.points} --hidden {self.hidden} "
+            f"python project/{self.program}.py --dataset {self.dataset} --points {self.points} --hidden {self.hidden} "
             f"--rate {self.rate} --epochs {self.epochs} --seed {self.seed}"
         )
 
 
 class Trainer:
-    """Gradient descent on one data set: one step an epoch, along the mean gradient over all points.
+    """Gradient descent on one data set: programs run it to the end, pages a little at a time.
+
+    A subclass says in `train_a_little` how large a step is, and what a network is given.
 
     Args:
         setting: What to train.
-        make_network: Makes the network from the size of its hidden layers; called once, after seeding `random`.
+        make_network: Makes the network from the size of its hidden layers; called once, after seeding.
 
     Attributes:
         setting: As given.
         graph: The data set.
-        network: Module that maps a pair of Scalars to the probability of label 1.
+        network: Module that gives the probability of label 1.
         optimizer: Its SGD; `optimizer.lr` may be changed between epochs.
         losses: For every finished epoch the sum of -log(probability of the right label) over the points.
         correct: For every finished epoch how many points had the right label.
         seconds: For every finished epoch the time it took.
+        loss: Of the current epoch, as far as it has come.
+        right: How many points of the current epoch had the right label so far.
     """
 
     def __init__(self, setting: Setting, make_network: Callable[[int], Any]) -> None:
         self.setting = setting
         self.graph = minitorch.datasets[setting.dataset](setting.points, setting.seed)
-        random.seed(setting.seed)
+        self.seed(setting.seed)
         self.network = make_network(setting.hidden)
         self.optimizer = minitorch.SGD(self.network.parameters(), setting.rate)
         self.losses: list[float] = []
         self.correct: list[int] = []
         self.seconds: list[float] = []
         self._start_epoch()
+
+    # What a subclass defines
+
+    def seed(self, seed: int) -> None:
+        """Begin the random numbers anew from which the network draws its first weights."""
+        raise NotImplementedError(f"{type(self).__name__} has no seed; define seed(self, seed) in the class")
+
+    def train_a_little(self) -> bool:
+        """Train by the smallest step, add to `loss` and `right`, and say whether that ended the epoch."""
+        raise NotImplementedError(f"{type(self).__name__} has no train_a_little; define train_a_little(self) in the class")
+
+    def probabilities(self, points: Sequence[tuple[float, float]]) -> list[float]:
+        """The probability of label 1 at every point."""
+        raise NotImplementedError(f"{type(self).__name__} has no probabilities; define probabilities(self, points) in the class")
+
+    # What programs and pages call
 
     @property
     def epoch(self) -> int:
@@ -98,21 +119,17 @@ class Trainer:
         """Train to the end of the current epoch; nothing if all are done."""
         target = min(self.epoch + 1, self.setting.epochs)
         while self.epoch < target:
-            self._train_point()
+            self._advance()
 
     def run_for(self, seconds: float) -> None:
-        """Train until the time is used up or all epochs are done; the next call goes on at the next point.
+        """Train until the time is used up or all epochs are done; the next call goes on where this one ended.
 
         Args:
-            seconds: How long; a point that has been begun is finished.
+            seconds: How long; a step that has been begun is finished.
         """
         end = time.perf_counter() + seconds
         while not self.done and time.perf_counter() < end:
-            self._train_point()
-
-    def predict(self, x_1: float, x_2: float) -> float:
-        """The probability that the point (x_1, x_2) has label 1."""
-        return self._forward(x_1, x_2).data
+            self._advance()
 
     def grid(self, n: int) -> list[list[float]]:
         """The probability of label 1 in the middles of n × n cells of the unit square.
@@ -121,30 +138,19 @@ class Trainer:
             n rows of n values: row 0 lies at the smallest x_2, and starts at the smallest x_1.
         """
         middles = [(i + 0.5) / n for i in range(n)]
-        return [[self.predict(x_1, x_2) for x_1 in middles] for x_2 in middles]
-
-    def _forward(self, x_1: float, x_2: float) -> minitorch.Scalar:
-        return self.network((minitorch.Scalar(x_1, None), minitorch.Scalar(x_2, None)))  # constants: no derivative flows into the data
+        values = self.probabilities([(x_1, x_2) for x_2 in middles for x_1 in middles])
+        return [values[row : row + n] for row in range(0, n * n, n)]
 
     def _start_epoch(self) -> None:
-        self._point = 0
-        self._loss, self._right, self._time = 0.0, 0, 0.0
+        self.loss, self.right, self._time = 0.0, 0, 0.0
 
-    def _train_point(self) -> None:
-        """Add the gradient of the current point; after the last one step and finish the epoch."""
+    def _advance(self) -> None:
+        """Train a little; at the end of an epoch enter it into the record."""
         start = time.perf_counter()
-        output = self._forward(*self.graph.X[self._point])
-        probability = output if self.graph.y[self._point] == 1 else 1.0 - output
-        loss = -probability.log()
-        (loss / self.graph.N).backward()
-        self._loss += loss.data
-        self._right += probability.data > 0.5
-        self._point += 1
-        if self._point == self.graph.N:
-            self.optimizer.step()  # gives every parameter a new Scalar, without a derivative
+        ended = self.train_a_little()
         self._time += time.perf_counter() - start
-        if self._point == self.graph.N:
+        if ended:
             self.seconds.append(self._time)
-            self.correct.append(self._right)
-            self.losses.append(self._loss)  # last, as it makes the epoch count: Ctrl-C may come in between
+            self.correct.append(self.right)
+            self.losses.append(self.loss)  # last, as it makes the epoch count: Ctrl-C may come in between
             self._start_epoch()

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from project.lab import report
+from project.lab.scalar_trainer import ScalarTrainer
 from project.lab.trainer import Setting, Trainer
 from project.run_scalar import Network
 
 
 def trained(losses: Sequence[float], correct: Sequence[int], seconds: Sequence[float], epochs: int | None = None) -> Trainer:
     """A trainer with this record, as if it had run."""
-    trainer = Trainer(Setting("Xor", points=8, hidden=2, epochs=epochs or len(losses)), Network)
+    trainer = ScalarTrainer(Setting("Xor", points=8, hidden=2, epochs=epochs or len(losses)), Network)
     trainer.losses, trainer.correct, trainer.seconds = list(losses), list(correct), list(seconds)
     return trainer
 

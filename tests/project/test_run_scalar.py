@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from minitorch import Module, Scalar
-from project.lab.trainer import Setting, Trainer
+from project.lab.scalar_trainer import ScalarTrainer
+from project.lab.trainer import Setting
 from project.run_scalar import Linear, Network
 from tests.strategies import assert_close
 
@@ -139,7 +140,7 @@ def test_one_backward_reaches_every_parameter() -> None:
 
 @pytest.mark.task1_5
 def test_a_short_training_on_simple_lowers_the_loss_and_gets_most_points_right() -> None:
-    trainer = Trainer(Setting("Simple", points=30, hidden=10, rate=0.5, epochs=60, seed=1), Network)
+    trainer = ScalarTrainer(Setting("Simple", points=30, hidden=10, rate=0.5, epochs=60, seed=1), Network)
     while not trainer.done:
         trainer.run_epoch()
     assert trainer.losses[-1] < trainer.losses[0] / 2

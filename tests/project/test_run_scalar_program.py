@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from project import run_scalar
-from project.lab import command_line, report
+from project.lab import command_line, program, report
 from project.lab.trainer import Trainer
 
 PROGRAM = Path(run_scalar.__file__)
@@ -48,7 +48,7 @@ def test_it_prints_loss_points_right_and_time_every_few_epochs_and_at_the_end(ca
 
 def test_the_name_of_a_data_set_may_be_written_small(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr(run_scalar, "train", lambda trainer, every, folder: seen.append((trainer.setting.dataset, every, folder)) or 0)
+    monkeypatch.setattr(program, "train", lambda trainer, every, folder: seen.append((trainer.setting.dataset, every, folder)) or 0)
     for name in ("xor", "XOR", "Xor"):
         run_scalar.main(["--dataset", name])
     assert seen == [("Xor", 10, None)] * 3

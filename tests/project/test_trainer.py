@@ -10,6 +10,8 @@ import pytest
 
 from minitorch import Module, Parameter, Scalar, datasets
 from project import run_scalar
+from project.lab import program
+from project.lab.scalar_trainer import ScalarTrainer
 from project.lab.trainer import Setting, Trainer
 from project.run_scalar import Network
 
@@ -84,10 +86,14 @@ def test_the_command_names_every_value() -> None:
     assert setting.command() == "python project/run_scalar.py --dataset Xor --points 40 --hidden 3 --rate 0.25 --epochs 7 --seed 5"
 
 
+def test_the_command_names_the_program() -> None:
+    assert Setting(program="run_tensor").command().startswith("python project/run_tensor.py --dataset Simple ")
+
+
 def test_the_command_repeats_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = Setting("Circle", points=9, hidden=3, rate=1e-05, epochs=2, seed=5)
     seen = []
-    monkeypatch.setattr(run_scalar, "train", lambda trainer, every, folder: seen.append(trainer.setting) or 0)
+    monkeypatch.setattr(program, "train", lambda trainer, every, folder: seen.append(trainer.setting) or 0)
     run_scalar.main(shlex.split(setting.command())[2:])
     assert seen == [setting]
 
@@ -98,7 +104,7 @@ def test_the_command_repeats_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("dataset", ["Simple", "Xor"])
 def test_losses_and_weights_are_those_worked_out_by_hand(dataset: str) -> None:
     setting = Setting(dataset, points=12, rate=0.8, epochs=5, seed=3)
-    trainer = Trainer(setting, OneWeight)
+    trainer = ScalarTrainer(setting, OneWeight)
     while not trainer.done:
         trainer.run_epoch()
     losses, correct, weight = epochs_by_hand(setting)
@@ -109,17 +115,17 @@ def test_losses_and_weights_are_those_worked_out_by_hand(dataset: str) -> None:
 
 def test_the_network_is_made_once_with_the_size_of_its_hidden_layers() -> None:
     made = []
-    Trainer(Setting(hidden=7), lambda hidden: made.append(hidden) or OneWeight(hidden))
+    ScalarTrainer(Setting(hidden=7), lambda hidden: made.append(hidden) or OneWeight(hidden))
     assert made == [7]
 
 
 def test_the_data_are_those_of_the_setting() -> None:
-    assert Trainer(Setting("Split", points=8, seed=4), OneWeight).graph == datasets["Split"](8, 4)
+    assert ScalarTrainer(Setting("Split", points=8, seed=4), OneWeight).graph == datasets["Split"](8, 4)
 
 
 def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
     def losses(seed: int) -> list[float]:
-        trainer = Trainer(Setting("Xor", points=6, epochs=3, seed=seed), Network)
+        trainer = ScalarTrainer(Setting("Xor", points=6, epochs=3, seed=seed), Network)
         while not trainer.done:
             trainer.run_epoch()
         return trainer.losses
@@ -129,7 +135,7 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
 
 
 def test_an_epoch_adds_one_entry_to_each_record() -> None:
-    trainer = Trainer(Setting(points=5, epochs=2), Network)
+    trainer = ScalarTrainer(Setting(points=5, epochs=2), Network)
     assert (trainer.epoch, trainer.losses, trainer.correct, trainer.seconds, trainer.done) == (0, [], [], [], False)
     trainer.run_epoch()
     assert (trainer.epoch, len(trainer.losses), len(trainer.correct), len(trainer.seconds), trainer.done) == (1, 1, 1, 1, False)
@@ -139,7 +145,7 @@ def test_an_epoch_adds_one_entry_to_each_record() -> None:
 
 
 def test_after_the_last_epoch_nothing_is_trained() -> None:
-    trainer = Trainer(Setting(points=5, epochs=1), OneWeight)
+    trainer = ScalarTrainer(Setting(points=5, epochs=1), OneWeight)
     trainer.run_epoch()
     weight = trainer.network.weight.value.data
     trainer.run_epoch()
@@ -161,7 +167,7 @@ class Clock:
 def test_training_for_a_time_stops_within_an_epoch_and_goes_on_there(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = Setting("Xor", points=20, epochs=3, seed=2)
     monkeypatch.setattr(time, "perf_counter", Clock())
-    parts = Trainer(setting, OneWeight)
+    parts = ScalarTrainer(setting, OneWeight)
     parts.run_for(11)  # the clock is read three times a point: a few points, not all 20
     assert parts.epoch == 0
     calls = 1
@@ -176,13 +182,13 @@ def test_training_for_a_time_stops_within_an_epoch_and_goes_on_there(monkeypatch
 
 
 def test_training_for_no_time_does_nothing() -> None:
-    trainer = Trainer(Setting(points=1, epochs=1), OneWeight)
+    trainer = ScalarTrainer(Setting(points=1, epochs=1), OneWeight)
     trainer.run_for(0)
     assert trainer.epoch == 0
 
 
 def test_an_epoch_that_was_begun_is_finished_by_run_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    trainer = Trainer(Setting(points=20, epochs=3), OneWeight)
+    trainer = ScalarTrainer(Setting(points=20, epochs=3), OneWeight)
     with monkeypatch.context() as patch:
         patch.setattr(time, "perf_counter", Clock())
         trainer.run_for(11)
@@ -192,29 +198,45 @@ def test_an_epoch_that_was_begun_is_finished_by_run_epoch(monkeypatch: pytest.Mo
 
 
 def test_the_learning_rate_may_be_changed_on_the_way() -> None:
-    trainer = Trainer(Setting(points=5, epochs=2), OneWeight)
+    trainer = ScalarTrainer(Setting(points=5, epochs=2), OneWeight)
     trainer.optimizer.lr = 0.0
     trainer.run_epoch()
     assert trainer.network.weight.value.data == 0.0
 
 
 def test_a_prediction_is_the_probability_of_label_1() -> None:
-    trainer = Trainer(Setting(), OneWeight)
+    trainer = ScalarTrainer(Setting(), OneWeight)
     trainer.network.weight.update(Scalar(2.0))
-    assert trainer.predict(0.5, 0.9) == pytest.approx(1 / (1 + math.exp(-1)))
+    assert trainer.probabilities([(0.5, 0.9), (0.0, 0.9)]) == pytest.approx([1 / (1 + math.exp(-1)), 0.5])
 
 
 def test_the_grid_holds_the_middles_of_its_cells_row_by_row_from_below() -> None:
-    trainer = Trainer(Setting(), OneWeight)
-    trainer.predict = lambda x_1, x_2: x_1 + 10 * x_2
+    trainer = ScalarTrainer(Setting(), OneWeight)
+    trainer.probabilities = lambda points: [x_1 + 10 * x_2 for x_1, x_2 in points]
     assert trainer.grid(2) == [[2.75, 3.25], [7.75, 8.25]]
 
 
 def test_predicting_leaves_the_training_as_it_is() -> None:
-    disturbed, quiet = (Trainer(Setting("Xor", points=5, epochs=2), Network) for _ in range(2))
+    disturbed, quiet = (ScalarTrainer(Setting("Xor", points=5, epochs=2), Network) for _ in range(2))
     for trainer in (disturbed, quiet):
         trainer.run_epoch()
         if trainer is disturbed:
             trainer.grid(3)
         trainer.run_epoch()
     assert disturbed.losses == quiet.losses
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("seed", (0,), "Bare has no seed; define seed(self, seed) in the class"),
+        ("train_a_little", (), "Bare has no train_a_little; define train_a_little(self) in the class"),
+        ("probabilities", ([],), "Bare has no probabilities; define probabilities(self, points) in the class"),
+    ],
+)
+def test_what_a_trainer_of_its_own_kind_must_define_is_named(name: str, arguments: tuple, message: str) -> None:
+    class Bare(Trainer):
+        pass
+
+    with pytest.raises(NotImplementedError, match=f"^{re.escape(message)}$"):
+        getattr(Trainer, name)(object.__new__(Bare), *arguments)

@@ -1,0 +1,18 @@
+"""Module 2: train a network of Tensors and watch its boundary move."""
+
+import streamlit as st
+
+from project.lab.guard import task_guard
+
+st.title("Tensor training")
+st.write(
+    "The network of Module 1, made of Tensors: all points pass through it at once, as one tensor of shape (points, 2). "
+    "Each epoch is one forward, one backward and one step."
+)
+
+with task_guard():
+    from project.lab import training_page
+    from project.lab.tensor_trainer import TensorTrainer
+    from project.run_tensor import SETTING, Network
+
+training_page.show(SETTING, lambda setting: TensorTrainer(setting, Network))

@@ -1,0 +1,176 @@
+"""The training page of Module 2: what its buttons do, and what it shows of code that is not written or wrong."""
+
+import re
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from course.manifest import ROOT, course
+from project.lab import sources
+from project.lab.guard import plain
+
+
+@pytest.fixture(autouse=True)
+def _files_stand_still(monkeypatch):
+    """A file that is saved during a test would be imported again, without what the test has patched."""
+    monkeypatch.setattr(sources, "stamp", tuple)
+    monkeypatch.setattr(sources, "_imported", ())
+
+
+def open_page(name="m2_training", app=None, **query):
+    app = app or AppTest.from_file(str(ROOT / "project" / "app.py"), default_timeout=60)
+    app.run()
+    app.switch_page(f"views/{name}.py")
+    for key, value in query.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def texts(elements):
+    return [element.value for element in elements]
+
+
+def epoch(app):
+    return int(app.metric[0].value.split(" / ")[0])
+
+
+# Finished code
+
+
+def test_step_trains_one_epoch_and_pictures_follow():
+    app = open_page(points="10")
+    assert epoch(app) == 0
+    assert len(app.get("vega_lite_chart")) == 1  # no curves yet
+    app.button(key="step").click().run()
+    assert epoch(app) == 1
+    assert len(app.get("vega_lite_chart")) == 2
+    assert any("After 1 epochs" in text for text in texts(app.caption))
+
+
+def test_start_trains_pause_stops_and_reset_forgets():
+    app = open_page(points="10", hidden="2")
+    app.button(key="start").click().run()
+    assert app.button(key="start").disabled
+    assert app.button(key="step").disabled
+    for _ in range(3):
+        app.run()
+    assert epoch(app) > 0
+    app.button(key="pause").click().run()
+    paused = epoch(app)
+    app.run()
+    assert epoch(app) == paused
+    app.button(key="reset").click().run()
+    assert epoch(app) == 0
+    assert not app.button(key="start").disabled
+
+
+def test_training_ends_after_the_last_epoch_and_has_a_time_for_each():
+    app = open_page(points="4", epochs="2")
+    app.button(key="start").click().run()
+    app.run()
+    assert app.metric[0].value == "2 / 2"
+    assert [metric.label for metric in app.metric] == ["Epoch", "Loss", "Points right", "Seconds an epoch"]
+    assert float(app.metric[3].value) >= 0
+    assert app.button(key="start").disabled
+    assert app.button(key="pause").disabled
+
+
+def test_the_command_is_that_of_the_tensor_program_with_its_defaults():
+    app = open_page()
+    assert app.code[0].value == "python project/run_tensor.py --dataset Simple --points 50 --hidden 10 --rate 0.5 --epochs 1000 --seed 0"
+
+
+def test_the_address_holds_the_setting():
+    app = open_page(dataset="Xor", hidden="5", rate="0.2", points="20", epochs="30", seed="3")
+    assert app.code[0].value == "python project/run_tensor.py --dataset Xor --points 20 --hidden 5 --rate 0.2 --epochs 30 --seed 3"
+    app.number_input(key="hidden").set_value(6).run()
+    assert "--hidden 6" in app.code[0].value
+
+
+def test_a_changed_setting_begins_anew_and_a_changed_rate_goes_on():
+    app = open_page(points="10")
+    app.button(key="step").click().run()
+    app.number_input(key="rate").set_value(0.25).run()
+    assert epoch(app) == 1
+    assert any("The learning rate was changed" in text for text in texts(app.caption))
+    app.number_input(key="seed").set_value(1).run()
+    assert epoch(app) == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "hidden", "epochs", "program"),
+    [("m1_training", "m2_training", "10", "1000", "run_tensor"), ("m2_training", "m1_training", "2", "500", "run_scalar")],
+)
+def test_another_training_page_does_not_go_on_with_the_run_of_this_one(first, then, hidden, epochs, program):
+    app = open_page(first, hidden=hidden, epochs=epochs)
+    app.button(key="step").click().run()
+    assert epoch(app) == 1
+    options = app.code[0].value.split(".py ")[1]
+    app.switch_page(f"views/{then}.py").run()
+    assert app.code[0].value == f"python project/{program}.py {options}"  # nothing but the page is another
+    assert epoch(app) == 0
+
+
+# Code that is not written yet, or wrong
+
+
+def unwritten(task):
+    def body(*args, **kwargs):
+        raise NotImplementedError(f"Need to implement for Task {task}")
+
+    return body
+
+
+STUBS = [
+    ("project.run_tensor.Network.__init__", "2.5", "project/run_tensor.py"),
+    ("project.run_tensor.Linear.forward", "2.5", "project/run_tensor.py"),
+    ("minitorch.Tensor.__rmul__", "2.3", None),
+    ("minitorch.Tensor.relu", "2.3", None),
+]
+
+
+@pytest.mark.parametrize(("target", "task", "file"), STUBS)
+def test_unwritten_code_becomes_a_card_with_task_hint_and_command(monkeypatch, target, task, file):
+    open_page()  # what is patched must have been imported
+    monkeypatch.setattr(target, unwritten(task))
+    app = open_page()
+    (card,) = [text for text in texts(app.info) if "not written yet" in text]
+    title, body = card.split("\n\n", 1)
+    assert title.replace("\\", "") == f"**Task {task} is not written yet: open {file or course().task(task).files[0]}**"
+    assert body.startswith(plain(course().task(task).hints[0]))
+    assert f"`course test {task}`" in body
+    assert not app.error
+
+
+def test_training_that_meets_unwritten_code_stops_and_keeps_the_card(monkeypatch):
+    open_page()
+    monkeypatch.setattr("minitorch.tensor_functions.Mul.backward", staticmethod(unwritten("2.4")))
+    app = open_page()
+    app.button(key="start").click().run()
+    assert "Task 2\\.4 is not written yet" in app.info[0].value
+    assert app.button(key="start").disabled
+    assert app.button(key="pause").disabled
+    app.run()
+    assert "Task 2\\.4 is not written yet" in app.info[0].value
+
+
+def test_a_layer_that_returns_nothing_is_named(monkeypatch):
+    open_page()
+    monkeypatch.setattr("project.run_tensor.Linear.forward", lambda self, inputs: None)
+    app = open_page()
+    title = app.error[0].value.replace("\\", "").split("\n")[0]
+    assert re.fullmatch(r"\*\*project/run_tensor\.py, line \d+: AttributeError: 'NoneType' object has no attribute 'relu'\*\*", title)
+
+
+def test_shapes_that_do_not_fit_are_shown_with_the_students_line(monkeypatch):
+    open_page()
+    names = {}
+    source = "def forward(self, inputs):\n    return inputs * self.weights.value\n"
+    exec(compile(source, str(ROOT / "project" / "run_tensor.py"), "exec"), names)
+    monkeypatch.setattr("project.run_tensor.Linear.forward", names["forward"])
+    app = open_page()
+    shown = app.error[0].value.replace("\\", "")
+    assert "IndexingError: Mul: shapes (400, 2) and (2, 10) do not broadcast" in shown  # the 20 × 20 cells of the picture
+    assert "in `forward`" in shown
