@@ -22,7 +22,25 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
 }
 """What they compute on plain floats; any other operand is asked for the method of that name."""
 
+METHODS: dict[str, tuple[int, int]] = {
+    "sum": (0, 1),
+    "mean": (0, 1),
+    "max": (0, 1),
+    "min": (0, 1),
+    "prod": (0, 1),
+    "view": (1, 6),
+    "permute": (1, 6),
+    "expand": (1, 6),
+    "transpose": (2, 2),
+    "flatten": (0, 0),
+    "squeeze": (0, 1),
+    "unsqueeze": (1, 1),
+    "contiguous": (0, 0),
+}
+"""The methods of tensors, with the fewest and the most whole numbers that they take. Those of `FUNCTIONS` are methods too and take none."""
+
 MOST_CHARACTERS = 600
+MOST_ELEMENTS = 1000
 DEEPEST = 150
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
@@ -68,12 +86,13 @@ class Expression:
         return f
 
 
-def parse(text: str, variables: Sequence[str]) -> Expression:
+def parse(text: str, variables: Sequence[str], methods: bool = False) -> Expression:
     """Read an expression.
 
     Args:
         text: Such as "x * y + log(z)".
         variables: The names that it may use.
+        methods: Whether it may call the methods of tensors, such as "(x * y).sum(0)".
 
     Raises:
         Refused: If it is not an expression of the allowed kind.
@@ -92,59 +111,110 @@ def parse(text: str, variables: Sequence[str]) -> Expression:
         raise Refused(f"column {indent + max(error.offset or 1, 1)}: not an expression ({error.msg}); write 2 * x, x ** 2") from None
     except (ValueError, RecursionError, MemoryError):
         raise Refused("column 1: not an expression that can be read; use numbers, variables and + - * / ** ( )") from None
-    names: set[str] = set()
-    _check(tree, line.strip(), indent, tuple(variables), names, 1)
-    return Expression(text, tuple(sorted(names)), tree)
+    reader = _Reader(line.strip(), indent, tuple(variables), methods)
+    reader.check(tree, 1)
+    return Expression(text, tuple(sorted(reader.names)), tree)
 
 
-def _check(node: ast.AST, line: str, indent: int, variables: tuple[str, ...], names: set[str], depth: int) -> None:
-    """Refuse what is not allowed at this node or below; gather the names of variables."""
+class _Reader:
+    """Refuses what is not allowed in an expression, and gathers the names of its variables.
 
-    def refuse(reason: str, place: ast.AST = node) -> Refused:
-        offset = len(line.encode()[: getattr(place, "col_offset", 0)].decode())  # the parser counts bytes
-        return Refused(f"column {indent + offset + 1}: {reason}")
+    Args:
+        line: The expression as the parser got it.
+        indent: How many characters stood before it.
+        variables: The names that it may use.
+        methods: Whether it may call methods.
+    """
 
-    if depth > DEEPEST:
-        raise refuse(f"expected at most {DEEPEST} operations inside each other; write a shorter expression")
-    below: list[ast.expr] = []
+    def __init__(self, line: str, indent: int, variables: tuple[str, ...], methods: bool) -> None:
+        self.line = line
+        self.indent = indent
+        self.variables = variables
+        self.methods = methods
+        self.names: set[str] = set()
+
+    def refused(self, node: ast.AST, reason: str) -> Refused:
+        """The refusal of a node, with its column."""
+        offset = len(self.line.encode()[: getattr(node, "col_offset", 0)].decode())  # the parser counts bytes
+        return Refused(f"column {self.indent + offset + 1}: {reason}")
+
+    def check(self, node: ast.AST, depth: int) -> None:
+        """Refuse what is not allowed at this node or below."""
+        if depth > DEEPEST:
+            raise self.refused(node, f"expected at most {DEEPEST} operations inside each other; write a shorter expression")
+        for child in self.operands(node):
+            self.check(child, depth + 1)
+
+    def operands(self, node: ast.AST) -> list[ast.expr]:
+        """What a node that is allowed is computed from."""
+        match node:
+            case ast.Constant(value=value):
+                if not isinstance(value, int | float) or isinstance(value, bool):
+                    raise self.refused(node, f"expected a number, got {value!r:.40}")
+                if not _is_finite(value):
+                    raise self.refused(node, "expected a number that a float can hold")
+                return []
+            case ast.Name(id=name):
+                if name in FUNCTIONS:
+                    raise self.refused(node, f"{name} is a function; write {name}({self.variables[0]})")
+                if name not in self.variables:
+                    known = f"the variables are {', '.join(self.variables)}, the functions {', '.join(FUNCTIONS)}"
+                    raise self.refused(node, f"unknown name {name!r:.40}; {known}")
+                self.names.add(name)
+                return []
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+                return [operand]
+            case ast.BinOp(left=left, op=op, right=right):
+                if isinstance(op, ast.BitXor):
+                    raise self.refused(node, "^ is not a power here; write **")
+                if type(op) not in OPERATORS:
+                    raise self.refused(node, "unknown operator; use + - * / **")
+                return [left, right]
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                if type(op) not in OPERATORS:
+                    raise self.refused(node, "unknown comparison; use <, > or ==")
+                return [left, right]
+            case ast.Compare():
+                raise self.refused(node, "expected one comparison at a time; write (x < y) * (y < z)")
+            case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in FUNCTIONS:
+                return [argument]
+            case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
+                raise self.refused(node, f"{name} expected one argument; write {name}({self.variables[0]})")
+            case ast.Call(func=ast.Name(id=name)) if self.methods and name in METHODS:
+                raise self.refused(node, f"{name} is a method; write {self.variables[0]}.{name}(…)")
+            case ast.Call(func=ast.Name(id=name)):
+                raise self.refused(node, f"unknown function {name!r:.40}; the functions are {', '.join(FUNCTIONS)}")
+            case ast.Call(func=ast.Attribute(value=value, attr=name)) if self.methods:
+                self.check_method(node, name)
+                return [value]
+            case ast.Attribute(attr=name) if self.methods:
+                raise self.refused(node, f"expected a call after the dot, got .{name:.40}; write {self.variables[0]}.sum()")
+            case ast.Call() | ast.Attribute():
+                raise self.refused(node, "dots and calls of results are not allowed; use only numbers, variables, operators and functions")
+        raise self.refused(node, "not allowed here; use only numbers, variables, + - * / ** < > == and functions")
+
+    def check_method(self, call: ast.Call, name: str) -> None:
+        """Refuse a method that is unknown, or called with anything but as many whole numbers as it takes."""
+        if name not in METHODS and name not in FUNCTIONS:
+            raise self.refused(call, f"unknown method {name!r:.40}; the methods are {', '.join([*METHODS, *FUNCTIONS])}")
+        fewest, most = METHODS.get(name, (0, 0))
+        if call.keywords or not fewest <= len(call.args) <= most or any(_whole(argument) is None for argument in call.args):
+            count = str(most) if fewest == most else f"at most {most}" if fewest == 0 else f"{fewest} to {most}"
+            got = ast.get_source_segment(self.line, call) or name
+            what = f"{count} whole number{'' if most == 1 else 's'}" if most else "nothing between its brackets"
+            raise self.refused(call, f"{name} expected {what}, got {got!r:.60}")
+        if name == "expand" and math.prod(abs(_whole(argument) or 1) for argument in call.args) > MOST_ELEMENTS:
+            raise self.refused(call, f"expand expected a shape of at most {MOST_ELEMENTS} elements; write smaller sizes")
+
+
+def _whole(node: ast.expr) -> int | None:
+    """The whole number that stands there, perhaps with a minus; None if anything else does."""
     match node:
-        case ast.Constant(value=value):
-            if not isinstance(value, int | float) or isinstance(value, bool):
-                raise refuse(f"expected a number, got {value!r:.40}")
-            if not _is_finite(value):
-                raise refuse("expected a number that a float can hold")
-        case ast.Name(id=name):
-            if name in FUNCTIONS:
-                raise refuse(f"{name} is a function; write {name}({variables[0]})")
-            if name not in variables:
-                raise refuse(f"unknown name {name!r:.40}; the variables are {', '.join(variables)}, the functions {', '.join(FUNCTIONS)}")
-            names.add(name)
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-            below = [operand]
-        case ast.BinOp(left=left, op=op, right=right):
-            if isinstance(op, ast.BitXor):
-                raise refuse("^ is not a power here; write **")
-            if type(op) not in OPERATORS:
-                raise refuse("unknown operator; use + - * / **")
-            below = [left, right]
-        case ast.Compare(left=left, ops=[op], comparators=[right]):
-            if type(op) not in OPERATORS:
-                raise refuse("unknown comparison; use <, > or ==")
-            below = [left, right]
-        case ast.Compare():
-            raise refuse("expected one comparison at a time; write (x < y) * (y < z)")
-        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in FUNCTIONS:
-            below = [argument]
-        case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
-            raise refuse(f"{name} expected one argument; write {name}({variables[0]})")
-        case ast.Call(func=ast.Name(id=name)):
-            raise refuse(f"unknown function {name!r:.40}; the functions are {', '.join(FUNCTIONS)}")
-        case ast.Call() | ast.Attribute():
-            raise refuse("dots and calls of results are not allowed; use only numbers, variables, operators and functions")
-        case _:
-            raise refuse("not allowed here; use only numbers, variables, + - * / ** < > == and functions")
-    for child in below:
-        _check(child, line, indent, variables, names, depth + 1)
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))) if not isinstance(value, bool):
+            return -value
+    return None
 
 
 def _evaluate(node: ast.expr, values: dict[str, Any], number: Callable[[float], Any]) -> Any:
@@ -164,6 +234,8 @@ def _evaluate(node: ast.expr, values: dict[str, Any], number: Callable[[float], 
             if isinstance(value, float):
                 return FUNCTIONS[name](value)
             return abs(value) if name == "abs" else getattr(value, name)()
+        case ast.Call(func=ast.Attribute(value=value, attr=name), args=arguments):
+            return getattr(_evaluate(value, values, number), name)(*[_whole(argument) for argument in arguments])
     raise AssertionError(f"{type(node).__name__} passed the check")
 
 

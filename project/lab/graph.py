@@ -1,4 +1,4 @@
-"""The graph behind a Scalar, and backpropagation through it one variable at a time, with the student's own order and chain rule."""
+"""The graph behind a variable, and backpropagation through it one variable at a time, with the student's own order and chain rule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Node:
 
     name: str
     formula: str
-    value: float
+    value: Any
     kind: str
     parents: list[int]
     place: int | None = None
@@ -47,11 +47,38 @@ class Frame:
         current: The node that is being visited; None before the first and after the last.
         gradients: The derivative that has reached each node so far.
         sentence: What happened, with the numbers.
+        passed: What the current node passes on: to which node, which derivative, and a remark about it.
     """
 
     current: int | None
-    gradients: dict[int, float]
+    gradients: dict[int, Any]
     sentence: str
+    passed: list[tuple[int, Any, str]] = field(default_factory=list)
+
+
+class Scalars:
+    """What a recording asks about its variables, if they are Scalars."""
+
+    def value(self, variable: Any) -> Any:
+        """Its value."""
+        return variable.data
+
+    def first(self, out: Any) -> Any:
+        """The derivative with which backpropagation begins at the output."""
+        return 1.0
+
+    def passed(self, variable: Any, arrived: Any, call: str) -> list[tuple[Any, Any, str]]:
+        """What a variable passes on by its chain rule: to which parent, which derivative, and a remark about it."""
+        pairs = variable.chain_rule(arrived)
+        return [(parent, number(derivative, call), "") for parent, derivative in pairs if not parent.is_constant()]
+
+    def short(self, value: Any) -> str:
+        """A value in a few characters."""
+        return f"{value:.5g}" if math.isfinite(value) else str(value)
+
+    def label(self, value: Any, gradient: Any) -> list[str]:
+        """The lines of a box that tell a value and the derivative that has reached it; None for none."""
+        return [f"value {self.short(value)}", f"gradient {'-' if gradient is None else self.short(gradient)}"]
 
 
 @dataclass
@@ -59,19 +86,24 @@ class Recording:
     """A graph and every moment of backpropagation through it.
 
     Attributes:
+        kind: How its values are shown.
         nodes: By index, in the order of computation.
         frames: One before the start, then one for each node that is visited.
     """
 
+    kind: Scalars
     nodes: list[Node] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
 
 
-def record(out: Any) -> Recording:
-    """Go backward from a Scalar, as `backpropagate` does, and keep every moment.
+SCALARS = Scalars()
+
+
+def record(out: Any, kind: Scalars = SCALARS) -> Recording:
+    """Go backward from a variable, as `backpropagate` does, and keep every moment.
 
     Raises:
-        WrongResult: If topological_sort returns no sequence of Scalars.
+        WrongResult: If topological_sort returns no sequence of variables.
     """
     order = topological_sort(out)
     if not isinstance(order, Iterable):
@@ -80,55 +112,62 @@ def record(out: Any) -> Recording:
     rank = {id(variable): i for i, variable in enumerate(order)}
     variables = sorted(_reachable(out), key=lambda variable: rank.get(id(variable), math.inf), reverse=True)
     index = {id(variable): i for i, variable in enumerate(variables)}
-    nodes = _named(variables, index)
+    nodes = _named(variables, index, kind)
     for place, variable in enumerate(order, start=1):
         if id(variable) not in index:
             raise WrongResult(f"topological_sort returned {variable!r}, which does not lead to the output")
         nodes[index[id(variable)]].place = place
     result = nodes[index[id(out)]]
-    frames = [Frame(None, {}, f"The forward pass is done: {result.name} = {_short(result.value)}. Nothing has flowed back yet.")]
-    gradients: dict[int, float] = {}
-    if order:
-        gradients[index[id(out)]] = 1.0
+    frames = [Frame(None, {}, f"The forward pass is done: {result.name} = {kind.short(result.value)}. Nothing has flowed back yet.")]
+    recording = Recording(kind, nodes, frames)
+    gradients: dict[int, Any] = {index[id(out)]: kind.first(out)} if order else {}
     visited: set[int] = set()
     for variable in order:
         i = index[id(variable)]
         visited.add(i)
-        gradients, sentence = _visit(i, variable, nodes, index, gradients, visited)
-        frames.append(Frame(i, gradients, sentence))
-    return Recording(nodes, frames)
+        passed = []
+        if nodes[i].kind != "leaf" and i in gradients:
+            received = kind.passed(variable, gradients[i], f"backward of {nodes[i].formula}")
+            passed = [(index[id(parent)], derivative, remark) for parent, derivative, remark in received]
+        frames.append(_visit(recording, i, gradients, passed, visited))
+        gradients = frames[-1].gradients
+    return recording
 
 
-def forward_only(out: Any) -> Recording:
+def forward_only(out: Any, kind: Scalars = SCALARS) -> Recording:
     """The graph without gradients, for as long as backpropagation is not written."""
     variables = _reachable(out)[::-1]
-    nodes = _named(variables, {id(variable): i for i, variable in enumerate(variables)})
-    return Recording(nodes, [Frame(None, {}, "The forward pass is done. Nothing can flow back yet.")])
+    nodes = _named(variables, {id(variable): i for i, variable in enumerate(variables)}, kind)
+    return Recording(kind, nodes, [Frame(None, {}, "The forward pass is done. Nothing can flow back yet.")])
 
 
-def _visit(
-    i: int, variable: Any, nodes: list[Node], index: dict[int, int], before: dict[int, float], visited: set[int]
-) -> tuple[dict[int, float], str]:
-    """The gradients after a node has passed its own on, and a sentence about it."""
+def _visit(recording: Recording, i: int, before: dict[int, Any], passed: list[tuple[int, Any, str]], visited: set[int]) -> Frame:
+    """The moment after a node has passed its derivative on.
+
+    Args:
+        recording: The graph.
+        i: The node.
+        before: The derivatives that had reached each node so far.
+        passed: What it passes on.
+        visited: The nodes that had their turn, this one included.
+    """
+    nodes, short = recording.nodes, recording.kind.short
     node, gradients = nodes[i], dict(before)
-    arrived = gradients.get(i)
-    if arrived is None:
-        return gradients, f"{node.name} is visited before any derivative has reached it: nothing flows on. The order is wrong."
+    if i not in gradients:
+        return Frame(i, gradients, f"{node.name} is visited before any derivative has reached it: nothing flows on. The order is wrong.")
+    arrived = short(gradients[i])
     if node.kind == "leaf":
-        return gradients, f"{node.name} is a leaf: it keeps the derivative {_short(arrived)}, the sum of all that has arrived."
+        return Frame(i, gradients, f"{node.name} is a leaf: it keeps the derivative {arrived}, the sum of all that has arrived.")
     parts = []
-    for parent, derivative in variable.chain_rule(arrived):
-        if parent.is_constant():
-            continue
-        p = index[id(parent)]
-        passed = number(derivative, f"backward of {node.formula}")
+    for p, derivative, remark in passed:
         old = gradients.get(p)
-        gradients[p] = passed if old is None else old + passed
-        total = "" if old is None else f" (it had {_short(old)}, the sum is {_short(gradients[p])})"
+        gradients[p] = derivative if old is None else old + derivative
+        total = "" if old is None else f" (it had {short(old)}, the sum is {short(gradients[p])})"
         late = ", too late: it has been visited already" if p in visited else ""
-        parts.append(f"{_short(passed)} to {nodes[p].name}{total}{late}")
-    start = "the output, so its derivative is 1" if node.place == 1 else f"complete with the derivative {_short(arrived)}"
-    return gradients, f"{node.name} = {node.formula} is {start}. The chain rule passes {' and '.join(parts) or 'nothing on'}."
+        parts.append(f"{short(derivative)} to {nodes[p].name}{remark and f' ({remark})'}{total}{late}")
+    start = f"the output, so its derivative is {arrived}" if node.place == 1 else f"complete with the derivative {arrived}"
+    sentence = f"{node.name} = {node.formula} is {start}. The chain rule passes {' and '.join(parts) or 'nothing on'}."
+    return Frame(i, gradients, sentence, passed)
 
 
 def _reachable(out: Any) -> list[Any]:
@@ -141,19 +180,20 @@ def _reachable(out: Any) -> list[Any]:
     return list(found.values())
 
 
-def _named(variables: list[Any], index: dict[int, int]) -> list[Node]:
+def _named(variables: list[Any], index: dict[int, int], kind: Scalars) -> list[Node]:
     """The nodes, with the names that the drawing and the sentences use."""
     nodes: list[Node] = []
     steps = 0
     for variable in variables:
         parents = [index[id(parent)] for parent in variable.parents]
+        value = kind.value(variable)
         if variable.is_constant():
-            nodes.append(Node(_short(variable.data), "", variable.data, "constant", parents))
+            nodes.append(Node(kind.short(value), "", value, "constant", parents))
         elif variable.is_leaf():
-            nodes.append(Node(variable.name, "", variable.data, "leaf", parents))
+            nodes.append(Node(variable.name, "", value, "leaf", parents))
         else:
             steps += 1
-            nodes.append(Node(f"v{steps}", "", variable.data, "step", parents))
+            nodes.append(Node(f"v{steps}", "", value, "step", parents))
     for variable, node in zip(variables, nodes, strict=True):  # when all have their names: a wrong order may put an input later
         if node.kind == "step":
             node.formula = formula(variable.history.last_fn.__name__, [nodes[p].name for p in node.parents])
@@ -189,12 +229,14 @@ def dot(recording: Recording, moment: int, dark: bool = False) -> str:
         fill = current if i == frame.current else leaf if node.kind == "leaf" else paper
         done = node.place is not None and node.place <= moment
         pen = "penwidth=3" if i == frame.current else "penwidth=2" if done else 'style="rounded,filled,dashed"'
-        lines.append(f'n{i} [label="{_label(node, frame.gradients.get(i))}" fillcolor="{fill}" color="{ink if done else faint}" {pen}]')
-    hidden = 0
+        label = _label(recording.kind, node, frame.gradients.get(i))
+        lines.append(f'n{i} [label="{label}" fillcolor="{fill}" color="{ink if done else faint}" {pen}]')
+    hidden, remarks = 0, {p: remark.replace(" over ", "\\nover ") for p, _, remark in frame.passed}
     for i, node in enumerate(nodes):
         for p in node.parents:
             if i in shown and p in shown:
-                style = f' [color="{ink}" penwidth=2]' if i == frame.current and nodes[p].kind != "constant" else ""
+                said = f' label="{remarks[p]}" fontname="sans-serif" fontsize=11 fontcolor="{ink}"' if remarks.get(p) else ""
+                style = f' [color="{ink}" penwidth=2{said}]' if i == frame.current and nodes[p].kind != "constant" else ""
                 lines.append(f"n{p} -> n{i}{style}")
             elif i in shown or p in shown:
                 hidden += 1
@@ -216,14 +258,8 @@ def _near(nodes: list[Node], current: int | None) -> set[int]:
     return near or {len(nodes) - 1 if current is None else current}
 
 
-def _label(node: Node, gradient: float | None) -> str:
+def _label(kind: Scalars, node: Node, gradient: Any) -> str:
     """What stands in a box."""
     title = f"{node.name} = {node.formula}" if node.formula else node.name
     place = f"visit {node.place}" if node.place else "never visited"
-    lines = [title, f"value {_short(node.value)}", f"gradient {'-' if gradient is None else _short(gradient)}", place]
-    return "\\n".join(lines).replace('"', "'")
-
-
-def _short(value: float) -> str:
-    """A number in at most five digits."""
-    return f"{value:.5g}" if math.isfinite(value) else str(value)
+    return "\\n".join([title, *kind.label(node.value, gradient), place]).replace('"', "'")

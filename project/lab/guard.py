@@ -78,7 +78,7 @@ def refuse(message: str, remedy: str) -> NoReturn:
 
 def plain(text: str) -> str:
     """The text such that Markdown shows it as it is."""
-    return re.sub(r"([^\w\s]|_)", r"\\\1", text)
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)  # of other signs Markdown shows the backslash
 
 
 def number(value: Any, call: str) -> float:

@@ -48,6 +48,25 @@ VIEWS = (
     View("m1_graph", "Expression graph", 1, "schema", "Type an expression and step backpropagation through its graph, forward and back."),
     View("m1_trace", "Traces", 1, "table_rows", "Forward and reverse mode side by side, every step in a table."),
     View("m1_training", "Training", 1, "model_training", "Train a network of Scalars and watch its boundary move."),
+    View(
+        "m2_strides", "Stride explorer", 2, "grid_on", "Shape, strides and offset: permute, slice and expand, and see who shares a storage."
+    ),
+    View("m2_broadcasting", "Broadcasting", 2, "open_in_full", "Two shapes matched from the right, and where each cell comes from."),
+    View(
+        "m2_functions",
+        "Tensor functions",
+        2,
+        "area_chart",
+        "Functions of tensors as curves, surfaces and grids, with the gradients that flow back.",
+    ),
+    View(
+        "m2_graph",
+        "Tensor graph",
+        2,
+        "schema",
+        "Step gradients back through the graph of a tensor expression, and see where they are summed.",
+    ),
+    View("m2_training", "Tensor training", 2, "model_training", "The network again, made of Tensors: all points at once."),
 )
 
 

@@ -1,4 +1,4 @@
-"""The whole way in a real browser: choose Xor, press Start, see the boundary move, press Pause."""
+"""The app in a browser: train Xor by clicking, follow saved files, reach every page, pick cells of a tensor."""
 
 import os
 import shutil
@@ -180,3 +180,38 @@ def test_every_page_is_reached_by_its_address_and_stays_on_this_machine(start_se
         page.get_by_role("heading", name=row.title, exact=True).wait_for()
         assert page.get_by_test_id("stException").count() == 0
     assert page.hosts == {"127.0.0.1"}
+
+
+def test_the_stride_explorer_answers_a_changed_shape_and_a_clicked_cell(start_server, page):
+    address, log = start_server()
+    page.goto(f"{address}/m2_strides?shape=2, 3&steps=x.permute(1, 0)")
+    page.locator('[data-pick="cell:2,1"]').click()
+    page.get_by_text("= 0 + 2·1 + 1·3").wait_for()
+    page.locator('[data-pick="place:5"].picked').wait_for()
+
+    page.locator(".st-key-shape input").fill("2, 4")
+    page.locator(".st-key-shape input").press("Enter")
+    page.get_by_text("= 0 + 2·1 + 1·4").wait_for()
+    page.locator('[data-pick="place:6"].picked').wait_for()
+    assert "shape=2%2C+4" in page.url
+
+    place = page.get_by_role("button", name="storage position 3 holds 3")
+    place.hover()
+    assert page.locator(".near").count() == 3  # the storage, x and the result
+    place.click()
+    page.get_by_text("Storage position 3 holds 3. It is read by one cell of the result, [3, 0].").wait_for()
+    assert page.hosts == {"127.0.0.1"}
+    assert "Traceback" not in log.read_text()
+
+
+def test_the_pages_on_tensor_data_fit_a_phone(start_server, page):
+    address, _ = start_server()
+    page.set_viewport_size({"width": 390, "height": 800})
+    for name, cell in [
+        ("m2_strides?shape=2, 3, 4&steps=x.permute(2, 0, 1)[::-1]", "cell:3,1,2"),
+        ("m2_broadcasting?a=4,2,1&b=2,3", "b:1,2"),
+    ]:
+        page.goto(f"{address}/{name}")
+        page.locator(f'[data-pick="{cell}"]').click()
+        page.locator(f'[data-pick="{cell}"].picked').wait_for()
+        assert page.locator(".stMain").evaluate("main => main.scrollWidth <= main.clientWidth")

@@ -133,3 +133,71 @@ def test_deep_expressions_are_refused(text):
 def test_the_deepest_expression_that_is_accepted_can_be_worked_out():
     text = "x" + " + x" * 149
     assert parse(text, XYZ).function(XYZ, float)(1.0, 0.0, 0.0) == 150.0
+
+
+# Methods, for expressions of tensors
+
+
+class Spy:
+    """Answers every method with a word about how it was called."""
+
+    def __getattr__(self, name):
+        return lambda *args: f"{name}{args}"
+
+
+@pytest.mark.parametrize(
+    ("text", "called"),
+    [
+        ("x.sum()", "sum()"),
+        ("x.sum(1)", "sum(1,)"),
+        ("x.sum(-1)", "sum(-1,)"),
+        ("x.view(2, -1)", "view(2, -1)"),
+        ("x.permute(1, 0, 2)", "permute(1, 0, 2)"),
+        ("x.sigmoid()", "sigmoid()"),
+        ("x.expand(10, 100)", "expand(10, 100)"),
+    ],
+)
+def test_a_method_is_called_with_its_whole_numbers(text, called):
+    assert parse(text, XYZ, methods=True).function(("x",), float)(Spy()) == called
+
+
+def test_methods_follow_each_other_and_their_variables_are_gathered():
+    expression = parse("(x * y).sum(0).view(2, 3) + z.mean()", XYZ, methods=True)
+    assert expression.names == ("x", "y", "z")
+
+
+FUNCTION_NAMES = "log, exp, sigmoid, relu, sin, cos, tanh, sqrt, abs"
+METHOD_NAMES = "sum, mean, max, min, prod, view, permute, expand, transpose, flatten, squeeze, unsqueeze, contiguous"
+METHOD_REFUSALS = {
+    "y + x.foo()": f"column 5: unknown method 'foo'; the methods are {METHOD_NAMES}, {FUNCTION_NAMES}",
+    "x.__class__()": f"column 1: unknown method '__class__'; the methods are {METHOD_NAMES}, {FUNCTION_NAMES}",
+    "x.T": "column 1: expected a call after the dot, got .T; write x.sum()",
+    "x.sum": "column 1: expected a call after the dot, got .sum; write x.sum()",
+    "x.sum(1, 2)": "column 1: sum expected at most 1 whole number, got 'x.sum(1, 2)'",
+    "x.sum(dim=1)": "column 1: sum expected at most 1 whole number, got 'x.sum(dim=1)'",
+    "x.sum(True)": "column 1: sum expected at most 1 whole number, got 'x.sum(True)'",
+    "x.sum(-True)": "column 1: sum expected at most 1 whole number, got 'x.sum(-True)'",
+    "x.sum(1.5)": "column 1: sum expected at most 1 whole number, got 'x.sum(1.5)'",
+    "x.view()": "column 1: view expected 1 to 6 whole numbers, got 'x.view()'",
+    "x.view(y)": "column 1: view expected 1 to 6 whole numbers, got 'x.view(y)'",
+    "x.view(*y)": "column 1: view expected 1 to 6 whole numbers, got 'x.view(*y)'",
+    "x.transpose(1)": "column 1: transpose expected 2 whole numbers, got 'x.transpose(1)'",
+    "x.exp(1)": "column 1: exp expected nothing between its brackets, got 'x.exp(1)'",
+    "x.expand(1001)": "column 1: expand expected a shape of at most 1000 elements; write smaller sizes",
+    "x.expand(100, 100, 0)": "column 1: expand expected a shape of at most 1000 elements; write smaller sizes",
+    "sum(x)": "column 1: sum is a method; write x.sum(…)",
+    "q.sum()": f"column 1: unknown name 'q'; the variables are x, y, z, the functions {FUNCTION_NAMES}",
+    "x.sum()()": "column 1: dots and calls of results are not allowed; use only numbers, variables, operators and functions",
+}
+
+
+@pytest.mark.parametrize("text", METHOD_REFUSALS)
+def test_a_method_that_is_unknown_or_called_otherwise_is_refused(text):
+    with pytest.raises(Refused) as refusal:
+        parse(text, XYZ, methods=True)
+    assert str(refusal.value) == METHOD_REFUSALS[text]
+
+
+def test_methods_are_refused_where_they_are_not_asked_for():
+    with pytest.raises(Refused, match="dots and calls of results are not allowed"):
+        parse("x.sum()", XYZ)

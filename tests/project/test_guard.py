@@ -124,6 +124,7 @@ def test_a_string_is_no_number_and_a_number_is_a_float():
 
 def test_markdown_in_a_message_is_shown_as_it_is():
     assert plain("__init__ *args* :red[x]") == r"\_\_init\_\_ \*args\* \:red\[x\]"
+    assert plain("a · b … 2²") == "a · b … 2²"  # Markdown would show a backslash before these
 
 
 def page(body):

@@ -1,0 +1,149 @@
+"""Tensors and storages as rows of cells: cells that belong together light up together, and a click on one tells the page."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from streamlit.components.v2 import component
+
+LOOKS = {"picked": "picked", "linked": "belongs to the picked one", "wrong": "wrong", "faint": "not read"}
+"""How a cell may stand out, and how that is said in words."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a picture.
+
+    Attributes:
+        text: The number that stands in it.
+        tag: What it is; several cells may have one tag, such as the position in storage that they read.
+        lights: The tags of the cells that light up with it while the pointer is on it.
+        note: Shown while the pointer rests on it, and read by a screen reader.
+        look: One of LOOKS, or nothing.
+        pick: What a click on it says to the page; nothing if it cannot be picked.
+        small: Small print below the number.
+    """
+
+    text: str
+    tag: str
+    lights: tuple[str, ...]
+    note: str = ""
+    look: str = ""
+    pick: str = ""
+    small: str = ""
+
+
+def grid(title: str, shape: Sequence[int], cells: Sequence[Cell]) -> str:
+    """A tensor as markup: its last two dimensions are rows and columns, the others lie side by side.
+
+    Args:
+        title: Stands above it.
+        shape: Size of every dimension.
+        cells: In order, last dimension fastest.
+    """
+    if len(cells) != math.prod(shape):
+        raise ValueError(f"a grid of shape {tuple(shape)} expected {math.prod(shape)} cells, got {len(cells)}")
+    if not cells:
+        return _panel(title, '<p class="none">It has no elements.</p>')
+    rows, columns = (1, 1, *shape)[-2:]
+    blocks = []
+    for number, lead in enumerate(product(*map(range, shape[:-2]))):
+        start = number * rows * columns
+        caption = f"<figcaption>[{', '.join(map(str, lead))}, :, :]</figcaption>" if lead else ""
+        lines = "".join(_lines(cells[start : start + rows * columns], columns, len(shape)))
+        blocks.append(f'<figure>{caption}<div class="grid" style="--columns: {columns}">{lines}</div></figure>')
+    return _panel(title, f'<div class="blocks">{"".join(blocks)}</div>')
+
+
+def strip(title: str, cells: Sequence[Cell]) -> str:
+    """A storage as markup: its cells in a row, which goes on in the next line where the page ends."""
+    return _panel(title, f'<div class="strip">{"".join(map(_cell, cells))}</div>' if cells else '<p class="none">It has no elements.</p>')
+
+
+def draw(panels: Sequence[str], key: str, on_pick: Callable[[], None]) -> None:
+    """Show panels on the page.
+
+    Args:
+        panels: Markup from `grid` and `strip`.
+        key: Keeps the picture in place while it changes; the clicked cell's `pick` stands in `session_state[key].picked`.
+        on_pick: Called after a click on a cell that can be picked.
+    """
+    _picture(data="".join(panels), key=key, on_picked_change=on_pick)
+
+
+def _lines(cells: Sequence[Cell], columns: int, dims: int) -> Iterator[str]:
+    """The cells of one grid row by row, with the numbers of rows and columns beside them."""
+    if dims:
+        yield '<i aria-hidden="true"></i>' + "".join(f'<i aria-hidden="true">{column}</i>' for column in range(columns))
+    for row in range(len(cells) // columns):
+        yield f'<i aria-hidden="true">{row if dims > 1 else ""}</i>'
+        yield from map(_cell, cells[row * columns : (row + 1) * columns])
+
+
+def _cell(cell: Cell) -> str:
+    """One cell; a button if it can be picked. The keyboard picks by the fields of the page, so Tab need not stop at every cell."""
+    say = "; ".join(part for part in (cell.note or cell.text, LOOKS.get(cell.look, "")) if part)
+    facts = {"class": f"cell {cell.look}".strip(), "data-tag": cell.tag, "data-lights": " ".join(cell.lights), "title": cell.note}
+    facts |= {"aria-label": say} | ({"data-pick": cell.pick, "tabindex": "-1", "type": "button"} if cell.pick else {"role": "img"})
+    written = " ".join(f'{name}="{html.escape(value)}"' for name, value in facts.items() if value)
+    small = f"<small>{html.escape(cell.small)}</small>" if cell.small else ""
+    kind = "button" if cell.pick else "span"
+    return f"<{kind} {written}>{html.escape(cell.text)}{small}</{kind}>"
+
+
+def _panel(title: str, inner: str) -> str:
+    """Something with a title above it."""
+    return f'<section aria-label="{html.escape(title)}"><h4>{html.escape(title)}</h4>{inner}</section>'
+
+
+# Colours are mixed with those of the page, so that one rule serves light and dark; borders tell the looks apart without colour.
+_STYLE = """
+.picture {display: flex; flex-wrap: wrap; gap: 1.2rem 2rem; font-family: var(--st-font); color: var(--st-text-color)}
+section {max-width: 100%}
+h4 {margin: 0 0 .3rem; font-size: .9rem; font-weight: 600}
+.none {margin: 0; opacity: .7; font-size: .9rem}
+.blocks {display: flex; flex-wrap: wrap; gap: .6rem 1.2rem}
+figure {margin: 0; max-width: 100%; overflow-x: auto; padding: 0 4px 4px 0}  /* room for the outline */
+figcaption {font-size: .75rem; opacity: .75; font-family: var(--st-code-font); padding-left: 1.2rem}
+.grid {display: grid; grid-template-columns: 1.1rem repeat(var(--columns), 2.75rem); gap: 3px; align-items: center}
+.grid i {font-size: .7rem; font-style: normal; text-align: center; opacity: .65}
+.strip {display: flex; flex-wrap: wrap; gap: 3px}
+.cell {
+  box-sizing: border-box; width: 2.75rem; height: 2.5rem; padding: 0; display: inline-flex; flex-direction: column;
+  align-items: center; justify-content: center; font: inherit; font-size: .85rem; line-height: 1.05;
+  font-variant-numeric: tabular-nums; color: inherit; border-radius: 4px; background: var(--st-secondary-background-color);
+  border: 1px solid color-mix(in srgb, var(--st-text-color) 35%, var(--st-background-color));
+}
+button.cell {cursor: pointer}
+.cell small {font-size: .62rem; opacity: .75}
+.faint {background: transparent; border-style: dotted; opacity: .75}
+.linked {background: color-mix(in srgb, #2f7fd1 32%, var(--st-background-color)); border: 2px dashed #2f7fd1; opacity: 1}
+.picked {background: color-mix(in srgb, #e8741a 42%, var(--st-background-color)); border: 3px solid #e8741a; opacity: 1}
+.wrong {background: color-mix(in srgb, #d62f2f 25%, var(--st-background-color)); border: 3px double #d62f2f; text-decoration: line-through}
+.near {outline: 2px solid var(--st-text-color); outline-offset: 1px}
+"""
+
+_BEHAVIOUR = """
+export default function ({parentElement, data, setTriggerValue}) {
+  const picture = parentElement.querySelector(".picture");
+  picture.innerHTML = data;
+  const cells = [...picture.querySelectorAll("[data-tag]")];
+  const light = (cell) => {
+    const tags = cell ? (cell.dataset.lights || "").split(" ") : [];
+    cells.forEach((other) => other.classList.toggle("near", tags.includes(other.dataset.tag)));
+  };
+  picture.onpointerover = (event) => light(event.target.closest("[data-tag]"));
+  picture.onpointerleave = () => light(null);
+  picture.onclick = (event) => {
+    const cell = event.target.closest("[data-pick]");
+    if (cell) setTriggerValue("picked", cell.dataset.pick);
+  };
+}
+"""
+
+_picture: Any = component("minitorch_cells", html='<div class="picture"></div>', css=_STYLE, js=_BEHAVIOUR)

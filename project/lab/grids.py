@@ -1,0 +1,78 @@
+"""Tensors as tables of coloured cells, in HTML that a screen reader can read."""
+
+from __future__ import annotations
+
+from html import escape
+from itertools import product
+
+import numpy as np
+
+EDGE = 3
+"""A long dimension is shortened to so many cells at either end."""
+
+MOST_SLICES = 4
+"""How many tables stand for a tensor of more than two dimensions."""
+
+POSITIVE, NEGATIVE = "31, 111, 178", "217, 112, 30"
+
+
+def grid(values: np.ndarray, title: str) -> str:
+    """A tensor as tables: the last two dimensions are rows and columns, one table for each index of the others.
+
+    Args:
+        values: Its elements, in its shape.
+        title: Stands above, such as "x"; the shape is added.
+    """
+    heading = f"<b>{escape(title)}</b> <span style='opacity:.75'>shape {escape(str(values.shape))}</span>"
+    if not values.size:
+        return _block(heading, "<p>no elements</p>")
+    finite = np.abs(values[np.isfinite(values)].astype(float))
+    largest = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
+    before = list(product(*map(range, values.shape[:-2])))
+    tables = []
+    for index in before[:MOST_SLICES]:
+        name = f"[{', '.join(map(str, index))}, :, :]" if index else ""
+        tables.append(_table(np.atleast_2d(values[index]), name, f"{title}{name}", largest))
+    if len(before) > MOST_SLICES:
+        tables.append(f"<p>… and {len(before) - MOST_SLICES} more of these tables</p>")
+    return _block(heading, "".join(tables))
+
+
+def side_by_side(grids: list[str]) -> str:
+    """Several of them in a row, which wraps on a narrow page."""
+    return f"<div style='display:flex;flex-wrap:wrap;gap:1rem 2rem'>{''.join(grids)}</div>"
+
+
+def _block(heading: str, content: str) -> str:
+    """Heading and tables; a table that is too wide scrolls by itself."""
+    return f"<div style='max-width:100%;overflow-x:auto'><div>{heading}</div>{content}</div>"
+
+
+def _table(values: np.ndarray, name: str, label: str, largest: float) -> str:
+    """One table of numbers."""
+    rows = []
+    for i in _shown(values.shape[0]):
+        cells = [_cell(None if i is None or j is None else values[i, j], largest) for j in _shown(values.shape[1])]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    caption = f"<caption style='text-align:left;opacity:.75'>{escape(name)}</caption>" if name else ""
+    style = "border-collapse:separate;border-spacing:2px;font-variant-numeric:tabular-nums;margin:.25rem 0"
+    return f"<table aria-label='{escape(label, quote=True)}' style='{style}'>{caption}{''.join(rows)}</table>"
+
+
+def _shown(length: int) -> list[int | None]:
+    """The indices that are shown, with None for those left out in the middle."""
+    if length <= 2 * EDGE + 1:
+        return list(range(length))
+    return [*range(EDGE), None, *range(length - EDGE, length)]
+
+
+def _cell(value: np.generic | None, largest: float) -> str:
+    """One number, the bluer the larger, the more orange the smaller it is below zero; … for those left out."""
+    if value is None:
+        return "<td style='text-align:center;padding:.1rem .3rem'>…</td>"
+    number = float(value)
+    strength = 0.5 * min(abs(number) / largest, 1.0) if np.isfinite(number) else 0.0
+    fill = f"rgba({POSITIVE if number >= 0 else NEGATIVE}, {strength:.2f})"
+    text = str(value) if value.dtype == bool else f"{number:.4g}"
+    style = f"background:{fill};border:1px solid rgba(128,128,128,.45);text-align:right;padding:.1rem .45rem;min-width:2.6rem"
+    return f"<td style='{style}'>{escape(text)}</td>"

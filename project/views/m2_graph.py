@@ -1,0 +1,158 @@
+"""Module 2: the graph of a tensor expression, and its gradients step by step."""
+
+import numpy as np
+import streamlit as st
+
+from project.lab.expressions import FUNCTIONS, METHODS, Expression, Refused, parse
+from project.lab.grids import grid, side_by_side
+from project.lab.guard import plain, refuse, task_guard
+from project.lab.steps import parse_shape
+
+VARIABLES = ("x", "y", "z")
+EXAMPLES = {
+    "A row added to every row": ("x * y + z", "2, 3", "3", "2, 1"),
+    "A mean of squares": ("((x - y) * (x - y)).mean()", "2, 3", "2, 3", ""),
+    "A sum along a dimension": ("(x * y).sum(0) * z", "2, 3", "2, 3", "3"),
+    "A layer without a matrix product": ("(x.view(2, 3, 1) * y).sum(1).view(2, 2) + z", "2, 3", "3, 2", "2"),
+    "Rows and columns exchanged": ("(x.permute(1, 0) * y).relu()", "2, 3", "3, 2", ""),
+    "One number, used everywhere": ("sigmoid(x * z)", "2, 3", "", ""),
+    "The largest of every row": ("x.max(1)", "2, 3", "", ""),
+}
+MOST_CHECKED = 48  # elements of all inputs: each takes two evaluations
+state = st.session_state
+
+st.title("Tensor graph")
+st.write("The graph of Module 1, with a tensor at every node. Gradients have the shape of what they belong to.")
+
+with task_guard():
+    from minitorch import tensor
+    from project.lab import tensor_sandbox as sandbox
+    from project.lab.graph import dot
+    from project.lab.tensor_graph import forward_only, record
+
+
+def take_example() -> None:
+    """Put the chosen example into the fields."""
+    if state.tensor_example:
+        state.tf, state.shape_x, state.shape_y, state.shape_z = EXAMPLES[state.tensor_example]
+        state.step = 0
+
+
+def typed_function() -> Expression:
+    """What was typed, or the end of the page with the reason why it was refused."""
+    try:
+        return parse(st.text_input("Expression in x, y and z", key="tf", bind="query-params"), VARIABLES, methods=True)
+    except Refused as refusal:
+        allowed = f"numbers, x, y, z, + - * / ** < > ==, {', '.join(FUNCTIONS)}, and the methods {', '.join(METHODS)}"
+        refuse(str(refusal), f"Allowed: {allowed}.")
+
+
+def typed_shape(name: str) -> tuple[int, ...]:
+    """The shape of a variable, or the end of the page."""
+    try:
+        text = st.text_input(f"Shape of {name}", key=f"shape_{name}", bind="query-params", width=140)
+        return parse_shape(text, 4, 64, fewest_dims=0)
+    except Refused as refusal:
+        refuse(f"Shape of {name}: {refusal}", "Type for example 2, 3 for two rows of three, or nothing for a single number.")
+
+
+def move(by: int) -> None:
+    """To another moment."""
+    state.step += by
+
+
+def player(last: int) -> int:
+    """Buttons and a slider for the moment to show."""
+    state.step = min(max(state.get("step", 0), 0), last)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.button("Back", on_click=move, args=(-1,), disabled=state.step == 0, icon=":material/arrow_back:", key="back")
+        forward = {"on_click": move, "args": (1,), "disabled": state.step == last, "icon": ":material/arrow_forward:"}
+        st.button("Forward", type="primary", key="forward", **forward)
+        st.slider("Visited so far", 0, last, key="step", width=400)
+    return state.step
+
+
+def show_details(recording, frame) -> None:
+    """The tensors of the current node: its value, what has arrived, and what it passes on."""
+    if frame.current is None:
+        leaves = [grid(node.value, node.name) for node in recording.nodes if node.kind == "leaf"]
+        st.html(side_by_side([*leaves, *outcome(recording)]))
+        return
+    node = recording.nodes[frame.current]
+    shown = [grid(node.value, f"value of {node.name}")]
+    if frame.current in frame.gradients:
+        shown.append(grid(frame.gradients[frame.current].to_numpy(), f"gradient of {node.name}"))
+    for p, gradient, _ in frame.passed:
+        shown.append(grid(gradient.to_numpy(), f"passed to {recording.nodes[p].name}"))
+    st.html(side_by_side(shown))
+    remarks = [f"The gradient passed to {recording.nodes[p].name} was {remark}." for p, _, remark in frame.passed if "shape" in remark]
+    if remarks:
+        reason = "An element that was used many times, because it was broadcast, gets the sum of its gradients."
+        st.caption(plain(" ".join([*remarks, reason])))
+
+
+def outcome(recording) -> list[str]:
+    """The output as a grid."""
+    last = recording.nodes[-1]
+    return [grid(last.value, f"output {last.name}")] if last.kind == "step" else []
+
+
+def gradients_table(function, names: tuple[str, ...], values: list[np.ndarray]) -> None:
+    """What backward() leaves in the inputs, beside central differences."""
+    found = sandbox.gradients(function, expression.text, *values)
+    checked = sum(value.size for value in values) <= MOST_CHECKED
+    st.write("**What `backward()` leaves in the inputs**")
+    st.html(side_by_side([grid(gradient, f"{name}.grad") for name, gradient in zip(names, found, strict=True)]))
+    if not checked:
+        st.caption(f"Central differences are left out: the inputs have more than {MOST_CHECKED} elements together.")
+        return
+    rows = []
+    for i, (name, gradient) in enumerate(zip(names, found, strict=True)):
+        numeric = sandbox.entry_differences(function, expression.text, *values, arg=i)
+        gap, index = sandbox.largest_gap(gradient, numeric)
+        rows.append({"input": name, "farthest from the central difference": f"{gap:.1e}", "at index": str(index)})
+    st.table(rows, width="content")
+
+
+first = dict(zip(("tf", "shape_x", "shape_y", "shape_z"), next(iter(EXAMPLES.values())), strict=True))
+for key, value in first.items():
+    state.setdefault(key, value)
+fields = st.columns([3, 2])
+with fields[1]:
+    st.selectbox("Examples", list(EXAMPLES), index=None, key="tensor_example", on_change=take_example, placeholder="Choose one")
+with fields[0]:
+    expression = typed_function()
+if not expression.names:
+    st.info("There is no variable in this expression: all of it is constant, and nothing is recorded.")
+    st.stop()
+with st.container(horizontal=True):
+    shapes = [typed_shape(name) for name in expression.names]
+    seed = st.number_input("Seed of the numbers", 0, 9999, 0, key="graph_seed", bind="query-params", width=160)
+values = [sandbox.drawn(shape, f"{seed} {name}") for name, shape in zip(expression.names, shapes, strict=True)]
+
+function = expression.function(expression.names, tensor)
+with task_guard(), sandbox.shapes_guard():
+    leaves = [sandbox.made(value, True, name) for name, value in zip(expression.names, values, strict=True)]
+    out = sandbox.applied(function, expression.text, *leaves)
+recording = None
+with task_guard(stop=False):
+    recording = record(out)
+written = recording is not None
+if recording is None:  # the card above says why: the graph at least can be looked at
+    recording = forward_only(out)
+moment = player(len(recording.frames) - 1) if written else 0
+frame = recording.frames[moment]
+st.info(frame.sentence, icon=":material/arrow_left_alt:")
+st.graphviz_chart(dot(recording, moment, dark=st.context.theme.type == "dark"), width="content", alt=frame.sentence)
+visits = len(recording.frames) - 1
+st.caption(
+    f"{len(recording.nodes)} nodes, inputs on the left, the output on the right; {moment} of {visits} visited. "
+    "Orange: the tensor that is passing its gradient on. Solid border: visited. Dashed: still waiting."
+)
+with task_guard():
+    show_details(recording, frame)
+if out.size != 1:
+    st.caption(f"The output has shape {out.shape}, so backward begins with ones: the gradient of the sum of its elements.")
+if written:
+    with task_guard():
+        gradients_table(function, expression.names, values)

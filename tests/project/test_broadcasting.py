@@ -1,0 +1,221 @@
+"""What the broadcasting page works out: the rule of each dimension, the sources of each cell, and the gradients."""
+
+import re
+
+import pytest
+
+from minitorch import IndexingError
+from project.lab import broadcasting
+from project.lab.guard import WrongResult
+
+
+def words(a, b):
+    return [(rule.dim, rule.word, rule.out) for rule in broadcasting.align(a, b)]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ((2, 3), (2, 3), [(-2, "equal", 2), (-1, "equal", 3)]),
+        ((2, 1), (3,), [(-2, "b missing", 2), (-1, "a stretched", 3)]),
+        ((5,), (4, 1), [(-2, "a missing", 4), (-1, "b stretched", 5)]),
+        ((1,), (1,), [(-1, "equal", 1)]),
+        ((1,), (0,), [(-1, "a stretched", 0)]),
+        ((0,), (3,), [(-1, "clash", None)]),
+        ((3, 4), (3,), [(-2, "b missing", 3), (-1, "clash", None)]),
+        ((), (2,), [(-1, "a missing", 2)]),
+        ((), (), []),
+    ],
+)
+def test_each_dimension_has_its_rule(a, b, expected):
+    assert words(a, b) == expected
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "reason"),
+    [
+        ((4,), (4,), "both have size 4"),
+        ((1,), (3,), "a has size 1: it is read 3 times"),
+        ((2,), (1,), "b has size 1: it is read twice"),
+        ((), (1,), "a has no such dimension: it is read once, as b says"),
+        ((0,), (1,), "b has size 1: it is read 0 times"),
+        ((2,), (3,), "2 meets 3: the sizes differ and neither is 1"),
+    ],
+)
+def test_the_reason_is_a_sentence(a, b, reason):
+    assert [rule.reason for rule in broadcasting.align(a, b)] == [reason]
+
+
+def test_the_table_is_aligned_from_the_right():
+    assert broadcasting.table(broadcasting.align((2, 1), (3,))).splitlines() == [
+        "|  | -2 | -1 |",
+        "| :- | :-: | :-: |",
+        "| **a** | 2 | 1 |",
+        "| **b** | - | 3 |",
+        "| rule | :blue[b missing] | :blue[a stretched] |",
+        "| **result** | **2** | **3** |",
+    ]
+    assert "| rule | :red[clash] |\n| **result** | ✗ |" in broadcasting.table(broadcasting.align((2,), (3,)))
+
+
+# The student's shape_broadcast
+
+
+def test_the_shape_of_both_is_the_students():
+    assert broadcasting.together((2, 1), (3,)) == ((2, 3), "")
+
+
+def test_a_clash_is_refused_with_the_students_message():
+    shape, message = broadcasting.together((5, 2), (5,))
+    assert shape is None
+    assert "(5, 2)" in message
+
+
+def answering(monkeypatch, answer):
+    monkeypatch.setattr(broadcasting, "shape_broadcast", answer)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "answer", "message"),
+    [
+        ((2, 1), (3,), (2, 1), "shape_broadcast((2, 1), (3,)) expected (2, 3), got (2, 1)"),
+        ((2, 1), (3,), None, "shape_broadcast((2, 1), (3,)) expected (2, 3), got None; is the return missing?"),
+        ((2,), (3,), (3,), "shape_broadcast((2,), (3,)) expected an IndexingError, got (3,)"),
+        ((3, 4), (3,), (3,), "shape_broadcast((3, 4), (3,)) expected an IndexingError, got (3,)"),
+    ],
+)
+def test_a_wrong_shape_is_named(monkeypatch, a, b, answer, message):
+    answering(monkeypatch, lambda a, b: answer)
+    with pytest.raises(WrongResult, match=f"^{re.escape(message)}$"):
+        broadcasting.together(a, b)
+
+
+def test_a_refusal_of_shapes_that_fit_is_named(monkeypatch):
+    def refuse(a, b):
+        raise IndexingError("no")
+
+    answering(monkeypatch, refuse)
+    with pytest.raises(WrongResult, match=re.escape("shape_broadcast((2, 1), (3,)) expected (2, 3), got IndexingError: no")):
+        broadcasting.together((2, 1), (3,))
+
+
+def test_a_list_is_taken_for_a_shape(monkeypatch):
+    answering(monkeypatch, lambda a, b: [2, 3])
+    assert broadcasting.together((2, 1), (3,)) == ((2, 3), "")
+
+
+# The student's broadcast_index
+
+
+def test_each_cell_knows_its_sources():
+    found = broadcasting.sources((2, 1), (3,), (2, 3))
+    assert [(source.index, source.a, source.b) for source in found] == [
+        ((0, 0), (0, 0), (0,)),
+        ((0, 1), (0, 0), (1,)),
+        ((0, 2), (0, 0), (2,)),
+        ((1, 0), (1, 0), (0,)),
+        ((1, 1), (1, 0), (1,)),
+        ((1, 2), (1, 0), (2,)),
+    ]
+    assert not any(source.wrong for source in found)
+
+
+def test_a_number_is_read_by_every_cell():
+    found = broadcasting.sources((2,), (), (2,))
+    assert [source.b for source in found] == [(), ()]
+    assert broadcasting.users(found, "b", ()) == [(0,), (1,)]
+    assert broadcasting.users(found, "a", (1,)) == [(1,)]
+
+
+def writing(monkeypatch, write):
+    monkeypatch.setattr(broadcasting, "broadcast_index", write)
+
+
+def test_a_wrong_index_is_named_and_read_where_there_is_such_a_cell(monkeypatch):
+    def copied(big_index, big_shape, shape, out_index):
+        for dim in range(len(shape)):
+            out_index[dim] = big_index[dim]
+
+    writing(monkeypatch, copied)
+    found = broadcasting.sources((2, 2), (1, 2), (2, 2))
+    assert [source.wrong for source in found][:2] == ["", ""]
+    assert found[2].wrong == "broadcast_index((1, 0), (2, 2), (1, 2), out_index) expected to write (0, 0), wrote (1, 0)"
+    assert (found[2].a, found[2].b) == ((1, 0), None)
+    result = broadcasting.forward_panels([(2, 2), (1, 2), (2, 2)], found, "a", (0, 0))[2]
+    assert result.count("cell wrong") == 2
+    assert result.count(">?<") == 2
+
+
+@pytest.mark.parametrize("value", [None, 0.5, "0", -1, 7])
+def test_what_is_no_index_is_read_nowhere(monkeypatch, value):
+    def write(big_index, big_shape, shape, out_index):
+        out_index[0] = value
+
+    writing(monkeypatch, write)
+    (source,) = broadcasting.sources((1,), (1,), (1,))
+    assert source.a is None
+    assert source.wrong == f"broadcast_index((0,), (1,), (1,), out_index) expected to write (0,), wrote ({value!r},)"
+
+
+def test_a_place_that_is_not_written_is_named(monkeypatch):
+    writing(monkeypatch, lambda big_index, big_shape, shape, out_index: None)
+    (source,) = broadcasting.sources((1,), (1,), (1,))
+    assert source.wrong == "broadcast_index((0,), (1,), (1,), out_index) expected to write (0,), wrote (None,)"
+
+
+# Sentences
+
+
+def test_a_stretched_dimension_is_read_with_stride_0():
+    assert broadcasting.strides_sentence("a", (2, 1), (4, 2, 3)) == (
+        "a has shape (2, 1) and strides (1, 1); read as (4, 2, 3) it has strides (0, 1, 0)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "sentence"),
+    [
+        ((2, 1), (2, 3), "The gradient of a is summed over dimension -1, which keeps size 1."),
+        ((3,), (2, 3), "The gradient of a is summed over dimension -2, which a does not have."),
+        (
+            (1,),
+            (2, 3),
+            "The gradient of a is summed over dimension -1, which keeps size 1 and is summed over dimension -2, which a does not have.",
+        ),
+        ((2, 3), (3,), "The gradient of a needs no sum: each of its cells is read once."),
+    ],
+)
+def test_the_gradient_is_summed_over_what_was_repeated(a, b, sentence):
+    assert broadcasting.gradient_sentence("a", broadcasting.align(a, b)) == sentence
+
+
+# The picture
+
+SHAPES = [(2, 1), (3,), (2, 3)]
+
+
+def numbers(markup):
+    return [int(n) for n in re.findall(r">(\d+)</button>", markup)]
+
+
+def test_forward_adds_what_each_cell_reads():
+    a, b, result = broadcasting.forward_panels(SHAPES, broadcasting.sources(*SHAPES), "result", (1, 2))
+    assert numbers(a) == [1, 2]
+    assert numbers(b) == [10, 20, 30]
+    assert numbers(result) == [11, 21, 31, 12, 22, 32]
+    assert ["a-1.0" in a.split("linked")[1], "b-2" in b.split("linked")[1]] == [True, True]
+    assert 'class="cell picked" data-tag="result-1.2" data-lights="result-1.2 a-1.0 b-2"' in result
+
+
+def test_backward_sums_the_gradient_over_what_was_repeated():
+    a, b, result = broadcasting.backward_panels(SHAPES, broadcasting.sources(*SHAPES), "a", (1, 0))
+    assert numbers(result) == [1, 2, 3, 4, 5, 6]
+    assert numbers(a) == [1 + 2 + 3, 4 + 5 + 6]
+    assert numbers(b) == [1 + 4, 2 + 5, 3 + 6]
+    assert 'class="cell picked" data-tag="a-1.0" data-lights="a-1.0 result-1.0 result-1.1 result-1.2"' in a
+    assert result.count("cell linked") == 3
+
+
+def test_tensors_of_60_elements_are_drawn_and_larger_ones_are_not():
+    assert broadcasting.drawable((60,), (1,), (60,))
+    assert not broadcasting.drawable((61,), (1,), (61,))

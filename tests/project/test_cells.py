@@ -1,0 +1,60 @@
+"""Pictures of cells: what the markup says, and that nothing in it is taken for markup."""
+
+import re
+
+import pytest
+
+from project.lab.cells import Cell, grid, strip
+
+
+def numbered(n):
+    return [Cell(str(i), f"t{i}", (f"t{i}",)) for i in range(n)]
+
+
+def test_the_last_two_dimensions_are_rows_and_columns():
+    markup = grid("x", (2, 3), numbered(6))
+    assert "--columns: 3" in markup
+    labels = re.findall(r'<i aria-hidden="true">(\d*)</i>', markup)
+    assert labels == ["", "0", "1", "2", "0", "1"]
+    assert re.findall(r">(\d)</span>", markup) == ["0", "1", "2", "3", "4", "5"]
+
+
+def test_leading_dimensions_lie_side_by_side_with_their_index():
+    markup = grid("x", (2, 2, 1, 2), numbered(8))
+    assert re.findall(r"<figcaption>(.*?)</figcaption>", markup) == ["[0, 0, :, :]", "[0, 1, :, :]", "[1, 0, :, :]", "[1, 1, :, :]"]
+
+
+def test_a_tensor_of_one_dimension_is_a_row_and_a_single_number_a_cell():
+    assert grid("x", (3,), numbered(3)).count("<i ") == 1 + 3 + 1  # the corner, the columns, the row without a number
+    assert grid("x", (), numbered(1)).count("<span") == 1
+
+
+@pytest.mark.parametrize("markup", [grid("x", (0, 3), []), strip("x", [])])
+def test_a_tensor_without_elements_says_so(markup):
+    assert "It has no elements." in markup
+
+
+def test_a_wrong_number_of_cells_is_named():
+    with pytest.raises(ValueError, match=r"^a grid of shape \(2, 3\) expected 6 cells, got 5$"):
+        grid("x", (2, 3), numbered(5))
+
+
+def test_only_a_cell_that_can_be_picked_is_a_button():
+    markup = strip("s", [Cell("7", "s0", ("s0",), pick="place:0"), Cell("8", "s1", ("s1",))])
+    assert '<button class="cell" data-tag="s0" data-lights="s0" aria-label="7" data-pick="place:0" tabindex="-1" type="button">7' in markup
+    assert '<span class="cell" data-tag="s1" data-lights="s1" aria-label="8" role="img">8' in markup
+
+
+def test_a_look_is_said_in_words_too():
+    markup = strip("s", [Cell("7", "s0", ("s0",), note="position 0 holds 7", look="picked", small="at 0")])
+    assert 'aria-label="position 0 holds 7; picked"' in markup
+    assert 'class="cell picked"' in markup
+    assert "<small>at 0</small>" in markup
+
+
+def test_text_is_never_taken_for_markup():
+    markup = strip("<b>", [Cell("<script>", 'a"b', (), note="<i>", small="&")])
+    assert "<script>" not in markup
+    assert "<b>" not in markup
+    assert 'data-tag="a&quot;b"' in markup
+    assert "<small>&amp;</small>" in markup

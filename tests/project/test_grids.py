@@ -1,0 +1,92 @@
+"""Tensors as tables of cells and as coloured squares: what is shown, what is left out, and in which words."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from project.lab.grids import grid, side_by_side
+from project.lab.heatmaps import heatmap
+
+
+def cells(html):
+    return [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", html)]
+
+
+@pytest.mark.parametrize(
+    ("values", "rows"),
+    [
+        (np.array([[1.0, -2.5], [0.125, 1e6]]), [["1", "-2.5"], ["0.125", "1e+06"]]),
+        (np.array([1.0, 2.0]), [["1", "2"]]),
+        (np.array(7.0), [["7"]]),
+        (np.array([True, False]), [["True", "False"]]),
+        (np.array([np.nan, np.inf]), [["nan", "inf"]]),
+        (np.arange(3), [["0", "1", "2"]]),
+    ],
+)
+def test_every_element_has_its_cell(values, rows):
+    assert cells(grid(values, "x")) == rows
+
+
+def test_title_and_shape_stand_above_and_nothing_typed_is_taken_for_html():
+    html = grid(np.zeros((2, 1)), "x < y")
+    assert "<b>x &lt; y</b>" in html
+    assert "shape (2, 1)" in html
+
+
+def test_seven_columns_are_shown_and_of_eight_three_at_either_end():
+    assert cells(grid(np.arange(7.0), "x")) == [["0", "1", "2", "3", "4", "5", "6"]]
+    assert cells(grid(np.arange(8.0), "x")) == [["0", "1", "2", "…", "5", "6", "7"]]
+
+
+def test_long_columns_are_shortened_too():
+    assert cells(grid(np.arange(8.0).reshape(8, 1), "x")) == [["0"], ["1"], ["2"], ["…"], ["5"], ["6"], ["7"]]
+
+
+def test_of_more_dimensions_every_index_of_the_first_ones_has_its_table():
+    html = grid(np.arange(8.0).reshape(2, 2, 2), "x")
+    assert re.findall(r"aria-label='([^']*)'", html) == ["x[0, :, :]", "x[1, :, :]"]
+    assert cells(html) == [["0", "1"], ["2", "3"], ["4", "5"], ["6", "7"]]
+
+
+def test_more_than_four_tables_are_counted():
+    html = grid(np.zeros((3, 2, 1, 1)), "x")
+    assert html.count("<table") == 4
+    assert "… and 2 more of these tables" in html
+
+
+def test_an_empty_tensor_says_so():
+    assert "no elements" in grid(np.zeros((0, 3)), "x")
+
+
+def test_the_sign_has_a_colour_and_the_size_its_strength():
+    fills = re.findall(r"background:rgba\(([^)]*)\)", grid(np.array([2.0, -1.0, 0.0, np.inf]), "x"))
+    assert fills == ["31, 111, 178, 0.50", "217, 112, 30, 0.25", "31, 111, 178, 0.00", "31, 111, 178, 0.00"]
+
+
+def test_zeros_have_no_colour():
+    assert "0.00" in grid(np.zeros(1), "x")
+
+
+def test_grids_stand_in_a_row_that_wraps():
+    assert "flex-wrap:wrap" in side_by_side([grid(np.zeros(1), "x"), grid(np.zeros(1), "y")])
+
+
+def test_a_heat_map_has_a_cell_of_full_width_for_every_pair():
+    spec = heatmap([0.0, 1.0], [[1.0, 2.0], [3.0, -4.0]], "f", "f in words")
+    assert spec["data"]["values"] == [
+        {"x": -0.5, "x2": 0.5, "y": -0.5, "y2": 0.5, "value": 1.0},
+        {"x": 0.5, "x2": 1.5, "y": -0.5, "y2": 0.5, "value": 2.0},
+        {"x": -0.5, "x2": 0.5, "y": 0.5, "y2": 1.5, "value": 3.0},
+        {"x": 0.5, "x2": 1.5, "y": 0.5, "y2": 1.5, "value": -4.0},
+    ]
+    assert spec["encoding"]["color"]["scale"]["domain"] == [-4.0, 0, 4.0]
+    assert spec["description"] == "f in words"
+
+
+def test_a_heat_map_leaves_gaps_where_there_is_no_value():
+    spec = heatmap([0.0, 1.0], [[np.nan, np.inf], [0.0, 0.0]], "f", "")
+    assert [cell["value"] for cell in spec["data"]["values"]] == [None, None, 0.0, 0.0]
+    assert spec["encoding"]["color"]["scale"]["domain"] == [-1.0, 0, 1.0]
+    assert "NaN" not in json.dumps(spec)

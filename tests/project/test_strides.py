@@ -1,0 +1,316 @@
+"""What the stride explorer works out: layouts, positions, and what it says about wrong ones."""
+
+import re
+
+import numpy as np
+import pytest
+
+from minitorch import TensorData, tensor
+from project.lab import strides
+from project.lab.expressions import Refused
+from project.lab.guard import WrongResult
+from project.lab.steps import parse_steps
+
+
+def run(shape, text):
+    return strides.run(shape, parse_steps(text))
+
+
+def layout(stage):
+    return stage.data.shape, stage.data.strides, stage.data.offset
+
+
+@pytest.mark.parametrize(
+    ("shape", "text", "wanted", "made"),
+    [
+        ((3, 4), "x.permute(1, 0)", ((4, 3), (1, 4), 0), "view"),
+        ((3, 4), "x.permute(-1, 0)", ((4, 3), (1, 4), 0), "view"),
+        ((2, 3, 4), "x.transpose(0, -1)", ((4, 3, 2), (1, 4, 12), 0), "view"),
+        ((3, 4), "x[1:, ::2]", ((2, 2), (4, 2), 4), "view"),
+        ((3, 4), "x[2]", ((4,), (1,), 8), "view"),
+        ((3, 4), "x[None, ..., 1]", ((1, 3), (0, 4), 1), "view"),
+        ((3, 4), "x.view(2, -1)", ((2, 6), (6, 1), 0), "view"),
+        ((1, 4), "x.expand(3, -1)", ((3, 4), (0, 1), 0), "view"),
+        ((4,), "x.expand(2, 3, 4)", ((2, 3, 4), (0, 0, 1), 0), "view"),
+        ((3, 4), "x[::-1]", ((3, 4), (4, 1), 0), "copy"),
+        ((3, 4), "x[[2, 0]]", ((2, 4), (4, 1), 0), "copy"),
+        ((3, 4), "x[:, 1].contiguous()", ((3,), (1,), 0), "copy"),
+        ((3, 4), "x.contiguous()", ((3, 4), (4, 1), 0), "itself"),
+        ((3, 4), "x[5:]", ((0, 4), (4, 1), 0), "view"),
+        ((0, 4), "x.view(-1, 4)", ((0, 4), (4, 1), 0), "view"),
+    ],
+)
+def test_each_step_leads_to_its_layout(shape, text, wanted, made):
+    stage = run(shape, text).result
+    assert layout(stage) == wanted
+    assert stage.made == made
+    assert not stage.wrong
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x.permute(2, 0, 1)[1:, ::-1]",
+        "x[:, [2, 0, 0]].transpose(1, 2)[None, ..., ::2]",
+        "x.view(6, 4)[::2].contiguous().view(2, 6)",
+        "x[1]",
+    ],
+)
+def test_a_chain_gives_what_a_tensor_gives(text):
+    x = tensor(np.arange(24).reshape(2, 3, 4))
+    expected = eval(text, {"x": x})
+    chain = run((2, 3, 4), text)
+    assert [[place.value, place.expected] for place in strides.places(chain.result)] == [[v, v] for v in expected.numpy().reshape(-1)]
+    assert layout(chain.result)[:2] == (expected.shape, expected.stride())
+
+
+def test_the_steps_that_copied_are_named():
+    text = "x[::-1].permute(1, 0).contiguous()"
+    expected = "The result has a storage of its own: [::-1] and .contiguous() made a copy. Writing into it leaves x as it is."
+    assert run((3, 4), text).sharing(parse_steps(text)) == expected
+    assert run((3, 4), "x[1:]").sharing(parse_steps("x[1:]")).startswith("The result shares the storage of x")
+    assert run((3, 4), "x").sharing([]) == "No step was taken: this is x itself."
+
+
+@pytest.mark.parametrize(
+    ("shape", "text", "message"),
+    [
+        ((2, 3), "x.permute(0, 0)", ".permute(0, 0) does not fit shape (2, 3): expected each dimension from 0 to 1 once, got (0, 0)"),
+        ((2, 3), "x.permute(0)", ".permute(0) does not fit shape (2, 3): expected each dimension from 0 to 1 once, got (0,)"),
+        ((2, 3), "x.transpose(0, 2)", ".transpose(0, 2) does not fit shape (2, 3): expected two dimensions from 0 to 1, got (0, 2)"),
+        ((2, 3), "x.transpose(-3, 0)", ".transpose(-3, 0) does not fit shape (2, 3): expected two dimensions from 0 to 1, got (-3, 0)"),
+        (
+            (2, 3),
+            "x.view(-2, 3)",
+            ".view(-2, 3) does not fit shape (2, 3): expected sizes of at least 0, one of them perhaps -1, got (-2, 3)",
+        ),
+        (
+            (2, 3),
+            "x.expand(2, 4)",
+            ".expand(2, 4) does not fit shape (2, 3): only sizes of 1 can grow, and dimensions in front, got (2, 4)",
+        ),
+        ((2, 3), "x.expand(3)", ".expand(3) does not fit shape (2, 3): only sizes of 1 can grow, and dimensions in front, got (3,)"),
+        (
+            (2, 3),
+            "x.expand(-1, 2, 3)",
+            ".expand(-1, 2, 3) does not fit shape (2, 3): only sizes of 1 can grow, and dimensions in front, got (-1, 2, 3)",
+        ),
+        ((1,), "x.expand(121)", ".expand(121) does not fit shape (1,): expected at most 120 elements, got 121"),
+        (
+            (2, 3),
+            "x[1, 2]",
+            "[1, 2] does not fit shape (2, 3): it names one element and gives a plain number; write a slice such as 1:2, "
+            "or pick the cell below",
+        ),
+        (
+            (2,),
+            "x" + "[None]" * 6,
+            "[None] gives shape (1, 1, 1, 1, 1, 1, 2); what can be drawn has at most 6 dimensions and 120 elements",
+        ),
+    ],
+)
+def test_a_step_that_does_not_fit_is_refused_in_words(shape, text, message):
+    assert run(shape, text).refusal == message
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x.permute(1, 0).view(6)", "call contiguous() first"),
+        ("x.view(4)", "6 elements"),
+        ("x[2]", "index 2 is out of range for dimension 0 of shape (2, 3)"),
+        ("x[:, :, :]", "expected at most 2 indices"),
+        ("x[[5]]", "does not fit shape (2, 3)"),
+    ],
+)
+def test_a_refusal_passes_on_what_the_library_says(text, reason):
+    refusal = run((2, 3), text).refusal
+    assert "does not fit shape" in refusal
+    assert reason in refusal
+
+
+def test_what_came_before_a_step_that_does_not_fit_is_kept():
+    chain = run((2, 3), "x[1:].view(7).permute(1, 0)")
+    assert [layout(stage) for stage in chain.stages] == [((2, 3), (3, 1), 0), ((1, 3), (3, 1), 3)]
+    assert chain.refusal.startswith(".view(7) does not fit shape (1, 3)")
+
+
+# Cells and positions
+
+
+def test_every_cell_has_its_position():
+    found = strides.places(run((3, 4), "x.permute(1, 0)[1:, ::2]").result)
+    assert {place.index: place.position for place in found} == {(0, 0): 1, (0, 1): 9, (1, 0): 2, (1, 1): 10, (2, 0): 3, (2, 1): 11}
+    assert not any(place.wrong for place in found)
+
+
+def test_an_expanded_row_is_read_by_every_row_and_a_stepped_slice_leaves_gaps():
+    expanded = strides.places(run((1, 2), "x.expand(3, 2)").result)
+    assert strides.readers(expanded, 1) == [(0, 1), (1, 1), (2, 1)]
+    gaps = strides.places(run((4,), "x[::2]").result)
+    assert [strides.readers(gaps, position) for position in range(4)] == [[(0,)], [], [(1,)], []]
+    assert strides.position_of(gaps, (1,)) == 2
+    assert strides.position_of([], (1,)) is None
+
+
+def test_the_formula_stands_in_letters_and_in_numbers():
+    data = run((3, 4), "x.permute(1, 0)[1:, ::2]").result.data
+    assert strides.formula(data, (2, 1)) == (
+        "position = offset + i·stride_0 + j·stride_1\n         = 1 + 2·1 + 1·8\n         = 11"  # 2 steps of 1, one of 8
+    )
+
+
+def test_a_list_of_indices_ends_with_a_count():
+    assert strides.listed([(0, 1), (2, 3)]) == "[0, 1], [2, 3]"
+    assert strides.listed([(i,) for i in range(10)]) == "[0], [1], [2], [3], [4], [5], [6], [7] and 2 more"
+
+
+# Code that is wrong
+
+
+def test_a_wrong_position_is_shown_beside_the_right_one(monkeypatch):
+    monkeypatch.setattr(strides, "index_to_position", lambda index, strides: sum(index))
+    stage = run((2, 3), "x").result
+    found = strides.places(stage)
+    assert [place.position for place in found] == [0, 1, 2, 1, 2, 3]
+    assert [place.wrong for place in found] == [False, False, False, True, True, True]
+    assert strides.complaint(stage, found) == (
+        "index_to_position((1, 0), (3, 1)) expected 1·3 + 0·1 = 3, got 1 (3 of 6 cells are looked for in the wrong place)"
+    )
+
+
+@pytest.mark.parametrize(("answer", "says"), [(None, "got None; is the return missing?"), (99, "got 99"), (-1, "got -1"), (0.0, "got 0.0")])
+def test_an_answer_that_is_no_position_is_drawn_as_a_question(monkeypatch, answer, says):
+    monkeypatch.setattr(strides, "index_to_position", lambda index, strides: answer)
+    chain = run((2,), "x")
+    found = strides.places(chain.result)
+    assert found[0].position is None
+    assert says in strides.complaint(chain.result, found)
+    assert ">?<" in strides.panels(chain.stages, found, None, None)[0]
+
+
+def test_the_offset_is_added_to_the_answer_not_compared_with_it(monkeypatch):
+    monkeypatch.setattr(strides, "index_to_position", lambda index, strides: 0)
+    stage = run((4,), "x[2:]").result
+    assert "expected 1·1 = 1, got 0" in strides.complaint(stage, strides.places(stage))
+
+
+def test_right_positions_need_no_complaint():
+    stage = run((2, 3), "x.permute(1, 0)").result
+    assert strides.complaint(stage, strides.places(stage)) == ""
+    assert strides.ordinal_complaint((2, 3)) == ""
+    assert strides.ordinal_complaint(()) == ""
+
+
+def test_a_wrong_index_is_named(monkeypatch):
+    def first_dimension_fastest(ordinal, shape, out_index):
+        for dim, length in enumerate(shape):
+            ordinal, out_index[dim] = divmod(ordinal, length)
+
+    monkeypatch.setattr(strides, "to_index", first_dimension_fastest)
+    assert strides.ordinal_complaint((2, 3)) == "to_index(1, (2, 3), out_index) expected to write (0, 1), wrote (1, 0)"
+
+
+def test_an_index_that_is_returned_instead_of_written_is_named(monkeypatch):
+    monkeypatch.setattr(strides, "to_index", lambda ordinal, shape, out_index: (0, 0))
+    assert strides.ordinal_complaint((2, 3)) == "to_index(0, (2, 3), out_index) expected to write (0, 0), wrote (None, None)"
+
+
+def permuting(monkeypatch, permute):
+    monkeypatch.setattr(TensorData, "permute", permute)
+
+
+def test_a_permute_that_forgets_the_strides_is_drawn_with_its_wrong_cells(monkeypatch):
+    permuting(monkeypatch, lambda self, *order: self.as_view(tuple(self.shape[d] for d in order), (2, 1), self.offset))
+    chain = run((2, 3), "x.permute(1, 0)[1:]")
+    assert len(chain.stages) == 2  # it ends there
+    assert chain.result.wrong == "permute(1, 0) expected shape (3, 2), strides (1, 3), offset 0, got shape (3, 2), strides (2, 1), offset 0"
+    found = strides.places(chain.result)
+    assert [place.value for place in found] == [0, 1, 2, 3, 4, 5]
+    assert [place.expected for place in found] == [0, 3, 1, 4, 2, 5]
+    assert strides.panels(chain.stages, found, None, None)[1].count("cell wrong") == 4
+
+
+def test_a_permute_that_forgets_the_offset_is_wrong(monkeypatch):
+    permuting(monkeypatch, lambda self, *order: self.as_view(self.shape[::-1], self.strides[::-1], 0))
+    assert "offset 3, got shape" in run((2, 3), "x[1:].permute(1, 0)").result.wrong
+
+
+def test_a_permute_that_copies_is_wrong(monkeypatch):
+    permuting(monkeypatch, lambda self, *order: TensorData(self._storage.copy(), self.shape[::-1], self.strides[::-1]))
+    wrong = run((2, 3), "x.permute(1, 0)").result.wrong
+    assert wrong == "permute(1, 0) expected to share the storage, got a copy of it; pass the storage itself on"
+
+
+def test_a_permute_with_another_shape_cannot_be_drawn(monkeypatch):
+    permuting(monkeypatch, lambda self, *order: self)
+    with pytest.raises(WrongResult, match=re.escape("permute(1, 0) expected shape (3, 2), strides (1, 3), offset 0, got shape (2, 3)")):
+        run((2, 3), "x.permute(1, 0)")
+
+
+def test_a_permute_that_returns_nothing_is_named(monkeypatch):
+    permuting(monkeypatch, lambda self, *order: None)
+    with pytest.raises(WrongResult, match=re.escape("permute(1, 0) expected to return TensorData, got None; is the return missing?")):
+        run((2, 3), "x.permute(1, 0)")
+
+
+def test_a_permute_that_changes_the_tensor_itself_is_named(monkeypatch):
+    def in_place(self, *order):
+        self.shape, self.strides = self.shape[::-1], self.strides[::-1]
+        return self
+
+    permuting(monkeypatch, in_place)
+    with pytest.raises(WrongResult, match=re.escape("permute(1, 0) expected to leave the tensor it is called on as it was")):
+        run((2, 3), "x.permute(1, 0)")
+
+
+def test_an_error_of_the_students_permute_is_not_taken_for_a_step_that_does_not_fit(monkeypatch):
+    def broken(self, *order):
+        raise ValueError("mine")
+
+    permuting(monkeypatch, broken)
+    with pytest.raises(ValueError, match="mine") as caught:
+        run((2, 3), "x.permute(1, 0)")
+    assert not isinstance(caught.value, Refused)
+
+
+# The picture
+
+
+def marked(markup, look):
+    return re.findall(rf'class="cell {look}"[^>]*aria-label="([^"]*)"', markup)
+
+
+def test_the_picked_cell_stands_out_with_all_that_share_its_position():
+    chain = run((1, 2), "x.expand(3, 2)")
+    found = strides.places(chain.result)
+    x, result, storage = strides.panels(chain.stages, found, (1, 1), 1)
+    assert marked(x, "linked") == ["x[0, 1] = 1, storage position 1; belongs to the picked one"]
+    assert marked(result, "picked") == ["result[1, 1] = 1, storage position 1; picked"]
+    assert [label[:12] for label in marked(result, "linked")] == ["result[0, 1]", "result[2, 1]"]
+    assert marked(storage, "picked") == ["storage position 1 holds 1; picked"]
+    assert "Storage of both" in storage
+
+
+def test_a_copy_is_drawn_with_both_storages():
+    chain = run((3,), "x[::-1]")
+    x, first, result, second = strides.panels(chain.stages, strides.places(chain.result), None, 0)
+    assert "Storage of x" in first
+    assert "Storage of the result" in second
+    assert marked(x, "linked") == []  # position 0 of another storage
+    assert marked(second, "picked") == ["storage position 0 holds 2; picked"]
+    assert marked(result, "linked") == ["result[0] = 2, storage position 0; belongs to the picked one"]
+    assert "data-pick" not in x + first
+
+
+def test_what_the_result_does_not_read_is_faint():
+    chain = run((4,), "x[::2]")
+    storage = strides.panels(chain.stages, strides.places(chain.result), None, None)[-1]
+    assert marked(storage, "faint") == ["storage position 1 holds 1; not read", "storage position 3 holds 3; not read"]
+
+
+def test_before_positions_are_written_the_values_are_drawn():
+    chain = run((2, 2), "x[1:]")
+    _, result, storage = strides.panels(chain.stages, [], (0, 0), None)
+    assert re.findall(r">(\d)</span>", result) == ["2", "3"]
+    assert marked(storage, "faint") == []

@@ -1,0 +1,175 @@
+"""The graph of tensors: shapes, gradients and where they are summed. Values by hand, or from NumPy."""
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import Function, tensor
+from minitorch.tensor_context import grad_mode
+from project.lab.expressions import parse
+from project.lab.graph import dot
+from project.lab.tensor_graph import TENSORS, forward_only, record, remark
+
+
+def leaf(values, name):
+    x = tensor(values, requires_grad=True)
+    x.name = name
+    return x
+
+
+def row_times_matrix():
+    """x · y with x of shape (2, 3) and y of shape (3,): the gradient of y is the sum of the rows of x."""
+    return leaf([[1, 2, 3], [4, 5, 6]], "x") * leaf([10, 20, 30], "y")
+
+
+def test_nodes_hold_the_elements_and_name_their_formula():
+    recording = record(row_times_matrix().sum(0))
+    nodes = {node.name: node for node in recording.nodes}
+    assert {name: (node.formula, node.value.tolist()) for name, node in nodes.items()} == {
+        "x": ("", [[1, 2, 3], [4, 5, 6]]),
+        "y": ("", [10, 20, 30]),
+        "v1": ("x · y", [[10, 40, 90], [40, 100, 180]]),
+        "v2": ("sum(v1)", [[50, 140, 270]]),
+    }
+
+
+def test_the_gradient_of_every_leaf_has_its_shape_and_the_value_of_the_sum():
+    recording = record(row_times_matrix())
+    gradients = {recording.nodes[i].name: gradient.tolist() for i, gradient in recording.frames[-1].gradients.items()}
+    assert gradients == {
+        "v1": [[1, 1, 1], [1, 1, 1]],
+        "x": [[10, 20, 30], [10, 20, 30]],
+        "y": [5, 7, 9],
+    }
+
+
+def test_a_broadcast_gradient_is_said_to_be_summed_and_over_which_dimension():
+    sentence = record(row_times_matrix()).frames[1].sentence
+    assert sentence == (
+        "v1 = x · y is the output, so its derivative is [[1, 1, 1], [1, 1, 1]]. The chain rule passes [[10, 20, 30], [10, 20, 30]] to x "
+        "and [5, 7, 9] to y (summed from shape (2, 3) over dimension 0)."
+    )
+
+
+def test_the_sum_stands_at_its_edge_in_the_drawing_while_it_happens():
+    recording = record(row_times_matrix())
+    said = 'label="summed from shape (2, 3)\\nover dimension 0"'
+    assert dot(recording, 1).count(said) == 1
+    assert said not in dot(recording, 0)
+
+
+def test_what_arrives_twice_is_added_up():
+    x = leaf([1, 2], "x")
+    recording = record(x * x)
+    assert recording.frames[1].sentence.endswith("The chain rule passes [1, 2] to x and [1, 2] to x (it had [1, 2], the sum is [2, 4]).")
+
+
+def test_constants_are_drawn_and_get_nothing():
+    recording = record(leaf([1, 2], "x") * 0.5)
+    assert [(node.name, node.kind) for node in recording.nodes if node.kind == "constant"] == [("0.5", "constant")]
+    assert recording.frames[1].sentence.endswith("The chain rule passes [0.5, 0.5] to x.")
+
+
+def test_recording_keeps_the_graph_and_leaves_the_mode_as_it_was():
+    out = row_times_matrix().sum()
+    first, second = record(out), record(out)
+    assert first.frames[-1].sentence == second.frames[-1].sentence
+    assert (grad_mode.enabled, grad_mode.retain_graph) == (True, False)
+    out.backward()  # nothing was freed
+
+
+def test_the_mode_is_as_it_was_after_an_error_too():
+    class Broken(Function):
+        @staticmethod
+        def forward(ctx, a):
+            return a.f.neg_map(a)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        record(Broken.apply(leaf([1.0], "x")))
+    assert (grad_mode.enabled, grad_mode.retain_graph) == (True, False)
+
+
+def test_an_output_that_is_a_leaf_has_a_graph_of_one_node():
+    assert len(record(leaf([1.0], "x")).frames) == 2
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (1, 1, 1)])
+def test_any_shape_can_be_recorded(shape):
+    x = leaf(np.ones(shape), "x")
+    recording = record((x + 1.0) * x)
+    gradients = {recording.nodes[i].name: gradient.tolist() for i, gradient in recording.frames[-1].gradients.items()}
+    assert gradients["x"] == np.full(shape, 3.0).tolist()
+
+
+def test_a_comparison_passes_zeros_on():
+    recording = record(leaf([1, 3], "x") < leaf([2, 2], "y"))
+    assert recording.frames[1].sentence == (
+        "v1 = x < y is the output, so its derivative is [1, 1]. The chain rule passes [0, 0] to x and [0, 0] to y."
+    )
+
+
+def test_a_graph_can_be_drawn_without_its_gradients():
+    recording = forward_only(row_times_matrix())
+    assert recording.frames[0].sentence == "The forward pass is done. Nothing can flow back yet."
+    assert dot(recording, 0).count("gradient -") == 3
+
+
+def test_boxes_hold_short_tensors_in_full_and_of_others_the_shape():
+    text = dot(record(row_times_matrix()), 1)
+    assert "y\\nshape (3,)\\nvalue [10, 20, 30]\\ngradient [5, 7, 9]" in text
+    assert "x\\nshape (2, 3)\\ngradient (2, 3)" in text
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (np.array(1.5), "1.5"),
+        (np.array([[1, 2, 3], [4, 5, 6]]), "[[1, 2, 3], [4, 5, 6]]"),
+        (np.arange(7.0), "[0, 1, …] of shape (7,)"),
+        (np.arange(12.0).reshape(4, 3), "[[0, 1, …], [3, 4, …], …] of shape (4, 3)"),
+        (np.zeros((0, 2)), "[] of shape (0, 2)"),
+        (np.array([1 / 3, np.nan, -np.inf]), "[0.333, nan, -inf]"),
+    ],
+)
+def test_a_tensor_in_a_sentence_is_short(values, text):
+    assert TENSORS.short(values) == text
+
+
+@pytest.mark.parametrize(
+    ("returned", "shape", "said"),
+    [
+        ((2, 3), (2, 3), ""),
+        ((2, 3), (3,), "summed from shape (2, 3) over dimension 0"),
+        ((2, 3), (2, 1), "summed from shape (2, 3) over dimension 1"),
+        ((4, 1, 3), (1, 3), "summed from shape (4, 1, 3) over dimension 0"),
+        ((4, 2, 3), (1, 3), "summed from shape (4, 2, 3) over dimensions 0 and 1"),
+        ((2, 3), (), "summed from shape (2, 3) over dimensions 0 and 1"),
+        ((1,), (2, 3), "repeated from shape (1,)"),
+    ],
+)
+def test_the_remark_tells_what_became_of_the_shape(returned, shape, said):
+    assert remark(np.zeros(returned), np.zeros(shape)) == said
+
+
+def test_a_backward_that_returns_nothing_is_remarked_upon():
+    class Forgot(Function):
+        @staticmethod
+        def forward(ctx, a):
+            return a.f.neg_map(a)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            pass
+
+    sentence = record(Forgot.apply(leaf([1.0], "x"))).frames[1].sentence
+    assert sentence.endswith("passes [0] to x (backward returned None, which stands for zeros).")
+
+
+def test_a_typed_expression_of_tensors_is_worked_out_by_their_methods():
+    x, y = tensor([[1, 2, 3], [4, 5, 6]]), tensor([1, 10, 100])
+    f = parse("2 * (x * y).sum(1).view(2) - x.permute(1, 0).max(0)", ("x", "y"), methods=True).function(("x", "y"), minitorch.tensor)
+    assert f(x, y).tolist() == [[2 * 321 - 3, 2 * 654 - 6]]

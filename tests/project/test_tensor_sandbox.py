@@ -1,0 +1,146 @@
+"""Tensor functions to play with: values by NumPy, gradients by hand, and what goes wrong in words."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from minitorch import IndexingError, Tensor, tensor
+from project.lab import tensor_sandbox as sandbox
+from project.lab.guard import WrongResult
+
+POINTS = np.array([[0.5, -1.5], [2.0, 3.0]])
+
+EXPECTED = {
+    "x.sigmoid()": lambda x: 1 / (1 + np.exp(-x)),
+    "x.relu()": lambda x: np.maximum(x, 0),
+    "x.exp()": np.exp,
+    "x.tanh()": np.tanh,
+    "x.sin()": np.sin,
+    "x.cos()": np.cos,
+    "x.abs()": np.abs,
+    "MathTest.square(x)": np.square,
+    "MathTest.addConstant(x)": lambda x: x + 5,
+}
+
+
+@pytest.mark.parametrize("call", EXPECTED)
+def test_a_function_of_one_tensor_has_the_values_of_numpy(call):
+    assert np.allclose(sandbox.values(sandbox.ONE[call], call, POINTS), EXPECTED[call](POINTS))
+
+
+@pytest.mark.parametrize("call", sandbox.ONE)
+def test_backward_meets_the_central_difference_for_one_tensor(call):
+    f, positive = sandbox.ONE[call], np.abs(POINTS)
+    (gradient,) = sandbox.gradients(f, call, positive)
+    gap, _ = sandbox.largest_gap(gradient, sandbox.differences(f, call, positive))
+    assert gap < 1e-4 * (1 + np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("call", sandbox.TWO)
+@pytest.mark.parametrize("arg", [0, 1])
+def test_backward_meets_the_central_difference_for_two_tensors(call, arg):
+    f, x, y = sandbox.TWO[call], np.abs(POINTS), np.array([[0.25, 1.0], [3.5, 4.5]])
+    gradient = sandbox.gradients(f, call, x, y)[arg]
+    gap, _ = sandbox.largest_gap(gradient, sandbox.differences(f, call, x, y, arg=arg))
+    assert gap < 1e-4 * (1 + np.abs(gradient).max())
+
+
+def test_partial_derivatives_are_those_of_a_product():
+    by_x, by_y = sandbox.gradients(sandbox.TWO["x * y"], "x * y", np.array([2.0]), np.array([5.0]))
+    assert (by_x.tolist(), by_y.tolist()) == ([5.0], [2.0])
+
+
+def test_reductions_with_a_fixed_dimension_are_those_of_the_course():
+    shown = {call: sandbox.values(f, call, POINTS).tolist() for call, f in sandbox.REDUCE.items()}
+    assert shown == {
+        "MathTest.mean_full_red(x)": [1.0],
+        "MathTest.mean_red(x)": [[1.25, 0.75]],
+        "MathTest.sum_red(x)": [[2.5, 1.5]],
+    }
+
+
+def test_the_gradient_of_the_result_is_spread_over_what_was_summed():
+    flow = np.array([[1.0, 2.0]])
+    (gradient,) = sandbox.gradients(lambda x: x.sum(0), "x.sum(0)", POINTS, grad_output=flow)
+    assert gradient.tolist() == [[1, 2], [1, 2]]
+    numeric = sandbox.entry_differences(lambda x: x.sum(0), "x.sum(0)", POINTS, grad_output=flow)
+    assert np.allclose(numeric, gradient, atol=1e-6)
+
+
+def test_nothing_that_arrives_is_a_gradient_of_zeros():
+    assert sandbox.gradients(lambda x, y: x * 2, "2 * x", POINTS, POINTS)[1].tolist() == [[0, 0], [0, 0]]
+
+
+def test_numbers_are_all_different_and_the_same_for_the_same_seed():
+    x = sandbox.drawn((4, 4, 4), "0 x")
+    assert len(set(x.flatten().tolist())) == 64
+    assert 0 not in x
+    assert np.abs(x).max() <= 3.2
+    assert (sandbox.drawn((4, 4, 4), "0 x") == x).all()
+    assert (sandbox.drawn((4, 4, 4), "1 x") != x).any()
+    assert sandbox.drawn((), "0").shape == ()
+    assert sandbox.drawn((0, 2), "0").shape == (0, 2)
+    assert sandbox.counted((2, 2)).tolist() == [[1, 2], [3, 4]]
+
+
+def test_the_largest_gap_is_found_with_its_index_past_what_is_not_finite():
+    gradient, numeric = np.array([[1.0, math.inf], [3.0, math.nan]]), np.array([[1.5, math.inf], [1.0, 2.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sandbox.largest_gap(gradient, numeric) == (2.0, (1, 0))
+
+
+def test_without_elements_there_is_no_gap():
+    assert sandbox.largest_gap(np.zeros((0, 2)), np.zeros((0, 2))) == (0.0, ())
+
+
+@pytest.mark.parametrize(("result", "got"), [(None, "NoneType; is the return missing\\?"), (3.0, "float")])
+def test_a_function_that_returns_no_tensor_is_named(result, got):
+    with pytest.raises(WrongResult, match=rf"^f\(x\) expected to return a Tensor, got {got}$"):
+        sandbox.values(lambda x: result, "f(x)", POINTS)
+
+
+def test_a_gradient_of_another_shape_is_named(monkeypatch):
+    def keep(self, x):
+        self.grad = tensor([1.0, 2.0])
+
+    monkeypatch.setattr(Tensor, "accumulate_derivative", keep)
+    with pytest.raises(WrongResult, match=r"^backward of f\(x\) expected to leave a gradient of shape \(2, 2\), got \(2,\)$"):
+        sandbox.gradients(lambda x: x * 2, "f(x)", POINTS)
+
+
+def test_the_sources_are_those_of_the_method_and_of_every_function_used():
+    x = sandbox.made(POINTS, requires_grad=True)
+    shown = sandbox.sources(Tensor.mean, x.sigmoid().mean())
+    assert shown.startswith("def mean(self")
+    for name in ("Sigmoid", "View", "Sum", "Mul"):
+        assert shown.count(f"class {name}(Function):") == 1
+
+
+def test_what_has_no_source_is_left_out():
+    assert sandbox.sources(abs, None) == ""
+
+
+@pytest.mark.parametrize("error", [ValueError("math domain error"), TypeError("shape"), ZeroDivisionError("shape")])
+def test_errors_that_are_not_about_shapes_pass_through(error):
+    with pytest.raises(type(error)), sandbox.shapes_guard():
+        raise error
+
+
+@pytest.mark.parametrize("error", [ValueError("view expected a shape of 6 elements"), IndexingError("no such index")])
+def test_errors_about_shapes_are_shown_and_end_the_page(monkeypatch, error):
+    class Stopped(Exception):
+        pass
+
+    def stop():
+        raise Stopped
+
+    shown = []
+    monkeypatch.setattr(sandbox.st, "warning", lambda text, icon: shown.append(text))
+    monkeypatch.setattr(sandbox.st, "caption", lambda text: None)
+    monkeypatch.setattr(sandbox.st, "stop", stop)
+    with pytest.raises(Stopped), sandbox.shapes_guard():
+        raise error
+    assert shown == [f"**This does not fit.** {error}"]
