@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.dtypes import as_dtype
+from minitorch.dtypes import as_dtype, converted
 from minitorch.layout_functions import Cat
-from minitorch.math_functions import Where
-from minitorch.tensor import Tensor, TensorLike, finished, generator
+from minitorch.tensor import Tensor, TensorLike, finished, generator, tensor
 from minitorch.tensor_data import TensorData, as_shape
 from minitorch.tensor_ops import SimpleBackend, TensorBackend
 
@@ -19,9 +18,14 @@ from minitorch.tensor_ops import SimpleBackend, TensorBackend
 def full(
     shape: Sequence[int], value: float, backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None
 ) -> Tensor:
-    """One number everywhere."""
+    """One number everywhere.
+
+    Raises:
+        ValueError: If an integer dtype cannot hold it as it is.
+    """
     shape = as_shape(shape, "full")
-    return finished(TensorData(np.full(math.prod(shape), value, as_dtype(dtype)), shape), backend, requires_grad)
+    number = converted(np.asarray(value), as_dtype(dtype), "full")
+    return finished(TensorData(np.full(math.prod(shape), number), shape), backend, requires_grad)
 
 
 def ones(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
@@ -40,21 +44,25 @@ def arange(
     """start, start + step, … up to but without stop; arange(n) is 0 … n - 1.
 
     Raises:
-        ValueError: If step is 0.
+        ValueError: If step is 0, or an integer dtype cannot hold the numbers as they are.
     """
     if step == 0:
         raise ValueError("arange expected a step other than 0")
     low, high = (0, start) if stop is None else (start, stop)
-    values = np.arange(low, high, step).astype(as_dtype(dtype))
+    values = converted(np.arange(low, high, step), as_dtype(dtype), "arange")
     return finished(TensorData(values, values.shape), backend, requires_grad)
 
 
 def linspace(
     start: float, stop: float, steps: int, backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None
 ) -> Tensor:
-    """`steps` numbers at equal distances from start to stop, both included."""
+    """`steps` numbers at equal distances from start to stop, both included.
+
+    Raises:
+        ValueError: If an integer dtype cannot hold the numbers as they are.
+    """
     (count,) = as_shape(steps, "linspace")
-    values = np.linspace(start, stop, count).astype(as_dtype(dtype))
+    values = converted(np.linspace(start, stop, count), as_dtype(dtype), "linspace")
     return finished(TensorData(values, values.shape), backend, requires_grad)
 
 
@@ -65,9 +73,15 @@ def eye(n: int, backend: TensorBackend = SimpleBackend, requires_grad: bool = Fa
 
 
 def randn(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
-    """Numbers drawn from the normal distribution of mean 0 and variance 1; `manual_seed` makes them the same in every run."""
-    shape = as_shape(shape, "randn")
-    return finished(TensorData(generator.standard_normal(math.prod(shape)).astype(as_dtype(dtype)), shape), backend, requires_grad)
+    """Numbers drawn from the normal distribution of mean 0 and variance 1; `manual_seed` makes them the same in every run.
+
+    Raises:
+        TypeError: If the dtype holds no fractions.
+    """
+    shape, dtype = as_shape(shape, "randn"), as_dtype(dtype)
+    if dtype.kind != "f":
+        raise TypeError(f"randn expected a dtype of float64 or float32, got {dtype.name}, which cannot hold fractions")
+    return finished(TensorData(generator.standard_normal(math.prod(shape)).astype(dtype), shape), backend, requires_grad)
 
 
 # From other libraries, without a copy
@@ -115,9 +129,13 @@ def from_dlpack(other: Any, backend: TensorBackend = SimpleBackend) -> Tensor:
 
 
 def where(condition: Tensor, a: TensorLike, b: TensorLike) -> Tensor:
-    """a where the condition holds, b elsewhere; all three broadcast."""
-    like = next((x for x in (a, b) if isinstance(x, Tensor)), condition)
-    return Where.apply(condition, like._ensure_tensor(a), like._ensure_tensor(b))
+    """a where the condition holds, b elsewhere; all three broadcast.
+
+    Raises:
+        TypeError: If the condition is no Tensor.
+    """
+    like = next((x for x in (a, b, condition) if isinstance(x, Tensor)), tensor(0))
+    return like._ensure_tensor(a).where(condition, like._ensure_tensor(b))
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
@@ -125,10 +143,9 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
     Raises:
         ValueError: If there are none, or another size differs.
+        TypeError: If one is no Tensor.
     """
-    tensors = list(tensors)
-    if not tensors:
-        raise ValueError("cat expected at least one tensor, got none")
+    tensors = _tensors(tensors, "cat")
     dim = tensors[0]._dim(dim)
     rest = [(*x.shape[:dim], *x.shape[dim + 1 :]) if x.dims == tensors[0].dims else None for x in tensors]
     if any(shape != rest[0] for shape in rest):
@@ -141,10 +158,20 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
     Raises:
         ValueError: If there are none, or their shapes differ.
+        TypeError: If one is no Tensor.
     """
-    tensors = list(tensors)
-    if not tensors:
-        raise ValueError("stack expected at least one tensor, got none")
+    tensors = _tensors(tensors, "stack")
     if any(x.shape != tensors[0].shape for x in tensors):
         raise ValueError(f"stack expected tensors of one shape, got {', '.join(str(x.shape) for x in tensors)}")
     return cat([x.unsqueeze(dim) for x in tensors], dim)
+
+
+def _tensors(tensors: Sequence[Tensor], op: str) -> list[Tensor]:
+    """At least one tensor, and nothing else."""
+    found = list(tensors)
+    if not found:
+        raise ValueError(f"{op} expected at least one tensor, got none")
+    for thing in found:
+        if not isinstance(thing, Tensor):
+            raise TypeError(f"{op} expected tensors, got {type(thing).__name__}; make one with tensor(...)")
+    return found

@@ -30,11 +30,12 @@ def as_dtype(dtype: Any) -> np.dtype:
     """
     try:
         found = _default if dtype is None else np.dtype(dtype)
-    except TypeError:
-        found = None
-    if found not in DTYPES:
+    except (TypeError, ValueError):
+        found = dtype
+    if not isinstance(found, np.dtype) or found not in DTYPES:
         names = ", ".join(known.name for known in DTYPES)
-        raise TypeError(f"expected a dtype of {names}, got {getattr(dtype, 'name', dtype)!r}; convert the values to one of these first")
+        shown = str(found) if isinstance(found, np.dtype) else found
+        raise TypeError(f"expected a dtype of {names}, got {shown!r}; convert the values to one of these first")
     return found
 
 
@@ -61,7 +62,7 @@ def set_default_dtype(dtype: Any) -> None:
 
 def same(*dtypes: np.dtype) -> np.dtype:
     """That of the operand; of several, the one that NumPy promotes them all to."""
-    return dtypes[0] if dtypes[0] is dtypes[-1] else np.result_type(*dtypes)
+    return dtypes[0] if dtypes.count(dtypes[0]) == len(dtypes) else np.result_type(*dtypes)
 
 
 def floating(*dtypes: np.dtype) -> np.dtype:
@@ -93,3 +94,46 @@ def with_number(dtype: np.dtype, value: float) -> np.dtype:
     if isinstance(value, (int, np.integer)):
         return int64 if dtype.kind == "b" else dtype
     return _default
+
+
+# Numbers from elsewhere
+
+
+def as_array(values: Any, op: str) -> np.ndarray:
+    """Nested lists of numbers, an array or one number as an array.
+
+    Args:
+        values: The numbers.
+        op: Who asks, for the message.
+
+    Raises:
+        ValueError: If the lists are ragged.
+        TypeError: If there is anything but numbers.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{op} expected lists of equal lengths at every depth, got {_shortened(values)}; fill up the short ones") from None
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{op} expected numbers, got {_shortened(values)}")
+    return array
+
+
+def converted(array: np.ndarray, dtype: np.dtype, op: str) -> np.ndarray:
+    """A copy of an array as another dtype. A number too large for a float becomes infinite.
+
+    Raises:
+        ValueError: If an integer dtype cannot hold a number as it is.
+    """
+    with np.errstate(all="ignore"):
+        out = array.astype(dtype)
+    if dtype.kind == "i" and not np.array_equal(out, array):
+        info = np.iinfo(dtype)
+        raise ValueError(f"{op} expected whole numbers from {info.min} to {info.max} for {dtype.name}, got {_shortened(array.tolist())}")
+    return out
+
+
+def _shortened(thing: Any) -> str:
+    """Its repr, at most a line long."""
+    text = repr(thing)
+    return text if len(text) <= 80 else f"{text[:76]} ..."

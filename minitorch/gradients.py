@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minitorch.autodiff import History, backpropagate, central_difference
-from minitorch.dtypes import as_dtype, float64
+from minitorch.dtypes import float64, floating
 from minitorch.tensor_context import grad_mode, no_grad
-from minitorch.tensor_data import shape_broadcast
+from minitorch.tensor_data import IndexingError, shape_broadcast
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -26,14 +26,15 @@ class Hook:
 
     Args:
         hooks: Those of the tensor, among which it is.
+        key: Under which it is found there.
     """
 
-    def __init__(self, hooks: dict[Hook, Callable[[Tensor], Tensor | None]]) -> None:
-        self._hooks = hooks
+    def __init__(self, hooks: dict[object, Callable[[Tensor], Tensor | None]], key: object) -> None:
+        self._hooks, self._key = hooks, key
 
     def remove(self) -> None:
         """Call it no more."""
-        self._hooks.pop(self, None)
+        self._hooks.pop(self._key, None)
 
 
 class Differentiable:
@@ -47,7 +48,13 @@ class Differentiable:
         return self.history is not None
 
     def requires_grad_(self: Tensor, flag: bool = True) -> Tensor:
-        """Make it a leaf, which keeps its gradient, or (False) a constant; either way it forgets how it was computed."""
+        """Make it a leaf, which keeps its gradient, or (False) a constant; either way it forgets how it was computed.
+
+        Raises:
+            TypeError: If it is to be a leaf and holds no floats.
+        """
+        if flag and self.dtype.kind != "f":
+            raise TypeError(f"only tensors of floats keep gradients, got {self.dtype.name}; convert it first: x.to(float64)")
         self.history = LEAF if flag else None
         return self
 
@@ -88,15 +95,15 @@ class Differentiable:
             raise RuntimeError("register_hook expected a tensor that requires gradients, got a constant; call requires_grad_() first")
         if self._hooks is None:
             self._hooks = {}
-        handle = Hook(self._hooks)
-        self._hooks[handle] = hook
-        return handle
+        key = object()
+        self._hooks[key] = hook
+        return Hook(self._hooks, key)
 
     def _hooked(self: Tensor, grad: Tensor) -> Tensor:
         """The gradient after this tensor's hooks."""
         for hook in list((self._hooks or {}).values()):
             changed = hook(grad)
-            grad = grad if changed is None else fitted(changed, self, "a hook")
+            grad = grad if changed is None else fitted(changed, self, "a hook returned")
         return grad
 
     def accumulate_derivative(self: Tensor, x: Tensor) -> None:
@@ -107,7 +114,7 @@ class Differentiable:
         """
         if not self.is_leaf():
             raise RuntimeError("only a leaf keeps its gradient, and this tensor was computed or is a constant; see register_hook")
-        x = self._hooked(fitted(x, self, "backward"))
+        x = self._hooked(fitted(x, self, "accumulate_derivative got"))
         self.grad = x.detach().clone() if self.grad is None else self.grad + x  # a copy: others may hold the same storage
 
     def chain_rule(self: Tensor, d_output: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
@@ -123,11 +130,10 @@ class Differentiable:
             RuntimeError: If no function made it, or backward has passed here before.
             ValueError: If the function's backward returns more or fewer gradients than it has arguments, or one that does not fit.
         """
-        history = self.history
-        if history is None or history.last_fn is None:
+        if self.history is None or self.history.last_fn is None:
             raise RuntimeError("chain_rule expected a tensor made by a function, got a leaf or a constant, which has no inputs")
-        fn, inputs = history.last_fn, history.inputs
-        ctx: Any = history.ctx  # a TensorContext
+        fn, inputs = self.history.last_fn, self.history.inputs
+        ctx: Any = self.history.ctx  # a TensorContext
         if ctx is None:
             raise RuntimeError(
                 f"backward has passed through {fn.__name__} before, and what it had saved is freed; "
@@ -141,8 +147,9 @@ class Differentiable:
                 f"{fn.__name__}.backward expected to return {len(ctx.is_tensor)} gradients, one for each argument, got {len(gradients)}"
             )
         if not grad_mode.retain_graph:
-            history.ctx, history.inputs = None, ()
-        return [(x, fitted(gradient, x, fn.__name__)) for x, gradient in zip(inputs, gradients, strict=True) if x.history is not None]
+            self.history.ctx, self.history.inputs = None, ()
+        returned = f"{fn.__name__}.backward returned"
+        return [(x, fitted(gradient, x, returned)) for x, gradient in zip(inputs, gradients, strict=True) if x.history is not None]
 
     def backward(self: Tensor, grad_output: Tensor | float | None = None, retain_graph: bool = False) -> None:
         """Compute the gradient of this tensor by every leaf it was computed from, and add it to each leaf's `grad`.
@@ -153,6 +160,7 @@ class Differentiable:
 
         Raises:
             RuntimeError: If it records no gradients, has several elements and grad_output is missing, or backward has passed here before.
+            ValueError: If grad_output has another shape.
         """
         if self.history is None:
             raise RuntimeError(
@@ -164,12 +172,13 @@ class Differentiable:
                     f"backward expected a tensor of one element, got shape {self.shape}; sum it first, or pass grad_output of that shape"
                 )
             grad_output = 1.0
-        dtype = self.dtype if self.dtype.kind == "f" else None
-        seed = fitted(self.zeros(dtype=as_dtype(dtype)) + grad_output, self, "backward of a grad_output")
+        given = self._ensure_tensor(grad_output).detach()
+        if given.shape != self.shape and not given.size == self.size == 1:
+            raise ValueError(f"backward expected grad_output of shape {self.shape}, that of the tensor, got {given.shape}")
         before = grad_mode.enabled, grad_mode.retain_graph
         grad_mode.enabled, grad_mode.retain_graph = False, retain_graph
         try:
-            backpropagate(self, seed.detach())
+            backpropagate(self, given.to(floating(self.dtype)).reshape(self.shape))
         finally:
             grad_mode.enabled, grad_mode.retain_graph = before
 
@@ -182,7 +191,7 @@ def fitted(gradient: Any, x: Tensor, source: str) -> Tensor:
     Args:
         gradient: A Tensor in the shape that x was broadcast to, or in one that broadcasts to x's; a number; None for zeros.
         x: What it flows into.
-        source: Who made it, for the message.
+        source: Where it comes from, for the message.
 
     Raises:
         ValueError: If the shape fits neither way.
@@ -193,9 +202,14 @@ def fitted(gradient: Any, x: Tensor, source: str) -> Tensor:
         gradient = x.zeros() + gradient
     shape = x.shape
     if gradient.shape != shape:
-        common = shape_broadcast(gradient.shape, shape)
-        gradient = gradient.expand(*common)
-        gradient = summed_to(gradient, shape)
+        try:
+            common = shape_broadcast(gradient.shape, shape)
+        except IndexingError:
+            raise ValueError(
+                f"{source} a gradient of shape {gradient.shape} for a tensor of shape {shape}; it must have that shape, "
+                "or the one that the tensor was broadcast to"
+            ) from None
+        gradient = summed_to(gradient.expand(*common), shape)
     return gradient if gradient.dtype == x.dtype or x.dtype.kind != "f" else gradient.to(x.dtype)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.dtypes import as_array, converted
 from minitorch.tensor_data import IndexingError, TensorData
 
 
@@ -24,8 +25,9 @@ def as_index(index: Any) -> tuple[Any, ...]:
     for part in index if isinstance(index, tuple) else (index,):
         if part is None or part is ... or isinstance(part, slice):
             parts.append(part)
-        elif hasattr(part, "_tensor") or isinstance(part, (list, np.ndarray, bool, np.bool_)):
-            parts.append(_as_array(part))
+        elif hasattr(part, "_tensor") or isinstance(part, (list, tuple, range, np.ndarray, bool, np.bool_)):
+            array = _as_array(part)
+            parts.append(int(array) if array.ndim == 0 and array.dtype.kind == "i" else array)
         else:
             try:
                 parts.append(operator.index(part))
@@ -39,10 +41,10 @@ def as_index(index: Any) -> tuple[Any, ...]:
 def _as_array(part: Any) -> np.ndarray:
     """A list, an array or a tensor of integers or of truth values."""
     try:
-        array = part._tensor.array() if hasattr(part, "_tensor") else np.asarray(part)
+        array = np.asarray(part)
     except ValueError:
         raise TypeError(f"an index expected a list of integers or of truth values with equal lengths, got {part!r}") from None
-    if array.size == 0 and isinstance(part, list):
+    if array.size == 0 and isinstance(part, (list, tuple)):
         array = array.astype(np.int64)
     if array.dtype.kind not in "ib":
         raise TypeError(f"an index expected integers or truth values, got a list or tensor of {array.dtype.name}; convert it: x.to(int64)")
@@ -115,27 +117,36 @@ def picked_elements(shape: tuple[int, ...], index: tuple[Any, ...]) -> np.ndarra
         raise IndexingError(f"this index does not fit shape {shape}: {error}") from None
 
 
-def write(data: TensorData, index: tuple[Any, ...], values: np.ndarray) -> None:
-    """Write values, which broadcast, to where an index points.
+def write(data: TensorData, index: tuple[Any, ...], values: Any) -> None:
+    """Write numbers (a tensor, an array, nested lists or one number), which broadcast, to where an index points.
 
     Raises:
         IndexingError: If the index does not fit, or the values do not broadcast to what it picks.
-        ValueError: If several elements of the tensor share one place in storage.
+        TypeError: If the values are no numbers, or the dtype cannot hold numbers of their kind.
+        ValueError: If several elements of the tensor share one place in storage, or the dtype cannot hold a number as it is.
     """
-    if any(length > 1 and stride == 0 for length, stride in zip(data.shape, data.strides, strict=True)):
+    array = as_array(values, "assignment")
+    if not np.can_cast(array.dtype, data.dtype, "same_kind"):
+        raise TypeError(
+            f"a tensor of {data.dtype.name} cannot hold {array.dtype.name}; convert the value, x.to({data.dtype.name}), or the tensor"
+        )
+    if array.dtype != data.dtype:
+        array = converted(array, data.dtype, "assignment")
+    if data.size and any(length > 1 and stride == 0 for length, stride in zip(data.shape, data.strides, strict=True)):
         raise ValueError(f"cannot write into an expanded tensor, shape {data.shape} with strides {data.strides}: call contiguous() first")
     if is_basic(index):
         target = basic_view(data, index).array()
-        target[...] = _broadcast(values, target.shape)
+        target[...] = _broadcast(array, target.shape)
     else:
         numbers = picked_elements(data.shape, index)
-        data.array()[np.unravel_index(numbers, data.shape)] = _broadcast(values, numbers.shape)
+        data.array()[np.unravel_index(numbers, data.shape)] = _broadcast(array, numbers.shape)
     data.written()
 
 
 def _broadcast(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The values repeated to the shape that an index picks."""
+    """The values repeated to the shape that an index picks; dimensions of size 1 in front that it lacks are dropped."""
+    extra = max(0, values.ndim - len(shape))
     try:
-        return np.broadcast_to(values, shape)
+        return np.broadcast_to(values.reshape(values.shape[extra:]) if set(values.shape[:extra]) == {1} else values, shape)
     except ValueError:
         raise IndexingError(f"assignment expected values that broadcast to {shape}, which the index picks, got {values.shape}") from None

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,14 +31,15 @@ class Interchange:
 
     def __repr__(self: Tensor) -> str:
         values = np.array2string(self._tensor.array(), separator=", ", prefix="tensor(")
-        notes = [f"shape={self.shape}"] if self.size == 0 else []
+        notes = [f"shape={self.shape}"] if self.size == 0 or "..." in values else []
         notes += [f"dtype={self.dtype.name}", f"backend={self.backend.name}"]
         if self.history is not None:
             fn = self.history.last_fn
             notes.append("requires_grad=True" if fn is None else f"grad_fn={fn.__name__}")
-        text = f"tensor({values}, {', '.join(notes)})"
-        if len(text.splitlines()[-1]) > 100 or "\n" in values:
-            text = f"tensor({values},\n       {', '.join(notes)})"
+        ending = f"{', '.join(notes)})"
+        text = f"tensor({values}, {ending}"
+        if "\n" in values or len(text) > 100:
+            text = "\n       ".join([f"tensor({values},", *textwrap.wrap(ending, 90, break_long_words=False, break_on_hyphens=False)])
         return text
 
     def __format__(self: Tensor, spec: str) -> str:
@@ -51,9 +54,8 @@ class Interchange:
             ValueError: If it has none, or several.
         """
         if self.size != 1:
-            raise ValueError(
-                f"item() expected a tensor of one element, got shape {self.shape}; take one by its index: x[{', '.join('0' * self.dims)}]"
-            )
+            remedy = f"; take one by its index: x[{', '.join('0' * self.dims)}]" if self.size else ", which has none"
+            raise ValueError(f"item() expected a tensor of one element, got shape {self.shape}{remedy}")
         return self._tensor.array().item()
 
     def tolist(self: Tensor) -> Any:
@@ -118,8 +120,7 @@ class Interchange:
         return _rebuild, (type(self), self._own_values(), self.requires_grad, self._name, self.backend, self.grad)
 
     def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
-        grad = None if self.grad is None else self.grad.__deepcopy__(memo)
-        return _rebuild(type(self), self._own_values(), self.requires_grad, self._name, self.backend, grad)
+        return _rebuild(type(self), self._own_values(), self.requires_grad, self._name, self.backend, deepcopy(self.grad, memo))
 
     def _own_values(self: Tensor) -> np.ndarray:
         """A copy of the elements, for a tensor that stands for itself."""

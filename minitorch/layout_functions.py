@@ -22,21 +22,22 @@ class Select(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, index: tuple[Any, ...]) -> Tensor:
-        ctx.save_for_backward(a.shape, index)
         if is_basic(index):
+            ctx.save_for_backward(a.shape, index)
             return a._like(basic_view(a._tensor, index))
         numbers = picked_elements(a.shape, index)
+        ctx.save_for_backward(a.shape, numbers)  # not the index: a mask in it may be written into before backward
         values = a._tensor.array().reshape(-1)[numbers.reshape(-1)]
         return a._like(TensorData(values, numbers.shape))
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        shape, index = ctx.saved_values
+        shape, picked = ctx.saved_values
         grad = grad_output.zeros(shape)
-        if is_basic(index):
-            grad.f.id_map(grad_output, grad._like(basic_view(grad._tensor, index)))
+        if isinstance(picked, tuple):
+            grad.f.id_map(grad_output, grad._like(basic_view(grad._tensor, picked)))
         else:  # an element that was picked twice gets both
-            np.add.at(grad._tensor._storage, picked_elements(shape, index), grad_output._tensor.array())
+            np.add.at(grad._tensor._storage, picked, grad_output._tensor.array())
         return grad
 
 
@@ -72,15 +73,31 @@ class Cat(Function):
 
 
 class Cast(Function):
-    """The same numbers as another dtype."""
+    """The same numbers as another dtype. Through whole numbers and truth values, which change in steps, no gradient flows."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, dtype: np.dtype) -> Tensor:
+        ctx.save_for_backward(dtype)
+        if dtype.kind == "i":
+            _check_range(a, dtype)
         return a.f.id_map(a, a.zeros(dtype=dtype))
 
     @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        return grad_output  # it takes the dtype of what it flows into there
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor | None:
+        (dtype,) = ctx.saved_values
+        return grad_output if dtype.kind == "f" else None  # it takes the dtype of what it flows into there
+
+
+def _check_range(a: Tensor, dtype: np.dtype) -> None:
+    """That an integer dtype can hold every number, its fraction cut off."""
+    values, info = a._tensor.array(), np.iinfo(dtype)
+    if a.dtype.kind == "f":
+        held = (np.trunc(values) >= info.min) & (values < float(info.max + 1))  # both powers of 2, which floats hold exactly; false of NaN
+    else:
+        held = (values >= info.min) & (values <= info.max)
+    bad = values[~held]
+    if bad.size:
+        raise ValueError(f"{dtype.name} holds numbers from {info.min} to {info.max}, got {bad[0].item()}; clip or replace it first")
 
 
 class Move(Function):

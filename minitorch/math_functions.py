@@ -112,9 +112,10 @@ class Pow(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
-        if b.dtype.kind != "f" and a.dtype.kind != "f" and (b < 0).any().item():
+        whole = a.dtype.kind != "f" and b.dtype.kind != "f"
+        if whole and (b < 0).any().item():
             raise ValueError(f"a whole number has no whole power below 0, got {a.dtype.name} ** {b.dtype.name}; make one of them float64")
-        y = a.f.zip(operators.power, number)(a, b)
+        y = a.f.zip(whole_power if whole else operators.power, number)(a, b)
         ctx.save_for_backward(a, b, y)
         return y
 
@@ -127,6 +128,11 @@ class Pow(Function):
         if ctx.needs_input_grad[1]:
             by_b = grad_output * y.f.zip(log_of_base)(a, b) * y
         return by_a, by_b
+
+
+def whole_power(x: float, y: float) -> float:
+    """x to the power y, of Python's integers: exact where a float has too few digits."""
+    return x**y
 
 
 def log_of_base(a: float, b: float) -> float:
@@ -240,7 +246,7 @@ def extreme(a: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
         best = a.f.reduce(smaller, info.max if info else math.inf if a.dtype.kind == "f" else 1.0)(a, dim)
     numbers = a._like(TensorData(np.arange(length), [length if i == dim else 1 for i in range(a.dims)]))
     hits = (a == best) + (a != a)
-    first = a.f.reduce(smaller, length)(pick(hits, numbers) + pick(hits == 0, numbers._like(TensorData([length], (1,)))), dim)
+    first = a.f.reduce(smaller, length)(pick(hits, numbers) + pick(hits == 0, numbers._like(TensorData(np.array([length]), (1,)))), dim)
     return first, first == numbers
 
 

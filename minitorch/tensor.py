@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from minitorch.autodiff import History
-from minitorch.dtypes import as_dtype, with_number
-from minitorch.gradients import Differentiable, Hook
+from minitorch.dtypes import as_array, as_dtype, converted, with_number
+from minitorch.gradients import Differentiable
 from minitorch.interchange import Interchange
 from minitorch.tensor_data import IndexingError, TensorData, as_shape
 from minitorch.tensor_functions import (
@@ -32,7 +33,7 @@ from minitorch.tensor_functions import (
 from minitorch.tensor_methods import Dims, TensorMethods
 from minitorch.tensor_ops import SimpleBackend, TensorBackend
 
-NUMBER = (float, int, np.bool_, np.number)
+NUMBER = (float, int, np.bool_, np.integer, np.floating)
 """What counts as a number."""
 
 
@@ -70,7 +71,7 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         self.backend = backend
         self.grad: Tensor | None = None
         self._name = name
-        self._hooks: dict[Hook, Callable[[Tensor], Tensor | None]] | None = None
+        self._hooks: dict[object, Callable[[Tensor], Tensor | None]] | None = None
 
     @staticmethod
     def make(
@@ -252,8 +253,8 @@ class Tensor(Differentiable, TensorMethods, Interchange):
 
     def _ensure_tensor(self, b: TensorLike) -> Tensor:
         """The other operand as a tensor: a number becomes a constant of no dimensions, in this tensor's dtype where that can hold it."""
-        if isinstance(b, Tensor):
-            return b
+        if isinstance(b, Tensor):  # of truth values beside numbers: numbers of this dtype, so that float32 - mask is float32
+            return b.to(self.dtype) if b.dtype.kind == "b" and self.dtype.kind != "b" else b
         if isinstance(b, NUMBER):
             return self._like(TensorData(np.array([b], dtype=with_number(self.dtype, b)), ()))
         raise TypeError(f"expected a Tensor or a number beside a Tensor, got {type(b).__name__}; make a tensor of it: tensor(...)")
@@ -262,24 +263,45 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         """A dimension counted from the front.
 
         Raises:
+            TypeError: If it is not a whole number.
             IndexingError: If there is no such dimension.
         """
+        try:
+            dim = operator.index(dim)
+        except TypeError:
+            raise TypeError(f"a dimension expected a whole number, got {dim!r}") from None
         if not -self.dims <= dim < self.dims:
             raise IndexingError(f"dimension {dim} is out of range for shape {self.shape}, which has {self.dims}")
         return dim % self.dims
 
     def _dims_of(self, dim: int | Sequence[int]) -> tuple[int, ...]:
-        """Dimensions counted from the front."""
-        return tuple(self._dim(d) for d in (dim if isinstance(dim, Sequence) else (dim,)))
+        """Dimensions counted from the front.
+
+        Raises:
+            IndexingError: If one is named twice.
+        """
+        dims = tuple(self._dim(d) for d in (dim if isinstance(dim, Sequence) else (dim,)))
+        if len(set(dims)) < len(dims):
+            raise IndexingError(f"expected each dimension at most once for shape {self.shape}, got {dim}")
+        return dims
 
     def _sizes(self, shape: tuple[Any, ...]) -> tuple[int, ...]:
-        """A shape from `view(2, 3)` or `view((2, 3))`, with the size that -1 stands for."""
-        sizes = list(shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape)
-        if sizes.count(-1) == 1:
-            place = sizes.index(-1)
-            rest = math.prod(sizes[:place] + sizes[place + 1 :])
-            sizes[place] = self.size // rest if rest else 0
-        return as_shape(sizes, "view")
+        """A shape from `view(2, 3)` or `view((2, 3))`, with the size that -1 stands for.
+
+        Raises:
+            ValueError: If -1 stands for no size, or for any.
+        """
+        sizes = tuple(shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape)
+        if -1 not in sizes:
+            return as_shape(sizes, "view")
+        if sizes.count(-1) > 1:
+            raise ValueError(f"view expected at most one -1, got {sizes}")
+        place = sizes.index(-1)
+        before, behind = as_shape(sizes[:place], "view"), as_shape(sizes[place + 1 :], "view")
+        known = math.prod(before + behind)
+        if known == 0 or self.size % known:
+            raise ValueError(f"view found no size for -1: shape {self.shape} has {self.size} elements, {sizes} a multiple of {known}")
+        return (*before, self.size // known, *behind)
 
 
 TensorLike = float | int | Tensor
@@ -308,10 +330,15 @@ def rand(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires_
         shape: Size of every dimension.
         backend: What computes on it.
         requires_grad: Whether it keeps its gradient.
-        dtype: Kind of its numbers; the default dtype if left out.
+        dtype: float64 or float32; the default dtype if left out.
+
+    Raises:
+        TypeError: If the dtype holds no fractions.
     """
-    shape = as_shape(shape, "rand")
-    return finished(TensorData(generator.random(math.prod(shape)).astype(as_dtype(dtype)), shape), backend, requires_grad)
+    shape, dtype = as_shape(shape, "rand"), as_dtype(dtype)
+    if dtype.kind != "f":
+        raise TypeError(f"rand expected a dtype of float64 or float32, got {dtype.name}, which cannot hold numbers between 0 and 1")
+    return finished(TensorData(generator.random(math.prod(shape), dtype), shape), backend, requires_grad)
 
 
 def tensor(ls: Any, backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
@@ -324,26 +351,14 @@ def tensor(ls: Any, backend: TensorBackend = SimpleBackend, requires_grad: bool 
         dtype: Kind of its numbers. Left out: an array keeps its own, truth values become bool and Python's numbers the default dtype.
 
     Raises:
-        ValueError: If the lists are ragged.
-        TypeError: If there is anything but numbers, or the dtype cannot hold them.
+        ValueError: If the lists are ragged, or an integer dtype cannot hold the numbers.
+        TypeError: If there is anything but numbers.
     """
-    try:
-        values = np.array(ls)
-    except ValueError:
-        raise ValueError(f"tensor expected lists of equal lengths at every depth, got {_shortened(ls)}; fill up the shorter ones") from None
-    if values.dtype.kind not in "fiub":
-        raise TypeError(f"tensor expected numbers, got {_shortened(ls)}")
-    if dtype is None:
-        own = values.dtype.kind == "b" or hasattr(ls, "dtype")
-        dtype = values.dtype if own and values.size else None
-    values = values.astype(as_dtype(dtype))
+    values = as_array(ls, "tensor")
+    if dtype is None and (values.dtype.kind == "b" or hasattr(ls, "dtype")):
+        dtype = values.dtype
+    values = converted(values, as_dtype(dtype), "tensor")
     return finished(TensorData(values.reshape(-1), values.shape), backend, requires_grad)
-
-
-def _shortened(thing: Any) -> str:
-    """Its repr, at most a line long."""
-    text = repr(thing)
-    return text if len(text) <= 80 else f"{text[:76]} ..."
 
 
 def finished(data: TensorData, backend: TensorBackend, requires_grad: bool) -> Tensor:

@@ -28,15 +28,18 @@ grad_mode = GradMode()
 class no_grad(ContextDecorator):
     """Do not record the tensor functions that are called within: `with no_grad():`, or `@no_grad()` over a function."""
 
+    def __init__(self) -> None:
+        self._before: list[bool] = []  # one for every entry: an instance may be entered again within itself
+
     def __enter__(self) -> None:
-        self._before = grad_mode.enabled
+        self._before.append(grad_mode.enabled)
         grad_mode.enabled = False
 
     def __exit__(self, *error: object) -> None:
-        grad_mode.enabled = self._before
+        grad_mode.enabled = self._before.pop()
 
     def _recreate_cm(self) -> no_grad:
-        return no_grad()  # one for every call, so that a decorated function may call itself
+        return no_grad()  # one for every call: several threads may be in a decorated function at once
 
 
 class TensorContext(Context):
@@ -81,3 +84,6 @@ class TensorContext(Context):
                     "but it has been written into since; write into a copy: x.clone()"
                 )
         return self._saved
+
+    def __repr__(self) -> str:
+        return f"TensorContext({self.fn.__name__}, no_grad={self.no_grad}, saved_values={self._saved})"

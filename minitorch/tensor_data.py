@@ -10,7 +10,7 @@ import math
 import operator
 import random
 from collections.abc import Iterable, Iterator, MutableSequence, Sequence
-from itertools import product
+from itertools import product, zip_longest
 from typing import Any
 
 import numpy as np
@@ -83,21 +83,15 @@ def shape_broadcast(shape1: UserShape, shape2: UserShape) -> tuple[int, ...]:
     Raises:
         IndexingError: If two sizes differ and neither is 1.
     """
-    dims = max(len(shape1), len(shape2))
     out = []
-    for size1, size2 in zip(_padded(shape1, dims), _padded(shape2, dims), strict=True):
+    for size1, size2 in zip_longest(reversed(shape1), reversed(shape2), fillvalue=1):
         if size1 != size2 and 1 not in (size1, size2):
             raise IndexingError(
                 f"shapes {tuple(shape1)} and {tuple(shape2)} do not broadcast: matched from the right, {size1} meets {size2}; "
                 "sizes must be equal, or one of them 1 (view puts in a 1)"
             )
         out.append(size2 if size1 == 1 else size1)
-    return tuple(out)
-
-
-def _padded(shape: UserShape, dims: int) -> tuple[int, ...]:
-    """The shape with ones in front, up to a number of dimensions."""
-    return (1,) * (dims - len(shape)) + tuple(shape)
+    return tuple(reversed(out))
 
 
 def broadcast_strides(shape: Shape, strides: Strides, big_shape: Shape) -> tuple[int, ...]:
@@ -119,7 +113,7 @@ def strides_from_shape(shape: UserShape) -> tuple[int, ...]:
 def positions(shape: Shape, strides: Strides) -> list[int]:
     """`index_to_position` of every index in order, found one dimension at a time instead of one index at a time."""
     found = [0]
-    for length, stride in zip(shape, strides, strict=True):
+    for stride, length in zip(strides, shape, strict=True):
         steps = range(0, length * stride, stride) if stride else [0] * length
         found = [position + step for position in found for step in steps]
     return found
@@ -177,7 +171,11 @@ class TensorData:
         as_dtype(self._storage.dtype)
         if self._storage.ndim != 1:
             raise ValueError(f"a storage expected one dimension, got an array of shape {self._storage.shape}; pass array.reshape(-1)")
-        self._set_layout(as_shape(shape), strides_from_shape(as_shape(shape)) if strides is None else tuple(strides), offset)
+        if not self._storage.flags.c_contiguous:
+            raise ValueError("a storage expected an array whose elements lie one after the other; pass array.copy()")
+        shape = as_shape(shape)
+        layout = strides_from_shape(shape) if strides is None else tuple(map(operator.index, strides))
+        self._set_layout(shape, layout, operator.index(offset))
         self._version = [0]
         self._check(exact=strides is None and offset == 0)
 
@@ -200,7 +198,8 @@ class TensorData:
 
     def _end(self) -> int:
         """The position behind the last element in storage."""
-        return self.offset + index_to_position([length - 1 for length in self.shape], self.strides) + 1 if self.size else self.offset
+        steps = [(length - 1) * stride for length, stride in zip(self.shape, self.strides, strict=True)]
+        return self.offset + sum(steps) + 1 if self.size else self.offset
 
     def as_view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> TensorData:
         """The same storage with another layout, which must lie within it."""
@@ -212,6 +211,7 @@ class TensorData:
     @staticmethod
     def zeros(shape: UserShape, dtype: Any = None) -> TensorData:
         """A new storage filled with zeros."""
+        shape = as_shape(shape)
         return TensorData(np.zeros(math.prod(shape), as_dtype(dtype)), shape)
 
     # What it looks like
@@ -278,9 +278,8 @@ class TensorData:
             raise IndexingError(f"expected an index of {self.dims} numbers for shape {self.shape}, got {index}")
         for dim, (i, length) in enumerate(zip(index, self.shape, strict=True)):
             if not 0 <= i < length:
-                raise IndexingError(
-                    f"index {index} is out of range for shape {self.shape}: in dimension {dim} it must be 0 to {length - 1}"
-                )
+                limits = f"it must be 0 to {length - 1}" if length else "there are no elements"
+                raise IndexingError(f"index {index} is out of range for shape {self.shape}: in dimension {dim} {limits}")
         return self.offset + index_to_position(index, self.strides)
 
     def indices(self) -> Iterator[tuple[int, ...]]:
@@ -288,7 +287,13 @@ class TensorData:
         return product(*map(range, self.shape))
 
     def sample(self) -> tuple[int, ...]:
-        """An index drawn at random."""
+        """An index drawn at random.
+
+        Raises:
+            IndexingError: If there are no elements.
+        """
+        if not self.size:
+            raise IndexingError(f"sample expected a tensor with elements, got shape {self.shape}")
         return tuple(random.randint(0, length - 1) for length in self.shape)
 
     def get(self, key: UserIndex) -> Any:
@@ -307,7 +312,7 @@ class TensorData:
     # Views
 
     def permute(self, *order: int) -> TensorData:
-        """The dimensions in another order, over the same storage.
+        """The dimensions in another order: a view of the same storage, made by `as_view`.
 
         Args:
             order: order[i] is the old number of what becomes dimension i; each dimension once.
@@ -316,7 +321,9 @@ class TensorData:
             IndexingError: If a dimension is missing or named twice.
         """
         if sorted(order) != list(range(self.dims)):
-            raise IndexingError(f"permute expected each dimension from 0 to {self.dims - 1} once for shape {self.shape}, got {order}")
+            raise IndexingError(
+                f"permute expected each of the dimensions {tuple(range(self.dims))} of shape {self.shape} once, got {order}"
+            )
         return self.as_view(tuple(self.shape[dim] for dim in order), tuple(self.strides[dim] for dim in order), self.offset)
 
     def reshaped(self, shape: UserShape) -> TensorData:

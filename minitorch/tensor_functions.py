@@ -69,7 +69,7 @@ class Function:
 
         A gradient may have the shape that its argument was broadcast to, or one that broadcasts to it; None stands for no gradient.
         """
-        raise RuntimeError("this Function has no gradient: it defines no backward; call x.detach() before it")
+        raise RuntimeError("a Function has no backward of its own; define backward(ctx, grad_output) in the subclass")
 
     @classmethod
     def _forward(cls, ctx: Context, *args: Any) -> Tensor:
@@ -78,7 +78,13 @@ class Function:
 
     @classmethod
     def _backward(cls, ctx: Context, grad_output: Tensor) -> tuple[Any, ...]:
-        """`backward`, its result always a tuple."""
+        """`backward`, its result always a tuple.
+
+        Raises:
+            RuntimeError: If the function defines none.
+        """
+        if cls.backward is Function.backward:
+            raise RuntimeError(f"{cls.__name__} has no gradient: it defines no backward; call x.detach() before it")
         gradients = cls.backward(ctx, grad_output)
         return gradients if isinstance(gradients, tuple) else (gradients,)
 

@@ -110,11 +110,16 @@ class TensorMethods:
 
     def clip(self: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
         """Every element, but no less than low and no more than high."""
-        low_tensor = self._ensure_tensor(_unbounded(self, -1) if low is None else low)
-        return Clip.apply(self, low_tensor, self._ensure_tensor(_unbounded(self, 1) if high is None else high))
+        return Clip.apply(self, _bound(self, low, -1), _bound(self, high, 1))
 
     def where(self: Tensor, condition: Tensor, other: TensorLike) -> Tensor:
-        """Every element where the condition holds, else that of other; all three broadcast."""
+        """Every element where the condition holds, else that of other; all three broadcast.
+
+        Raises:
+            TypeError: If the condition is no Tensor.
+        """
+        if not hasattr(condition, "_tensor"):
+            raise TypeError(f"where expected a Tensor as condition, got {type(condition).__name__}; compare tensors, such as x > 0")
         return Where.apply(condition, self, self._ensure_tensor(other))
 
     # Reductions
@@ -163,13 +168,18 @@ class TensorMethods:
             fold: Folds one dimension of a tensor and keeps it with size 1, such as `Sum.apply`.
             dim: Which; None for all, as one row: the result has shape (1,), or () without keepdim.
             keepdim: Whether they stay, with size 1.
+
+        Raises:
+            ValueError: If dim is an empty sequence.
         """
         if dim is None:
             out = fold(self.reshape(self.size), 0)
             return out if keepdim else out.squeeze(0)
         dims = self._dims_of(dim)
+        if not dims:
+            raise ValueError(f"a reduction expected at least one dimension, got {dim!r}; dim=None folds all of them")
         out = self
-        for d in dims:
+        for d in sorted(dims, reverse=True):  # the last one first: of equal elements max then finds the one that stands first
             out = fold(out, d)
         return out if keepdim else out.squeeze(dims)
 
@@ -180,7 +190,10 @@ class TensorMethods:
     # Layout
 
     def reshape(self: Tensor, *shape: Any) -> Tensor:
-        """The same elements in the same order with another shape: a view where strides can do it, else a copy. One size may be -1."""
+        """The same elements in the same order with another shape: a view if they lie one after the other, else a copy.
+
+        One size may be -1, which is found from the others.
+        """
         return self.contiguous().view(*shape)
 
     def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
@@ -234,8 +247,8 @@ class TensorMethods:
         if not isinstance(size, Sequence):
             if size < 1:
                 raise ValueError(f"split expected a size of at least 1, got {size}")
-            size = [min(size, length - start) for start in range(0, length, size)]
-        if sum(size) != length:
+            size = [min(size, length - start) for start in range(0, max(length, 1), size)]
+        if sum(size) != length or min(size, default=0) < 0:
             raise ValueError(f"split expected sizes that sum to {length}, dimension {dim} of shape {self.shape}, got {list(size)}")
         ends = list(accumulate(size))
         before = (slice(None),) * dim
@@ -275,13 +288,10 @@ class TensorMethods:
             RuntimeError: If this tensor or the value records gradients, which would be lost.
             TypeError: If the dtype cannot hold the value.
         """
-        value = value if hasattr(value, "_tensor") else self._ensure_tensor(value)
-        if grad_mode.enabled and (self.history is not None or value.history is not None):
+        if grad_mode.enabled and (self.history is not None or getattr(value, "history", None) is not None):
             which = "this tensor" if self.history is not None else "the value"
             raise RuntimeError(f"assignment would lose the gradients that {which} records; use where or cat, or write inside no_grad()")
-        if not np.can_cast(value.dtype, self.dtype, "same_kind"):
-            raise TypeError(f"a tensor of {self.dtype.name} cannot hold {value.dtype.name}; convert the value: x.to({self.dtype.name})")
-        write(self._tensor, as_index(index), value._tensor.array())
+        write(self._tensor, as_index(index), value)
 
     def __len__(self: Tensor) -> int:
         if not self.dims:
@@ -304,6 +314,12 @@ def _one(dim: Any) -> int | None:
     return dim
 
 
-def _unbounded(a: Tensor, sign: int) -> float:
-    """A bound that no element of its dtype passes."""
-    return sign * math.inf if a.dtype.kind == "f" else (np.iinfo(a.dtype).max if sign > 0 else np.iinfo(a.dtype).min)
+def _bound(a: Tensor, bound: Any, sign: int) -> Tensor:
+    """The lower (sign -1) or upper (1) bound of clip; for None one that no element of a passes."""
+    if hasattr(bound, "_tensor"):
+        raise TypeError("clip expected numbers for low and high, got a Tensor; use where(x < low, low, x)")
+    if bound is None and a.dtype.kind == "i":
+        bound = np.iinfo(a.dtype).max if sign > 0 else np.iinfo(a.dtype).min
+    elif bound is None:
+        bound = sign * math.inf if a.dtype.kind == "f" else sign > 0
+    return a._ensure_tensor(bound)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,17 +41,17 @@ class TensorOps:
 
     @staticmethod
     def map(fn: Callable[[float], float]) -> Callable[..., Tensor]:
-        """The function (a, out=None) that applies fn to every element of a."""
+        """The function (a, out=None) that applies fn to every element of a; without out, into a new tensor of a's dtype."""
         raise RuntimeError("TensorOps has no operations of its own; use SimpleOps, or define map in the subclass")
 
     @staticmethod
     def zip(fn: Callable[[float, float], float]) -> Callable[..., Tensor]:
-        """The function (a, b, out=None) that combines two tensors element by element; their shapes broadcast."""
+        """The function (a, b, out=None) that gives fn of two tensors, element by element; their shapes broadcast, their dtypes promote."""
         raise RuntimeError("TensorOps has no operations of its own; use SimpleOps, or define zip in the subclass")
 
     @staticmethod
     def reduce(fn: Callable[[float, float], float], start: float = 0.0) -> Callable[..., Tensor]:
-        """The function (a, dim, out=None) that folds dimension dim, beginning with start; dim keeps size 1."""
+        """The function (a, dim, out=None) that folds the elements along dim with fn, beginning with start; dim keeps size 1."""
         raise RuntimeError("TensorOps has no operations of its own; use SimpleOps, or define reduce in the subclass")
 
     @staticmethod
@@ -106,10 +107,10 @@ class TensorBackend:
     def __repr__(self) -> str:
         return f"TensorBackend({self.ops.__name__})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TensorBackend, (self.ops,)
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return "SimpleBackend" if self is SimpleBackend else (TensorBackend, (self.ops,))  # the first: the one below, by its name
 
-    # Each operation is made once, and answers in the dtype that `result` makes of the operands' dtypes.
+    # Each operation is made once, and answers in the dtype that `result` makes of the operands' dtypes, or writes into out.
 
     def map(self, fn: Callable[[float], float], result: Callable[..., Any] = same) -> Callable[..., Tensor]:
         """`TensorOps.map`."""
@@ -118,7 +119,7 @@ class TensorBackend:
             kernel = self.ops.map(fn)
 
             def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
-                return kernel(a, a.zeros(dtype=result(a.dtype)) if out is None else out)
+                return kernel(a, target(out, a, a.shape, result(a.dtype)))
 
             self._made[key] = mapped
         return self._made[key]
@@ -130,10 +131,8 @@ class TensorBackend:
             kernel = self.ops.zip(fn)
 
             def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-                if out is None:
-                    shape = a.shape if a.shape == b.shape else shape_broadcast(a.shape, b.shape)
-                    out = a.zeros(shape, dtype=result(a.dtype, b.dtype))
-                return kernel(a, b, out)
+                shape = a.shape if a.shape == b.shape else shape_broadcast(a.shape, b.shape)
+                return kernel(a, b, target(out, a, shape, result(a.dtype, b.dtype)))
 
             self._made[key] = zipped
         return self._made[key]
@@ -145,17 +144,33 @@ class TensorBackend:
             kernel = self.ops.reduce(fn, start)
 
             def reduced(a: Tensor, dim: int, out: Tensor | None = None) -> Tensor:
-                if out is None:
-                    shape = (*a.shape[:dim], 1, *a.shape[dim + 1 :])
-                    out = a.zeros(shape, dtype=result(a.dtype))
-                return kernel(a, dim, out)
+                dim = a._dim(dim)
+                shape = (*a.shape[:dim], 1, *a.shape[dim + 1 :])
+                return kernel(a, dim, target(out, a, shape, result(a.dtype)))
 
             self._made[key] = reduced
         return self._made[key]
 
 
+def target(out: Tensor | None, like: Tensor, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
+    """Where a result of this shape is written: a new tensor, or the one that the caller has.
+
+    Raises:
+        ValueError: If that has another shape.
+    """
+    if out is None:
+        return like.zeros(shape, dtype)
+    if out.shape != shape:
+        raise ValueError(f"out expected shape {shape}, got {out.shape}; pass a tensor of that shape, or leave it out")
+    out._tensor.written()
+    return out
+
+
 class SimpleOps(TensorOps):
-    """The operations in plain Python, one number at a time."""
+    """The operations in plain Python, one number at a time.
+
+    Where Python raises (1 / 0, e^1000), a result is what hardware gives: infinity or NaN, without a warning.
+    """
 
     name = "simple"
 
@@ -164,9 +179,10 @@ class SimpleOps(TensorOps):
         """See `TensorOps.map`."""
         kernel, quiet = tensor_map(fn), tensor_map(ieee(fn))
 
+        @np.errstate(all="ignore")
         def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
             out = a.zeros() if out is None else out
-            operands = (*out.tuple(), *a.tuple())
+            operands = (*out.tuple(), *numbers(a))
             try:
                 kernel(*operands)
             except (ArithmeticError, ValueError):
@@ -180,9 +196,10 @@ class SimpleOps(TensorOps):
         """See `TensorOps.zip`."""
         kernel, quiet = tensor_zip(fn), tensor_zip(ieee(fn))
 
+        @np.errstate(all="ignore")
         def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-            out = a.zeros(shape_broadcast(a.shape, b.shape)) if out is None else out
-            operands = (*out.tuple(), *a.tuple(), *b.tuple())
+            out = a.zeros(shape_broadcast(a.shape, b.shape), same(a.dtype, b.dtype)) if out is None else out
+            operands = (*out.tuple(), *numbers(a), *numbers(b))
             try:
                 kernel(*operands)
             except (ArithmeticError, ValueError):
@@ -196,15 +213,18 @@ class SimpleOps(TensorOps):
         """See `TensorOps.reduce`."""
         kernel = tensor_reduce(fn)
 
+        @np.errstate(all="ignore")
         def reduced(a: Tensor, dim: int, out: Tensor | None = None) -> Tensor:
+            dim = a._dim(dim)
             out = a.zeros((*a.shape[:dim], 1, *a.shape[dim + 1 :])) if out is None else out
             out._tensor.array()[...] = start  # a fold begins with what stands in out
-            kernel(*out.tuple(), *a.tuple(), dim)
+            kernel(*out.tuple(), *numbers(a), dim)
             return out
 
         return reduced
 
     @staticmethod
+    @np.errstate(all="ignore")
     def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
         """See `TensorOps.matrix_multiply`."""
         batch = shape_broadcast(a.shape[:-2], b.shape[:-2])
@@ -213,8 +233,14 @@ class SimpleOps(TensorOps):
         return out
 
 
+def numbers(a: Tensor) -> tuple[Storage, Shape, Strides]:
+    """What a kernel is given of an input; truth values as 0 and 1, because NumPy's own have no negative."""
+    storage, shape, strides = a.tuple()
+    return storage.view(np.int8) if a.dtype.kind == "b" else storage, shape, strides
+
+
 def ieee(fn: Callable[..., float]) -> Callable[..., float]:
-    """fn answering as hardware does where Python raises: infinity past the largest float and at a pole, NaN where nothing is defined."""
+    """fn answering as hardware does where Python raises: infinity past the largest float and at a pole, NaN where fn has no value."""
 
     def quiet(*xs: float) -> float:
         try:
@@ -230,14 +256,15 @@ def ieee(fn: Callable[..., float]) -> Callable[..., float]:
     return quiet
 
 
-# The four patterns on storages. A storage is given from the tensor's offset on, so that index 0 stands at position 0.
+# The four patterns on storages. A kernel is given each storage from its tensor's first element on, so that index (0, 0, …) stands at
+# position 0. storage.tolist() gives Python's own numbers: NumPy's are slow one at a time.
 
 
 def tensor_map(fn: Callable[[float], float]) -> Callable[[Storage, Shape, Strides, Storage, Shape, Strides], None]:
     """The kernel that writes fn of every element of a tensor into another.
 
     For every index of out: find where the input has it, which may be a smaller tensor that broadcasts to out's shape, and write
-    fn of what stands there to out's position for the index.
+    fn of what stands there to out's position for the index. Either may lie in storage in any order, as its strides say.
 
     Args:
         fn: From a number to a number.
@@ -254,10 +281,11 @@ def tensor_map(fn: Callable[[float], float]) -> Callable[[Storage, Shape, Stride
         in_shape: Shape,
         in_strides: Strides,
     ) -> None:
-        numbers = in_storage.tolist()  # Python's own numbers: NumPy's are slow one at a time
+        """Write fn of the input into out; return nothing."""
+        a = in_storage.tolist()
         targets = positions(out_shape, out_strides)
         sources = positions(out_shape, broadcast_strides(in_shape, in_strides, out_shape))
-        out[targets] = [fn(numbers[i]) for i in sources]
+        out[targets] = [fn(a[i]) for i in sources]
 
     return _map
 
@@ -267,10 +295,10 @@ def tensor_zip(
 ) -> Callable[[Storage, Shape, Strides, Storage, Shape, Strides, Storage, Shape, Strides], None]:
     """The kernel that writes fn of two tensors, element by element, into a third.
 
-    As `tensor_map`, with two inputs; either may be smaller than out and broadcast to its shape.
+    As `tensor_map`, with two inputs; each may be smaller than out and broadcast to its shape, and each has strides of its own.
 
     Args:
-        fn: From two numbers to a number.
+        fn: From two numbers, one of a and one of b, to a number.
 
     Returns:
         The kernel; it is called with storage, shape and strides of out, then of a, then of b.
@@ -287,6 +315,7 @@ def tensor_zip(
         b_shape: Shape,
         b_strides: Strides,
     ) -> None:
+        """Write fn of a and b into out; return nothing."""
         a, b = a_storage.tolist(), b_storage.tolist()
         targets = positions(out_shape, out_strides)
         a_sources = positions(out_shape, broadcast_strides(a_shape, a_strides, out_shape))
@@ -297,9 +326,10 @@ def tensor_zip(
 
 
 def tensor_reduce(fn: Callable[[float, float], float]) -> Callable[[Storage, Shape, Strides, Storage, Shape, Strides, int], None]:
-    """The kernel that folds one dimension of a tensor into another, in which it has size 1.
+    """The kernel that folds one dimension of a tensor, reduce_dim, into another tensor, which has size 1 there.
 
-    For every index of out: begin with what stands there, and fold in the elements of a that differ from it in reduce_dim only, in order.
+    For every index of out: begin with what stands there (SimpleOps.reduce has written its start to it), and fold in one after the other
+    the elements of a whose index differs from it in reduce_dim alone, from 0 upwards.
 
     Args:
         fn: From two numbers, what has been folded so far and the next element, to a number.
@@ -317,6 +347,7 @@ def tensor_reduce(fn: Callable[[float, float], float]) -> Callable[[Storage, Sha
         a_strides: Strides,
         reduce_dim: int,
     ) -> None:
+        """Fold reduce_dim of a into out; return nothing."""
         a = a_storage.tolist()
         targets = positions(out_shape, out_strides)
         firsts = positions(out_shape, a_strides)  # out has size 1 in reduce_dim: there stands index 0
@@ -344,21 +375,21 @@ def tensor_matrix_multiply(
     b_strides: Strides,
 ) -> None:
     """The kernel of the matrix product: out[…, i, j] = sum over k of a[…, i, k] · b[…, k, j]; the dimensions before them broadcast."""
-    a, b = a_storage.tolist(), b_storage.tolist()
+    a_numbers, b_numbers = a_storage.tolist(), b_storage.tolist()
+    (rows, columns), inner = out_shape[-2:], a_shape[-1]
+    (out_row, out_column), (a_row, a_column), (b_row, b_column) = out_strides[-2:], a_strides[-2:], b_strides[-2:]
     batch = out_shape[:-2]
-    rows, inner, columns = out_shape[-2], a_shape[-1], out_shape[-1]
-    a_starts = positions((*batch, rows), (*broadcast_strides(a_shape[:-2], a_strides[:-2], batch), a_strides[-2]))
-    b_starts = positions(batch, broadcast_strides(b_shape[:-2], b_strides[:-2], batch))
-    targets = positions(out_shape, out_strides)
-    a_steps, b_steps = positions((inner,), a_strides[-1:]), positions((inner,), b_strides[-2:-1])
-    products = []
-    for n, a_start in enumerate(a_starts):
-        row = [a[a_start + step] for step in a_steps]
-        b_start = b_starts[n // rows]
-        for j in range(columns):
-            start = b_start + j * b_strides[-1]
-            products.append(sum([x * b[start + step] for x, step in zip(row, b_steps, strict=True)]))
-    out[targets] = products
+    a_batch = broadcast_strides(a_shape[:-2], a_strides[:-2], batch)
+    b_batch = broadcast_strides(b_shape[:-2], b_strides[:-2], batch)
+    for index in product(*map(range, batch)):  # one pair of matrices after the other
+        a_start, b_start, out_start = (
+            sum(i * stride for i, stride in zip(index, strides, strict=True)) for strides in (a_batch, b_batch, out_strides[:-2])
+        )
+        b_columns = [[b_numbers[b_start + k * b_row + j * b_column] for k in range(inner)] for j in range(columns)]
+        for i in range(rows):
+            row = [a_numbers[a_start + i * a_row + k * a_column] for k in range(inner)]
+            for j, column in enumerate(b_columns):
+                out[out_start + i * out_row + j * out_column] = sum([x * y for x, y in zip(row, column, strict=True)])
 
 
 SimpleBackend = TensorBackend(SimpleOps)

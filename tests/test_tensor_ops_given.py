@@ -1,0 +1,471 @@
+"""What no task asks for in tensor_ops and tensor_functions: backends, dtypes, results where Python raises, out=, matrix products, apply."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import data, integers
+
+from minitorch import IndexingError, SimpleBackend, SimpleOps, TensorBackend, TensorOps, operators, tensor, zeros
+from minitorch.dtypes import DTYPES, bool_, boolean, float32, float64, floating, int32, int64, same
+from minitorch.tensor_context import TensorContext
+from minitorch.tensor_functions import All, Copy, Function, Inv, IsClose, MatMul, Neg, View
+from minitorch.tensor_ops import ieee, tensor_matrix_multiply
+
+from .tensor_strategies import arrays, assert_close_tensor, few_numbers, laid_out, tensors
+
+
+class OtherOps(SimpleOps):
+    """Another backend that computes the same."""
+
+    name = "other"
+
+
+OtherBackend = TensorBackend(OtherOps)
+
+
+# The backend
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("neg_map", ([1.0, -2.0],), [-1.0, 2.0]),
+        ("id_map", ([1.0, -2.0],), [1.0, -2.0]),
+        ("relu_map", ([1.0, -2.0],), [1.0, 0.0]),
+        ("sigmoid_map", ([0.0, 2.0],), [0.5, 1 / (1 + math.exp(-2))]),
+        ("log_map", ([0.0, 2.0],), [math.log(1e-6), math.log(2 + 1e-6)]),
+        ("exp_map", ([0.0, 2.0],), [1.0, math.exp(2)]),
+        ("inv_map", ([4.0, -0.5],), [0.25, -2.0]),
+        ("add_zip", ([1.0, 2.0], [3.0, 5.0]), [4.0, 7.0]),
+        ("mul_zip", ([1.0, 2.0], [3.0, 5.0]), [3.0, 10.0]),
+        ("lt_zip", ([1.0, 2.0], [3.0, 2.0]), [True, False]),
+        ("eq_zip", ([1.0, 2.0], [3.0, 2.0]), [False, True]),
+        ("is_close_zip", ([1.0, 2.0], [3.0, 2.001]), [False, True]),
+        ("relu_back_zip", ([1.0, -2.0], [3.0, 5.0]), [3.0, 0.0]),
+        ("log_back_zip", ([0.5, 2.0], [3.0, 5.0]), [3 / (0.5 + 1e-6), 5 / (2 + 1e-6)]),
+        ("inv_back_zip", ([0.5, 2.0], [3.0, 5.0]), [-12.0, -1.25]),
+    ],
+)
+def test_the_operations_of_a_backend(name, values, expected):
+    assert_close_tensor(getattr(SimpleBackend, name)(*map(tensor, values)), expected)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("add_reduce", [[6.0], [15.0]]), ("mul_reduce", [[6.0], [120.0]])])
+def test_the_reductions_of_a_backend(name, expected):
+    x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert_close_tensor(getattr(SimpleBackend, name)(x, 1), expected)
+    assert_close_tensor(getattr(SimpleBackend, name)(x, -1), expected)
+
+
+def test_a_reduction_along_a_missing_dimension_is_an_error():
+    with pytest.raises(IndexingError) as error:
+        SimpleBackend.add_reduce(zeros((2, 3)), 2)
+    assert str(error.value) == "dimension 2 is out of range for shape (2, 3), which has 2"
+
+
+def test_a_backend_makes_operations_of_any_function():
+    x = tensor([[1.0, -2.0], [3.0, 0.5]])
+    assert_close_tensor(SimpleBackend.map(abs)(x), [[1.0, 2.0], [3.0, 0.5]])
+    assert_close_tensor(SimpleBackend.zip(max)(x, tensor([1.0])), [[1.0, 1.0], [3.0, 1.0]])
+    assert_close_tensor(SimpleBackend.reduce(max, -math.inf)(x, 0), [[3.0, 0.5]])
+
+
+def test_an_operation_is_made_once():
+    backend = TensorBackend(SimpleOps)
+    assert backend.map(operators.neg) is backend.map(operators.neg)
+    assert backend.zip(operators.add) is backend.add_zip
+    assert backend.reduce(operators.add, 0.0) is not backend.reduce(operators.add, 1.0)
+
+
+def test_one_function_can_answer_in_several_dtypes():
+    x = tensor([1, 0], dtype=int64)
+    for result, dtype in [(same, int64), (floating, float64), (boolean, bool_)]:
+        assert SimpleBackend.map(operators.id, result)(x).dtype == dtype
+        assert SimpleBackend.zip(operators.mul, result)(x, x).dtype == dtype
+        assert SimpleBackend.reduce(operators.mul, 1.0, result)(x, 0).dtype == dtype
+
+
+def test_a_backend_says_what_it_is_made_from():
+    assert SimpleBackend.name == "simple"
+    assert SimpleBackend.cuda is False
+    assert SimpleBackend.ops is SimpleOps
+    assert repr(SimpleBackend) == "TensorBackend(SimpleOps)"
+
+
+def test_a_backend_can_be_pickled():
+    copy = pickle.loads(pickle.dumps(SimpleBackend))
+    assert copy.ops is SimpleOps
+    assert copy.neg_map(tensor([1.0])).tolist() == [-1.0]
+
+
+@pytest.mark.parametrize("pattern", ["map", "zip", "reduce"])
+def test_a_class_without_operations_says_so(pattern):
+    with pytest.raises(RuntimeError) as error:
+        getattr(TensorOps, pattern)(operators.add)
+    assert str(error.value) == f"TensorOps has no operations of its own; use SimpleOps, or define {pattern} in the subclass"
+
+
+def test_a_class_without_matrix_multiply_says_so():
+    with pytest.raises(RuntimeError) as error:
+        TensorOps.matrix_multiply(zeros((1, 1)), zeros((1, 1)))
+    assert str(error.value) == "TensorOps has no operations of its own; use SimpleOps, or define matrix_multiply in the subclass"
+
+
+def test_simple_ops_work_without_a_backend():
+    x, y = tensor([1, 2], dtype=int64), tensor([0.5, 0.25])
+    assert_close_tensor(SimpleOps.map(operators.neg)(x), [-1, -2])
+    assert_close_tensor(SimpleOps.zip(operators.add)(x, y), [1.5, 2.25])
+    assert_close_tensor(SimpleOps.reduce(operators.mul, 1.0)(y, -1), [0.125])
+    assert_close_tensor(SimpleOps.reduce(operators.add)(y, 0), [0.75])
+
+
+# The dtype of a result
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_maps_answer_in_the_dtype_that_can_hold_the_values(dtype):
+    """Floats stay as they are; of whole numbers and truth values e^x, ln, sigmoid and 1/x are of the default dtype."""
+    x = tensor([1, 0], dtype=dtype)
+    for name in ("exp_map", "log_map", "sigmoid_map", "inv_map"):
+        assert getattr(SimpleBackend, name)(x).dtype == (dtype if dtype.kind == "f" else float64)
+    for name in ("id_map", "relu_map"):
+        assert getattr(SimpleBackend, name)(x).dtype == dtype
+
+
+@pytest.mark.parametrize("first", DTYPES, ids=str)
+@pytest.mark.parametrize("second", DTYPES, ids=str)
+def test_zips_promote_as_numpy_does(first, second):
+    a, b = tensor([1, 0, 1], dtype=first), tensor([1, 1, 0], dtype=second)
+    for name, on_arrays in [("add_zip", np.add), ("mul_zip", np.multiply), ("lt_zip", np.less), ("eq_zip", np.equal)]:
+        result, expected = getattr(SimpleBackend, name)(a, b), on_arrays(a.to_numpy(), b.to_numpy())
+        assert_close_tensor(result, expected)
+        assert result.dtype == expected.dtype
+
+
+@pytest.mark.parametrize(("dtype", "total"), [(float64, float64), (float32, float32), (int64, int64), (int32, int64), (bool_, int64)])
+def test_reductions_answer_in_a_dtype_with_room(dtype, total):
+    x = tensor([True, False, True], dtype=dtype)
+    assert SimpleBackend.add_reduce(x, 0).dtype == total
+    assert SimpleBackend.add_reduce(x, 0).tolist() == [2]
+    assert SimpleBackend.mul_reduce(x, 0).dtype == total
+    assert SimpleBackend.mul_reduce(x, 0).tolist() == [0]
+
+
+def test_the_negative_of_a_truth_value_is_a_whole_number():
+    result = SimpleBackend.neg_map(tensor([True, False]))
+    assert result.dtype == int64
+    assert result.tolist() == [-1, 0]
+
+
+def test_whole_numbers_stay_exact():
+    """2**60 + 1 is no float64."""
+    x = tensor(np.array([2**60 + 1, -5]))
+    assert SimpleBackend.relu_map(x).tolist() == [2**60 + 1, 0]
+    assert (x + 1).tolist() == [2**60 + 2, -4]
+    assert x.sum().tolist() == [2**60 - 4]
+
+
+# Where Python raises
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("exp_map", [709.0, 710.0, -1000.0], [math.exp(709), math.inf, 0.0]),
+        ("log_map", [-1.0, -1e-6, math.inf], [math.nan, math.nan, math.inf]),
+        ("inv_map", [0.0, -0.0, math.inf], [math.inf, -math.inf, 0.0]),
+        ("sigmoid_map", [math.inf, -math.inf, math.nan], [1.0, 0.0, math.nan]),
+    ],
+)
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+def test_results_are_those_of_hardware_where_python_raises(name, values, expected, dtype):
+    """Infinity or NaN, and no warning: a whole tensor must not fail for one of its elements."""
+    if name == "exp_map" and dtype == float32:
+        expected = [math.inf, math.inf, 0.0]
+    if name == "log_map":
+        values, expected = values[::2], expected[::2]  # at -EPS itself rounding decides
+    result = getattr(SimpleBackend, name)(tensor(values, dtype=dtype))
+    assert result.dtype == dtype
+    np.testing.assert_allclose(result.to_numpy(), np.array(expected, dtype))
+
+
+@pytest.mark.parametrize(
+    ("fn", "xs", "expected"),
+    [
+        (operators.inv, (0.0,), math.inf),
+        (operators.inv, (-0.0,), -math.inf),
+        (operators.inv, (4.0,), 0.25),
+        (operators.inv_back, (0.0, 1.0), -math.inf),
+        (operators.inv_back, (0.0, -2.0), math.inf),
+        (operators.inv_back, (0.0, 0.0), math.nan),
+        (operators.log_back, (-1e-6, 3.0), math.inf),
+        (operators.log, (-2.0,), math.nan),
+        (operators.exp, (1000.0,), math.inf),
+        (operators.sqrt, (-1.0,), math.nan),
+        (operators.sin, (math.inf,), math.nan),
+        (operators.power, (10.0, 400.0), math.inf),
+        (operators.power, (-10.0, 401.0), -math.inf),
+        (operators.power, (-10.0, 400.0), math.inf),
+        (operators.power, (-8.0, 0.5), math.nan),
+        (operators.power, (0.0, -1.0), math.inf),
+        (operators.power, (2.0, 3.0), 8.0),
+    ],
+)
+def test_a_function_answers_as_hardware_does(fn, xs, expected):
+    np.testing.assert_equal(ieee(fn)(*xs), expected)
+
+
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+def test_overflow_is_infinity_without_a_warning(dtype):
+    x = tensor([np.finfo(dtype).max], dtype=dtype)
+    assert (x + x).tolist() == [math.inf]
+    assert (-x * x).tolist() == [-math.inf]
+    assert SimpleBackend.add_reduce(tensor(np.array([x.item(), x.item()], dtype)), 0).tolist() == [math.inf]
+    assert SimpleBackend.matrix_multiply(x.view(1, 1), x.view(1, 1)).tolist() == [[math.inf]]
+
+
+# out=
+
+
+def test_an_operation_writes_into_out():
+    """Whatever layout and dtype out has; the result is out itself, and a change of its storage is counted."""
+    x, y = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), tensor([10.0, 20.0, 30.0])
+    out = zeros((3, 2)).permute(1, 0)
+    version = out._tensor.version
+    assert SimpleBackend.neg_map(x, out) is out
+    assert_close_tensor(out, -x.to_numpy())
+    assert SimpleBackend.add_zip(x, y, out) is out
+    assert_close_tensor(out, x.to_numpy() + y.to_numpy())
+    column = zeros((2, 1), dtype=int64)
+    assert SimpleBackend.add_reduce(x, 1, column) is column
+    assert column.tolist() == [[6], [15]]
+    assert out._tensor.version == version + 2
+
+
+def test_a_fold_into_out_begins_anew():
+    out = tensor([[100.0], [200.0]])
+    assert_close_tensor(SimpleBackend.add_reduce(tensor([[1.0, 2.0], [3.0, 4.0]]), 1, out), [[3.0], [7.0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda out: SimpleBackend.neg_map(zeros((2, 3)), out), (2, 3)),
+        (lambda out: SimpleBackend.add_zip(zeros((2, 1)), zeros((4,)), out), (2, 4)),
+        (lambda out: SimpleBackend.add_reduce(zeros((2, 3)), 0, out), (1, 3)),
+    ],
+)
+def test_an_out_of_another_shape_is_an_error(call, expected):
+    with pytest.raises(ValueError, match="out expected") as error:
+        call(zeros((3,)))
+    assert str(error.value) == f"out expected shape {expected}, got (3,); pass a tensor of that shape, or leave it out"
+
+
+def test_what_backward_needs_must_not_be_an_out():
+    x, y = tensor([1.0, 2.0], requires_grad=True), tensor([3.0, 4.0])
+    product = (x * y).sum()
+    SimpleBackend.neg_map(x.detach(), y)
+    with pytest.raises(RuntimeError, match="backward of Mul needs a tensor of shape"):
+        product.backward()
+
+
+# Matrix products
+
+
+@settings(max_examples=50)
+@given(data())
+def test_the_matrix_product_is_that_of_arrays(draw):
+    """On any layout; the dimensions before the last two broadcast."""
+    n, k, m = (draw.draw(integers(1, 3)) for _ in range(3))
+    batches = draw.draw(integers(0, 5))
+    a_batch, b_batch = [((), ()), ((2,), (2,)), ((2,), ()), ((), (3,)), ((2, 1), (3,)), ((1,), (3,))][batches]
+    a, b = draw.draw(tensors(shape=(*a_batch, n, k))), draw.draw(tensors(shape=(*b_batch, k, m)))
+    assert_close_tensor(a @ b, a.to_numpy() @ b.to_numpy(), 1e-9)
+
+
+@pytest.mark.parametrize(("a", "b"), [((0, 2), (2, 3)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((0, 2, 2), (2, 2)), ((3, 1, 0), (0, 2))])
+def test_a_matrix_product_of_nothing(a, b):
+    """A sum of no products is 0."""
+    assert_close_tensor(zeros(a) @ zeros(b), np.zeros(a) @ np.zeros(b))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_a_matrix_product_has_the_dtype_of_its_factors(dtype):
+    a, b = tensor([[1, 0], [1, 1]], dtype=dtype), tensor([[1, 1], [0, 1]], dtype=dtype)
+    result = a @ b
+    assert result.dtype == dtype
+    assert result.tolist() == (a.to_numpy() @ b.to_numpy()).tolist()
+
+
+def test_a_matrix_product_of_two_dtypes_has_the_one_for_both():
+    result = tensor([[1, 2]], dtype=int64) @ tensor([[0.5], [0.25]], dtype=float32)
+    assert result.dtype == float64
+    assert result.tolist() == [[1.0]]
+
+
+def test_the_matrix_product_writes_by_strides():
+    a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    out = laid_out(np.zeros((2, 4)), (2, 5))
+    tensor_matrix_multiply(*out.tuple(), a.reshape(-1), (2, 3), (3, 1), b.reshape(-1), (3, 4), (4, 1))
+    np.testing.assert_array_equal(out.array(), a @ b)
+
+
+@pytest.mark.parametrize(("a", "b"), [((2, 3), (2, 3)), ((3,), (3, 1)), ((2, 2), (2,)), ((), ())])
+def test_matrices_that_do_not_fit_are_an_error(a, b):
+    with pytest.raises(ValueError, match="matmul expected") as error:
+        MatMul.apply(zeros(a), zeros(b))
+    assert str(error.value) == (
+        f"matmul expected shapes (…, n, k) and (…, k, m), got {a} and {b}; "
+        "the last size of the first must be the last but one of the second"
+    )
+
+
+@pytest.mark.parametrize(("a_shape", "b_shape"), [((2, 3), (3, 4)), ((2, 2, 3), (3, 1)), ((2, 1, 1, 3), (2, 3, 2))])
+def test_the_gradient_of_a_matrix_product(a_shape, b_shape):
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=a_shape), rng.normal(size=b_shape)
+    x, y = tensor(a, requires_grad=True), tensor(b, requires_grad=True)
+    out = x @ y
+    weights = rng.normal(size=out.shape)
+    out.backward(tensor(weights))
+    for leaf, full in [(x, weights @ b.swapaxes(-1, -2)), (y, a.swapaxes(-1, -2) @ weights)]:
+        missing = full.ndim - leaf.dims
+        summed = full.sum(tuple(range(missing)))
+        ones = tuple(d for d, size in enumerate(leaf.shape) if size == 1 and summed.shape[d] > 1)
+        assert_close_tensor(leaf.grad, summed.sum(ones, keepdims=True))
+
+
+# The functions that are given
+
+
+@given(tensors())
+def test_neg_and_copy_are_those_of_arrays(x):
+    assert_close_tensor(Neg.apply(x), -x.to_numpy())
+    copy = Copy.apply(x)
+    assert_close_tensor(copy, x.to_numpy())
+    assert copy.is_contiguous()
+    assert copy._tensor._storage is not x._tensor._storage
+
+
+@pytest.mark.parametrize("d", [1.0, -3.0])
+def test_the_gradient_of_an_inverse(d):
+    x = tensor([4.0, -0.5], requires_grad=True)
+    Inv.apply(x).backward(tensor([d, d]))
+    assert_close_tensor(x.grad, [-d / 16, -4 * d])
+
+
+@given(arrays(few_numbers, (3, 2)))
+def test_the_gradient_of_a_view_lands_where_its_elements_came_from(weights):
+    """Also when it arrives in another order, here as the permuted gradient of a permuted tensor."""
+    x = tensor(np.zeros(6), requires_grad=True)
+    View.apply(x, (2, 3)).permute(1, 0).backward(tensor(weights))
+    assert_close_tensor(x.grad, weights.T.reshape(-1))
+
+
+@pytest.mark.parametrize("function", [IsClose, All])
+def test_a_function_without_a_gradient_says_so(function):
+    x = tensor([1.0], requires_grad=True)
+    result = IsClose.apply(x, tensor([1.0])) if function is IsClose else All.apply(x, 0)
+    with pytest.raises(RuntimeError) as error:
+        result.backward()
+    assert str(error.value) == f"{function.__name__} has no gradient: it defines no backward; call x.detach() before it"
+
+
+# Function.apply
+
+
+def test_apply_without_a_tensor_is_an_error():
+    with pytest.raises(TypeError) as error:
+        Neg.apply(2.0)
+    assert str(error.value) == "Neg.apply expected a Tensor, got 2.0; make one with tensor(...)"
+    with pytest.raises(TypeError) as error:
+        Neg.apply()
+    assert str(error.value) == "Neg.apply expected a Tensor, got nothing; make one with tensor(...)"
+
+
+def test_tensors_of_two_backends_are_an_error():
+    with pytest.raises(RuntimeError) as error:
+        tensor([1.0]) + tensor([1.0], backend=OtherBackend)
+    assert str(error.value) == "Add expected tensors of one backend, got simple and other; move one of them: x.to(y.backend)"
+
+
+def test_two_backends_of_one_kind_are_one():
+    x, y = tensor([1.0], backend=TensorBackend(SimpleOps)), tensor([2.0])
+    assert (x + y).tolist() == [3.0]
+
+
+def test_an_operation_stays_on_the_backend_of_its_inputs():
+    x = tensor([[1.0, 2.0]], backend=OtherBackend)
+    for result in [x + 1, 1 - x, -x, x < x, x.sum(), x.mean(0), x.permute(1, 0), x.view(2), x @ x.t(), x.exp()]:
+        assert result.backend is OtherBackend
+
+
+def test_a_shape_that_does_not_fit_names_the_function():
+    with pytest.raises(IndexingError) as error:
+        zeros((2,)) * zeros((3,))
+    assert str(error.value).startswith("Mul: shapes (2,) and (3,) do not broadcast")
+
+
+class ReturnsNumber(Function):
+    @staticmethod
+    def forward(ctx, a):
+        return 3.0
+
+
+class Nothing(Function):
+    """A function that defines neither forward nor backward."""
+
+
+def test_a_forward_that_returns_no_tensor_is_an_error():
+    with pytest.raises(TypeError) as error:
+        ReturnsNumber.apply(tensor([1.0]))
+    assert str(error.value) == "ReturnsNumber.forward expected to return a Tensor, got 3.0"
+
+
+def test_a_function_without_forward_says_so():
+    with pytest.raises(RuntimeError) as error:
+        Nothing.apply(tensor([1.0]))
+    assert str(error.value) == "a Function has no forward of its own; define forward(ctx, ...) in the subclass"
+    with pytest.raises(RuntimeError) as error:
+        Nothing.backward(TensorContext(Nothing), tensor([1.0]))
+    assert str(error.value) == "a Function has no backward of its own; define backward(ctx, grad_output) in the subclass"
+
+
+def test_what_a_forward_computes_within_is_not_recorded():
+    """Only the call itself is part of the graph."""
+    x = tensor([1.0, 2.0], requires_grad=True)
+    seen = []
+
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, a):
+            seen.append((a * 2).history)
+            return a * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+
+    result = Twice.apply(x)
+    assert seen == [None]
+    assert result.parents == [x]
+    result.backward(tensor([1.0, 10.0]))
+    assert_close_tensor(x.grad, [2.0, 20.0])
+
+
+def test_apply_records_again_after_an_error():
+    x = tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(IndexingError):
+        x + zeros((3,))
+    assert (x + 1).history is not None
+
+
+def test_the_names_of_published_solutions_call_forward_and_backward():
+    x = tensor([1.0, 2.0], requires_grad=True)
+    ctx = TensorContext(Neg, (x,))
+    assert_close_tensor(Neg._forward(ctx, x), [-1.0, -2.0])
+    (grad,) = Neg._backward(ctx, tensor([5.0, 3.0]))
+    assert_close_tensor(grad, [-5.0, -3.0])
