@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ class Task:
         hints: From a first nudge to the last, which still is no code.
         page: Its chapter under docs/, without suffix.
         app: Its page under project/views/, without .py.
+        leave_out: Functions that only the reference's solutions call, named as in `write`; a student's workspace lacks them.
     """
 
     id: str
@@ -56,6 +57,7 @@ class Task:
     hints: tuple[str, ...]
     page: str
     app: str
+    leave_out: tuple[str, ...] = ()
 
     @property
     def stage(self) -> int:
@@ -133,7 +135,7 @@ def _trouble(task: Task, ids: list[str], number: int, stages: tuple[Stage, ...])
         return f"expected the mark task{task.id.replace('.', '_')}, got {task.mark}"
     if isinstance(task.points, bool) or not isinstance(task.points, int) or task.points < 1:
         return f"expected a whole number of points, at least 1, got {task.points!r}"
-    for name in ("requires", "write", "hints"):
+    for name in ("requires", "write", "hints", "leave_out"):
         values = getattr(task, name)
         if not isinstance(values, tuple) or not all(isinstance(value, str) for value in values):
             return f"expected a list of strings for {name}, got {values!r}"
@@ -148,8 +150,9 @@ def _trouble(task: Task, ids: list[str], number: int, stages: tuple[Stage, ...])
 def _read(kind: Any, entry: dict[str, Any], path: Path) -> Any:
     """A dataclass from a table, lists as tuples."""
     fields = set(kind.__dataclass_fields__)
+    needed = {name for name, field in kind.__dataclass_fields__.items() if field.default is MISSING}
     name = f"{kind.__name__.lower()} {entry.get('id', entry.get('number', '?'))}"
-    if missing := fields - set(entry):
+    if missing := needed - set(entry):
         raise ManifestError(f"{path}: {name} lacks {', '.join(sorted(missing))}")
     if unknown := set(entry) - fields:
         raise ManifestError(f"{path}: {name} has unknown {', '.join(sorted(unknown))}; it may have {', '.join(sorted(fields))}")

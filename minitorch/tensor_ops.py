@@ -15,13 +15,16 @@ import numpy as np
 
 import minitorch.operators as operators
 from minitorch.dtypes import boolean, floating, number, same, total
-from minitorch.tensor_data import (
+from minitorch.tensor_data import (  # noqa: F401 - for kernels written index by index
     Shape,
     Storage,
     Strides,
+    broadcast_index,
     broadcast_strides,
+    index_to_position,
     positions,
     shape_broadcast,
+    to_index,
 )
 
 if TYPE_CHECKING:

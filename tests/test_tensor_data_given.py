@@ -235,6 +235,7 @@ def test_a_kernel_gets_the_storage_from_the_first_element_to_the_last():
     assert TensorData(storage, (10,)).tuple()[0] is storage
     assert TensorData(storage, (0, 2), (2, 1), 4).tuple()[0].tolist() == []
     assert TensorData(storage, (), (), 4).tuple()[0].tolist() == [4]
+    assert TensorData(storage, (10,), (0,), 4).tuple()[0].tolist() == [4]
 
 
 def test_published_solutions_find_shape_and_strides_as_arrays():

@@ -9,11 +9,11 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.manifest import Manifest
+from course.manifest import Manifest, Task
 from course.staff import RequestError, StaffError, syntax
 from course.staff.leaks import find_leaks, find_orphans
 from course.staff.selection import marks, select
@@ -44,22 +44,29 @@ class Handout:
 
 
 def write_names(manifest: Manifest, last: int, only: str | None = None) -> dict[str, dict[str, str]]:
-    """What is taken out, by file: function name → task id.
+    """The functions whose bodies are taken out, by file: function name → task id.
 
     Args:
         manifest: The course.
         last: Number of the last stage.
         only: Leave all tasks but this one written.
     """
+    return _by_file([(full, task) for task in manifest.tasks if task.stage <= last and only in (None, task.id) for full in task.write])
+
+
+def left_out_names(manifest: Manifest, last: int) -> dict[str, dict[str, str]]:
+    """The functions that are not in the workspace at all, as in `write_names`."""
+    return _by_file([(full, task) for task in manifest.tasks if task.stage <= last for full in task.leave_out])
+
+
+def _by_file(entries: Iterable[tuple[str, Task]]) -> dict[str, dict[str, str]]:
     names: dict[str, dict[str, str]] = {}
-    for task in manifest.tasks:
-        if task.stage <= last and only in (None, task.id):
-            for full in task.write:
-                module, _, name = full.partition(":")
-                file = names.setdefault(module.replace(".", "/") + ".py", {})
-                if name in file:
-                    raise StaffError(f"tasks.toml names {full} twice, in tasks {file[name]} and {task.id}")
-                file[name] = task.id
+    for full, task in entries:
+        module, _, name = full.partition(":")
+        file = names.setdefault(module.replace(".", "/") + ".py", {})
+        if name in file:
+            raise StaffError(f"tasks.toml names {full} twice, in tasks {file[name]} and {task.id}")
+        file[name] = task.id
     return names
 
 
@@ -71,17 +78,47 @@ def stub_files(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str
     """
     stubbed = dict(files)
     for path, tasks in names.items():
-        module = path.removesuffix(".py").replace("/", ".")
-        source = files.get(path)
-        if not isinstance(source, str):
-            raise StaffError(
-                f"tasks.toml: task {min(tasks.values())} names {module}:{next(iter(tasks))}, but there is no {path} in the workspace"
-            )
+        source = _named_source(files, path, tasks)
         try:
             stubbed[path] = syntax.stub(source, tasks, is_test=path.startswith("tests/"))
         except syntax.SyntaxTreeError as error:
             raise StaffError(f"{path} does not have what tasks.toml says that students write: {error}") from None
     return stubbed
+
+
+def leave_out(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]]) -> dict[str, str | bytes]:
+    """The files without the named functions, neither defined nor imported.
+
+    Raises:
+        StaffError: If a file or function that the manifest names is not there, or one is still used.
+    """
+    result = dict(files)
+    for path, tasks in names.items():
+        result[path] = _named_source(result, path, tasks)
+        for file, content in result.items():
+            try:
+                if file == path:
+                    result[file] = syntax.remove(str(content), tasks)
+                elif file.endswith(".py") and any(name in str(content) for name in tasks):
+                    result[file] = syntax.remove_imports(str(content), _module(path), tasks)
+            except syntax.SyntaxTreeError as error:
+                raise StaffError(f"{file} does not fit what tasks.toml says to leave out of a workspace: {error}") from None
+    return result
+
+
+def _named_source(files: Mapping[str, str | bytes], path: str, tasks: Mapping[str, str]) -> str:
+    """A file that the manifest speaks of."""
+    source = files.get(path)
+    if not isinstance(source, str):
+        raise StaffError(
+            f"tasks.toml: task {min(tasks.values())} names {_module(path)}:{next(iter(tasks))}, but there is no {path} in the workspace"
+        )
+    return source
+
+
+def _module(path: str) -> str:
+    """The dotted name of a file."""
+    return path.removesuffix(".py").replace("/", ".")
 
 
 def handout_files(root: Path, manifest: Manifest, last: int) -> dict[str, str | bytes]:
@@ -97,11 +134,12 @@ def handout_files(root: Path, manifest: Manifest, last: int) -> dict[str, str | 
     for task in manifest.tasks:
         if task.stage <= last and task.mark not in tested:
             raise StaffError(f"no test carries the mark {task.mark} of task {task.id}; write its tests, or take the task out of tasks.toml")
-    names = write_names(manifest, last)
-    files = stub_files(reference, names)
+    names, left_out = write_names(manifest, last), left_out_names(manifest, last)
+    files = leave_out(stub_files(reference, names), left_out)
     for template in sorted(TEMPLATES.iterdir()):
         files[template.name] = _known_programs(template.read_text(encoding="utf-8"), files)
-    if troubles := leaks_of(reference, files, names):
+    removed = {path: {**names.get(path, {}), **left_out.get(path, {})} for path in [*names, *left_out]}
+    if troubles := leaks_of(reference, files, removed):
         raise StaffError("the handout would give solutions away:\n" + "\n".join(f"  {trouble}" for trouble in troubles))
     return files
 
@@ -118,11 +156,10 @@ def leaks_of(reference: Mapping[str, str | bytes], files: Mapping[str, str | byt
     orphans: list[str] = []
     for path, tasks in names.items():
         before, after = str(reference[path]), str(files[path])
-        module = path.removesuffix(".py").replace("/", ".")
         bodies = syntax.bodies(before)
-        removed |= {f"{module}:{name}": bodies[name] for name in tasks}
+        removed |= {f"{_module(path)}:{name}": bodies[name] for name in tasks}
         orphans += [
-            f"{path}: {name} serves removed solutions alone; define it in the function that uses it, or add it to `write`"
+            f"{path}: {name} serves removed solutions alone; define it in the function that uses it, or add it to `write` or `leave_out`"
             for name in find_orphans(before, after)
         ]
     return [*map(str, find_leaks(removed, files)), *orphans]

@@ -1,7 +1,8 @@
 """The search for solutions that a workspace still shows: in other functions, tests, pages, comments and docstrings.
 
 A removed body leaks where N of its tokens in a row stand in a file. Names, numbers and signs count, of a string only that there is one;
-layout and comments do not, and the comments of a file are searched as a text of their own.
+layout and comments do not, and the comments of a file are searched as a text of their own. What two different bodies have in common
+is a pattern, not a solution: given functions follow it, too.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-N = 12
+N = 14
 """Tokens in a row that make a leak."""
 
 SHORTEST = 8
@@ -51,8 +52,10 @@ def find_leaks(removed: Mapping[str, str], files: Mapping[str, str | bytes]) -> 
         files: The workspace.
     """
     grams: dict[tuple[str, ...], list[str]] = {}
+    bodies: dict[tuple[str, ...], set[str]] = {}
     sizes = set()
     for name, body in removed.items():
+        whole = " ".join(token for token, _ in _tokens(_without_comments(body)))
         for part in INNER_HEADER.split(_without_comments(body)):
             tokens = [token for token, _ in _tokens(part)]
             size = min(N, len(tokens))
@@ -60,6 +63,8 @@ def find_leaks(removed: Mapping[str, str], files: Mapping[str, str | bytes]) -> 
                 sizes.add(size)
                 for gram in _windows(tokens, size):
                     grams.setdefault(gram, []).append(name)
+                    bodies.setdefault(gram, set()).add(whole)
+    grams = {gram: names for gram, names in grams.items() if len(bodies[gram]) == 1}
     leaks: dict[tuple[str, str], Leak] = {}
     for path, content in files.items():
         if isinstance(content, bytes):

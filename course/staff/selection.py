@@ -1,6 +1,7 @@
 """Which files a workspace up to some stage holds, and what the cut changes in them.
 
 A file of the app belongs to the stage of the latest name that it imports, or to the one in its own name; tests to that of their marks.
+What pages share goes in if a page that is in the workspace needs it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ NOT_FOR_STUDENTS = ("docs/_build/", "docs/decisions", "docs/api/generated/", "do
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
 NOT_ASKED_OF_STUDENTS = """\
-    "F401",  # what is not written yet does not use its imports
+    "F401", "RUF100",  # what is not written yet does not use its imports; a rule that is not asked of students may be excused in vain
     "B905", "SIM300",  # zip(a, b) and -30 < x are natural
 """
 
@@ -80,7 +81,7 @@ def select(root: Path, manifest: Manifest, last: int) -> dict[str, str | bytes]:
     stages = _project_stages(root, manifest, found)
     if stages.get("project/app.py", 0) > 0:
         raise StaffError("project/app.py must run in every stage, but at its top it imports what comes later; import it where it is used")
-    chosen = [path for path in found if stages.get(path, 0) <= last]
+    chosen = _needed(root, [path for path in found if stages.get(path, 0) <= last])
     chosen += [path for path in _package(manifest, last) if path not in chosen]
     chosen += _tests(root, manifest, last)
     files: dict[str, str | bytes] = {}
@@ -97,14 +98,19 @@ def marks(source: str) -> set[str]:
     return {node.attr for node in attributes if isinstance(node.value, ast.Attribute) and node.value.attr == "mark"}
 
 
-def imports(root: Path, path: str) -> set[str]:
+def imports(root: Path, path: str, later: bool = False) -> set[str]:
     """What a file imports when it is imported itself, as dotted names.
 
     `from a import b` counts as a and a.b, and so does a use of a.b after `import a`.
+
+    Args:
+        root: The repository.
+        path: The file.
+        later: Count what its functions import when they are called, too.
     """
     tree = ast.parse((root / path).read_text(encoding="utf-8"))
     names: set[str] = set()
-    for node in _top_level(tree):
+    for node in ast.walk(tree) if later else _top_level(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -115,7 +121,7 @@ def imports(root: Path, path: str) -> set[str]:
     return names | {name for name in used if name.split(".")[0] in names}
 
 
-def import_closure(root: Path, paths: set[str]) -> set[str]:
+def import_closure(root: Path, paths: set[str], later: bool = False) -> set[str]:
     """The given files and all of the same folder of the repository that they import, directly or not (of `import minitorch`, no room)."""
     closure, waiting = set(), sorted(paths)
     while waiting:
@@ -124,7 +130,7 @@ def import_closure(root: Path, paths: set[str]) -> set[str]:
             continue
         closure.add(path)
         folder = path.split("/")[0]
-        for name in imports(root, path):
+        for name in imports(root, path, later):
             target = name.replace(".", "/") + ".py"
             if name.startswith(f"{folder}.") and (root / target).is_file():
                 waiting.append(target)
@@ -142,6 +148,16 @@ def _find(root: Path, patterns: tuple[str, ...]) -> list[str]:
             if file.is_file() and not any(part.is_symlink() for part in (file, *file.parents[: len(folders)])) and not hidden:
                 found.add(path)
     return sorted(path for path in found if not path.startswith(NOT_FOR_STUDENTS))
+
+
+def _needed(root: Path, paths: list[str]) -> list[str]:
+    """The files without those parts of the app that no page or program imports, and those of the book that no page names."""
+    python = {path for path in paths if path.endswith(".py") and not path.endswith("/__init__.py")}
+    of_app, of_book = ({path for path in python if path.startswith(folder)} for folder in ("project/lab/", "docs/_ext/"))
+    used = import_closure(root, {path for path in python if path.startswith("project/")} - of_app, later=True)
+    book = [(root / path).read_text(encoding="utf-8") for path in paths if path.startswith("docs/") and path.endswith((".md", "conf.py"))]
+    used |= {path for path in of_book if any(re.search(rf"\b{Path(path).stem}\b", text) for text in book)}
+    return [path for path in paths if path not in of_app | of_book or path in used]
 
 
 def _package(manifest: Manifest, last: int) -> list[str]:
@@ -245,13 +261,14 @@ def _bound(source: str) -> set[str]:
 
 
 def _cut_manifest(text: str, last: int) -> str:
-    """tasks.toml without the tables of later stages and of their tasks."""
+    """tasks.toml without the tables of later stages and of their tasks, and without what it says to the teacher alone."""
 
     def stays(table: str) -> bool:
         number = re.match(r'\[\[stage\]\]\nnumber = (\d+)|\[\[task\]\]\nid = "(\d+)\.', table)
         return number is None or int(number[1] or number[2]) <= last
 
-    return "".join(table for table in re.split(r"(?m)^(?=\[\[)", text) if stays(table)).rstrip() + "\n"
+    kept = "".join(table for table in re.split(r"(?m)^(?=\[\[)", text) if stays(table)).rstrip() + "\n"
+    return re.sub(r"(?ms)^leave_out = \[.*?\]\n", "", kept)
 
 
 def _cut_toctrees(path: str, text: str, dropped: set[str]) -> str:

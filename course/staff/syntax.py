@@ -1,4 +1,4 @@
-"""Bodies of functions taken out of a source and put into another one, through its syntax tree: all else stays byte for byte.
+"""Functions or their bodies taken out of a source and put into another one, through its syntax tree: all else stays byte for byte.
 
 A function is named by its path: `relu`, `Scalar.__add__`, `tensor_map._map`. Of a property, `Scalar.name` is the getter and
 `Scalar.name@setter` the setter.
@@ -6,6 +6,7 @@ A function is named by its path: `relu`, `Scalar.__add__`, `tensor_map._map`. Of
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Collection, Mapping
 
@@ -13,6 +14,8 @@ import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
 from course.staff import StaffError
+
+Change = Callable[[str, cst.FunctionDef], cst.FunctionDef | cst.RemovalSentinel]
 
 PRAGMA = re.compile(r"#\s*(type:|noqa|pyright:|pragma:|fmt:)")
 
@@ -73,6 +76,33 @@ def graft(source: str, given: Mapping[str, str], whole: bool = False) -> str:
     return _rewrite(source, given, replaced)
 
 
+def remove(source: str, names: Collection[str]) -> str:
+    """The source without the named functions and the comments right above them.
+
+    Raises:
+        SyntaxTreeError: If a name does not stand in the source exactly once, or is used by what stays.
+    """
+    return _unused(_rewrite(source, dict.fromkeys(names), lambda name, node: cst.RemoveFromParent()), names)
+
+
+def remove_imports(source: str, module: str, names: Collection[str]) -> str:
+    """The source without these names in its `from module import …`.
+
+    Raises:
+        SyntaxTreeError: If one of them is used by what stays.
+    """
+    importer = _Importer(module, names)
+    return _unused(_parse(source).visit(importer).code, importer.bound)
+
+
+def _unused(source: str, names: Collection[str]) -> str:
+    """The source, if it does not use what it no longer has."""
+    used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    if lost := sorted(used & set(names)):
+        raise SyntaxTreeError(f"{', '.join(lost)} is taken out, but still used")
+    return source
+
+
 def functions(source: str) -> dict[str, str]:
     """The text of every function of the source by its name, decorators included; of two with one name the last."""
     texts: dict[str, str] = {}
@@ -105,7 +135,7 @@ class _Walker(cst.CSTTransformer):
         names: Look only where these functions can stand; everywhere if left out.
     """
 
-    def __init__(self, change: Callable[[str, cst.FunctionDef], cst.FunctionDef], names: Collection[str] | None = None) -> None:
+    def __init__(self, change: Change, names: Collection[str] | None = None) -> None:
         super().__init__()
         self.change = change
         self.names = names
@@ -131,17 +161,46 @@ class _Walker(cst.CSTTransformer):
         self.path.append(node.name.value + _role(node))
         return self.leads_on()
 
-    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef | cst.RemovalSentinel:
         name = ".".join(self.path)
         self.path.pop()
         return self.change(name, updated_node)
 
 
-def _rewrite(source: str, names: Mapping[str, object], change: Callable[[str, cst.FunctionDef], cst.FunctionDef]) -> str:
+class _Importer(cst.CSTTransformer):
+    """Takes names out of the imports from a module.
+
+    Args:
+        module: Its dotted name.
+        names: What is no longer imported from it.
+
+    Attributes:
+        bound: The names by which the source knew what was taken out.
+    """
+
+    def __init__(self, module: str, names: Collection[str]) -> None:
+        super().__init__()
+        self.module = module
+        self.names = names
+        self.bound: set[str] = set()
+
+    def leave_ImportFrom(self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom) -> cst.ImportFrom | cst.RemovalSentinel:
+        if isinstance(updated_node.names, cst.ImportStar) or get_full_name_for_node(updated_node.module or "") != self.module:
+            return updated_node
+        gone = [alias for alias in updated_node.names if alias.evaluated_name in self.names]
+        self.bound |= {alias.evaluated_alias or alias.evaluated_name for alias in gone}
+        kept = [alias for alias in updated_node.names if alias not in gone]
+        if not kept:
+            return cst.RemoveFromParent()
+        kept[-1] = kept[-1].with_changes(comma=updated_node.names[-1].comma)  # a comma behind the last name stays or stays away
+        return updated_node.with_changes(names=kept)
+
+
+def _rewrite(source: str, names: Mapping[str, object], change: Change) -> str:
     """The source after `change` of the named functions, each of which must stand in it once."""
     hits = dict.fromkeys(names, 0)
 
-    def counted(name: str, node: cst.FunctionDef) -> cst.FunctionDef:
+    def counted(name: str, node: cst.FunctionDef) -> cst.FunctionDef | cst.RemovalSentinel:
         if name not in hits:
             return node
         hits[name] += 1

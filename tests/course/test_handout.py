@@ -10,7 +10,7 @@ import pytest
 
 from course.manifest import ROOT, Manifest, course, load
 from course.staff import StaffError
-from course.staff.handout import MARKER, TEMPLATES, handout_files, make_handout
+from course.staff.handout import MARKER, TEMPLATES, handout_files, make_handout, stub_files, write_names
 from course.staff.selection import EDITS, select
 
 from . import miniature
@@ -42,8 +42,8 @@ def test_a_stage_holds_its_own_files_and_those_before_it(repository: Repository)
         "tests/__init__.py", "tests/strategies.py", "tests/test_operators.py",
     }  # fmt: skip
     second = {
-        "minitorch/scalar.py", "project/run_scalar.py", "project/lab/plot.py", "project/views/m1_scalar.py", "docs/module1/index.md",
-        "docs/api/stage1.md", "tests/test_scalar.py",
+        "minitorch/scalar.py", "project/run_scalar.py", "project/lab/plot.py", "project/lab/table.py", "project/views/m1_scalar.py",
+        "docs/_ext/curves.py", "docs/module1/index.md", "docs/api/stage1.md", "tests/test_scalar.py",
     }  # fmt: skip
     assert set(select(*repository, 0)) == first | machine
     assert set(select(*repository, 1)) == first | second | machine
@@ -64,6 +64,15 @@ def test_links_caches_and_hidden_folders_stay_out(repository: Repository) -> Non
     (root / "project" / "link.py").symlink_to(root / "notes.txt")
     (root / "docs" / "linked").symlink_to(root / "docs" / "decisions")
     assert set(select(*repository, 1)) == before
+
+
+def test_what_no_page_uses_stays_out(repository: Repository) -> None:
+    root, _ = repository
+    (root / "project" / "views" / "m1_scalar.py").write_text('"""Scalars."""\n', encoding="utf-8")
+    (root / "docs" / "module1" / "index.md").write_text("# Scalars\n", encoding="utf-8")
+    gone = {"project/lab/plot.py", "project/lab/table.py", "docs/_ext/curves.py"}
+    assert gone & set(select(*repository, 1)) == set()
+    assert "project/lab/later.py" in select(*repository, 0)  # a page imports it when it is shown
 
 
 def test_the_package_is_cut_after_the_last_stage(repository: Repository) -> None:
@@ -142,8 +151,9 @@ def test_what_students_write_is_taken_out(repository: Repository) -> None:
     )
     assert 'Task 1.1")' in str(files["minitorch/scalar.py"])
     template = (TEMPLATES / "README.md").read_text(encoding="utf-8")
-    assert "python project/run_manual.py" in template  # which this repository does not have
-    assert files["README.md"] == "".join(line for line in template.splitlines(True) if "python project/run_manual" not in line)
+    absent = ("python project/run_manual.py", "python project/run_tensor.py")  # this repository does not have them
+    assert all(program in template for program in absent)
+    assert files["README.md"] == "".join(line for line in template.splitlines(True) if not any(program in line for program in absent))
 
 
 def test_a_task_without_tests_is_refused(repository: Repository) -> None:
@@ -196,9 +206,96 @@ def test_a_leak_stops_the_handout_and_both_places_are_named(repository: Reposito
     assert str(error.value).splitlines() == [
         "the handout would give solutions away:",
         "  docs/module0/index.md:3 shows the solution of minitorch.operators:relu: return x if x > 0 else 0.0",
-        "  minitorch/scalar.py: _twice serves removed solutions alone; define it in the function that uses it, or add it to `write`",
+        "  minitorch/scalar.py: _twice serves removed solutions alone; "
+        "define it in the function that uses it, or add it to `write` or `leave_out`",
     ]
     assert [path.name for path in root.parent.iterdir()] == ["reference"]
+
+
+# What is left out
+
+
+@pytest.fixture
+def helped(repository: Repository) -> Repository:
+    """The repository with a function of its own that only the solution of Task 1.1 calls, in another room."""
+    root, _ = repository
+    files = {
+        "minitorch/operators.py": ("def relu(", "def twice(x: float) -> float:\n    return x + x if x else x * x * x\n\n\ndef relu("),
+        "minitorch/scalar.py": ("self.data + self.data", "twice(self.data)"),
+        "course/tasks.toml": ('write = ["minitorch.scalar', 'leave_out = ["minitorch.operators:twice"]\nwrite = ["minitorch.scalar'),
+    }
+    for path, (old, new) in files.items():
+        text = (root / path).read_text(encoding="utf-8")
+        assert text.count(old) == 1
+        (root / path).write_text(text.replace(old, new), encoding="utf-8")
+    scalar = root / "minitorch" / "scalar.py"
+    text = scalar.read_text(encoding="utf-8").replace('"""Stage 1."""\n', '"""Stage 1."""\n\nfrom minitorch.operators import relu, twice\n')
+    scalar.write_text(text, encoding="utf-8")
+    return root, load(root / "course" / "tasks.toml")
+
+
+def test_what_only_solutions_call_is_left_out_with_its_imports(helped: Repository) -> None:
+    files = handout_files(*helped, 1)
+    assert "twice" not in str(files["minitorch/operators.py"])
+    assert "from minitorch.operators import relu\n" in str(files["minitorch/scalar.py"])
+    assert [path for path, content in files.items() if path.startswith("minitorch/") and "twice" in str(content)] == []
+    assert "leave_out" not in str(files["course/tasks.toml"])
+    assert load(helped[0] / "course" / "tasks.toml").task("1.1").leave_out == ("minitorch.operators:twice",)
+
+
+def test_what_a_later_task_leaves_out_stays_in_an_earlier_stage(helped: Repository) -> None:
+    assert "def twice" in str(handout_files(*helped, 0)["minitorch/operators.py"])
+
+
+def test_with_one_task_taken_out_for_a_proof_all_functions_stay(helped: Repository) -> None:
+    root, manifest = helped
+    files = stub_files(select(root, manifest, 1), write_names(manifest, 1, only="1.1"))
+    assert "def twice" in str(files["minitorch/operators.py"])
+    assert "import relu, twice" in str(files["minitorch/scalar.py"])
+
+
+def test_what_is_left_out_must_not_show_anywhere(helped: Repository) -> None:
+    with (helped[0] / "docs" / "module0" / "index.md").open("a", encoding="utf-8") as file:
+        file.write("\nTwice is `return x + x if x else x * x * x`.\n")
+    with pytest.raises(StaffError) as error:
+        handout_files(*helped, 1)
+    assert str(error.value) == (
+        "the handout would give solutions away:\n"
+        "  docs/module0/index.md:3 shows the solution of minitorch.operators:twice: return x + x if x else x * x * x"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "message"),
+    [
+        (
+            "course/tasks.toml",
+            "operators:twice",
+            "operators:thrice",
+            "minitorch/operators.py does not fit what tasks.toml says to leave out of a workspace: "
+            "expected one function thrice, found none",
+        ),
+        (
+            "course/tasks.toml",
+            "operators:twice",
+            "operator:twice",
+            "tasks.toml: task 1.1 names minitorch.operator:twice, but there is no minitorch/operator.py in the workspace",
+        ),
+        (
+            "tests/test_scalar.py",
+            "import pytest\n",
+            "import pytest\n\nfrom minitorch.operators import twice\n\nassert twice\n",
+            "tests/test_scalar.py does not fit what tasks.toml says to leave out of a workspace: twice is taken out, but still used",
+        ),
+    ],
+)
+def test_what_is_left_out_must_exist_and_not_be_needed(helped: Repository, path: str, old: str, new: str, message: str) -> None:
+    root, _ = helped
+    text = (root / path).read_text(encoding="utf-8")
+    (root / path).write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(StaffError) as error:
+        handout_files(root, load(root / "course" / "tasks.toml"), 1)
+    assert str(error.value) == message
 
 
 # Where it is written

@@ -37,7 +37,7 @@ def test_a_planted_solution_is_found_with_its_place(path: str, text: str, line: 
 
 def test_a_leak_names_both_places() -> None:
     (leak,) = find_leaks({"minitorch.operators:sigmoid": BODY}, {"docs/a.md": "z = math.exp(x)\nreturn z / (1.0 + z)"})
-    assert str(leak) == "docs/a.md:1 shows the solution of minitorch.operators:sigmoid: z = math . exp ( x ) return z / ("
+    assert str(leak) == "docs/a.md:1 shows the solution of minitorch.operators:sigmoid: z = math . exp ( x ) return z / ( 1.0 +"
 
 
 def test_talk_about_a_solution_is_no_leak() -> None:
@@ -48,6 +48,20 @@ def test_talk_about_a_solution_is_no_leak() -> None:
 def test_a_given_function_of_the_same_pattern_is_no_leak() -> None:
     body = "ctx.save_for_backward(a)\nreturn operators.inv(a)\n"
     assert places({"minitorch/a.py": "def forward(ctx, a):\n    ctx.save_for_backward(a)\n    return operators.log(a)\n"}, body) == []
+
+
+def test_what_two_different_solutions_have_in_common_is_no_leak() -> None:
+    pattern = "ctx.save_for_backward(a.shape, b.shape)\nreturn a.f.zip("
+    removed = {"minitorch.a:LT.forward": f"{pattern}lt)(a, b)\n", "minitorch.a:EQ.forward": f"{pattern}eq)(a, b)\n"}
+    assert find_leaks(removed, {"minitorch/a.py": f"{pattern}le)(a, b)\n"}) == []
+    (leak,) = find_leaks(removed, {"docs/a.md": f"{pattern}eq)(a, b)\n"})
+    assert leak.name == "minitorch.a:EQ.forward"
+
+
+def test_a_solution_that_two_functions_share_leaks_for_both() -> None:
+    removed = {"minitorch.operators:sigmoid": BODY, "minitorch.operators:logistic": BODY + "# the same\n"}
+    leaks = find_leaks(removed, {"docs/a.md": "z = math.exp(x)\nreturn z / (1.0 + z)"})
+    assert [leak.name for leak in leaks] == ["minitorch.operators:logistic", "minitorch.operators:sigmoid"]
 
 
 def test_the_types_of_an_inner_function_are_no_leak() -> None:

@@ -108,6 +108,19 @@ def test_a_string_in_the_place_of_a_list_is_told(path: Path) -> None:
     assert spoilt(path, "requires = []", 'requires = "0.2"') == message
 
 
+def test_a_task_may_leave_functions_out(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("points = 10\n", 'points = 10\nleave_out = ["minitorch.sums:_trick"]\n', 1), encoding="utf-8")
+    manifest = load(path)
+    assert manifest.task("0.1").leave_out == ("minitorch.sums:_trick",)
+    assert manifest.task("0.2").leave_out == ()
+
+
+def test_a_string_in_the_place_of_what_is_left_out_is_told(path: Path) -> None:
+    message = f"{path}: task 0.1 expected a list of strings for leave_out, got 'f'"
+    assert spoilt(path, "points = 10\n", 'points = 10\nleave_out = "f"\n') == message
+
+
 def test_an_unknown_task_is_told(path: Path) -> None:
     with pytest.raises(ManifestError) as caught:
         load(path).task("9.9")
@@ -122,16 +135,16 @@ def ours() -> Manifest:
     return course()
 
 
-def test_every_name_that_students_write_exists_once(ours: Manifest) -> None:
+def test_every_name_that_students_write_or_do_not_get_exists_once(ours: Manifest) -> None:
     for task in ours.tasks:
-        for entry in task.write:
+        for entry in task.write + task.leave_out:
             module, name = entry.split(":")
             found = defined_names(ROOT / (module.replace(".", "/") + ".py")).count(name)
             assert found == 1, f"task {task.id}: {entry} was found {found} times"
 
 
 def test_no_name_belongs_to_two_tasks(ours: Manifest) -> None:
-    names = [name for task in ours.tasks for name in task.write]
+    names = [name for task in ours.tasks for name in task.write + task.leave_out]
     assert len(names) == len(set(names))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from course.manifest import ROOT, course
-from course.staff.syntax import SyntaxTreeError, bodies, functions, graft, stub
+from course.staff.syntax import SyntaxTreeError, bodies, functions, graft, remove, remove_imports, stub
 
 RAISE = 'raise NotImplementedError("Need to implement for Task 0.1")'
 
@@ -120,6 +120,66 @@ def test_a_name_that_cannot_be_taken_out_is_an_error(source: str, name: str, mes
 def test_a_source_that_is_not_python_is_an_error_with_its_line() -> None:
     with pytest.raises(SyntaxTreeError, match=r"^not valid Python, line 2: "):
         bodies("x = 1\ndef f(:\n")
+
+
+def test_a_function_that_is_removed_leaves_all_around_it() -> None:
+    source = """x = 1  # kept
+
+
+# Of f.
+@cache
+def f():
+    return x
+    # behind f
+
+
+# Of A.
+class A:
+    def f(self):
+        return x
+"""
+    assert remove(source, ["f"]) == source.replace("# Of f.\n@cache\ndef f():\n    return x\n    # behind f\n\n\n", "")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def g():\n    return 1\n", "expected one function f, found none"),
+        ("def f():\n    return 1\n\n\ndef g():\n    return f()\n", "f is taken out, but still used"),
+    ],
+)
+def test_a_function_that_is_not_there_or_is_used_cannot_be_removed(source: str, message: str) -> None:
+    with pytest.raises(SyntaxTreeError) as error:
+        remove(source, ["f"])
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("line", "left"),
+    [
+        ("from package.room import f\n", ""),
+        ("from package.room import f, g\n", "from package.room import g\n"),
+        ("from package.room import g, f\n", "from package.room import g\n"),
+        ("from package.room import f as h, g  # why\n", "from package.room import g  # why\n"),
+        ("from package.room import (\n    a,\n    f,\n    g,\n)\n", "from package.room import (\n    a,\n    g,\n)\n"),
+        ("from package.room import (\n    a,\n    f,\n)\n", "from package.room import (\n    a,\n)\n"),
+        ("from package.room import (\n    a, f\n)\n", "from package.room import (\n    a\n)\n"),
+        ("from package.other import f\n", "from package.other import f\n"),
+        ("from .room import f\n", "from .room import f\n"),
+        ("from . import f\n", "from . import f\n"),
+        ("from package.room import *\n", "from package.room import *\n"),
+        ("import package.room\n", "import package.room\n"),
+    ],
+)
+def test_a_name_that_is_left_out_is_no_longer_imported(line: str, left: str) -> None:
+    assert remove_imports(f"import math\n{line}\nx = 1\n", "package.room", ["f"]) == f"import math\n{left}\nx = 1\n"
+
+
+@pytest.mark.parametrize(("line", "name"), [("from package.room import f", "f"), ("from package.room import f as h", "h")])
+def test_the_import_of_a_name_that_is_used_is_not_removed(line: str, name: str) -> None:
+    with pytest.raises(SyntaxTreeError) as error:
+        remove_imports(f"{line}\n\nx = {name}()\n", "package.room", ["f"])
+    assert str(error.value) == f"{name} is taken out, but still used"
 
 
 def test_a_graft_replaces_the_body_and_keeps_decorators_and_arguments() -> None:
