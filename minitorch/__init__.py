@@ -24,7 +24,8 @@ from minitorch.dtypes import bool_, float32, float64, get_default_dtype, int32, 
 from minitorch.tensor_data import IndexingError, TensorData, UserIndex, UserShape
 from minitorch.tensor_data import broadcast_index, index_to_position, shape_broadcast, strides_from_shape, to_index
 from minitorch import indexing as indexing
-from minitorch.tensor_ops import SimpleBackend, SimpleOps, TensorBackend, TensorOps
+from minitorch.tensor_backend import TensorBackend, TensorOps
+from minitorch.tensor_ops import SimpleBackend, SimpleOps
 from minitorch.tensor_context import no_grad
 from minitorch.tensor_functions import Function
 from minitorch import math_functions as math_functions, layout_functions as layout_functions

@@ -40,7 +40,7 @@ class Context:
         saved_values: The values given to `save_for_backward`.
     """
 
-    __slots__ = ("no_grad", "saved_values")
+    __slots__ = ("__dict__", "no_grad", "saved_values")  # __dict__: a Function may keep what it likes, ctx.dim = dim
 
     def __init__(self, no_grad: bool = False, saved_values: tuple[Any, ...] = ()) -> None:
         self.no_grad = no_grad

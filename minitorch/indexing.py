@@ -123,7 +123,7 @@ def write(data: TensorData, index: tuple[Any, ...], values: Any) -> None:
     Raises:
         IndexingError: If the index does not fit, or the values do not broadcast to what it picks.
         TypeError: If the values are no numbers, or the dtype cannot hold numbers of their kind.
-        ValueError: If several elements of the tensor share one place in storage, or the dtype cannot hold a number as it is.
+        ValueError: If the tensor is an expanded one, whose elements share places in storage, or the dtype cannot hold a number as it is.
     """
     array = as_array(values, "assignment")
     if not np.can_cast(array.dtype, data.dtype, "same_kind"):

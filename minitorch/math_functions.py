@@ -108,7 +108,7 @@ def abs_back(x: float, d: float) -> float:
 
 
 class Pow(Function):
-    """a to the power b, element by element. By b it has no derivative where a < 0: there NaN flows to b."""
+    """a to the power b, element by element. By b it has none where a < 0, nor at 0 to the power 0: there NaN flows to b."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
@@ -131,7 +131,13 @@ class Pow(Function):
 
 
 def whole_power(x: float, y: float) -> float:
-    """x to the power y, of Python's integers: exact where a float has too few digits."""
+    """x to the power y, of Python's integers: exact where a float has too few digits.
+
+    Raises:
+        OverflowError: If no integer dtype can hold it.
+    """
+    if abs(x) > 1 and y > 63:  # without this Python would work out all its digits
+        raise OverflowError(f"{x} ** {y} has more than 63 bits")
     return x**y
 
 
@@ -232,6 +238,34 @@ def smaller(x: float, y: float) -> float:
     return x if x <= y or x != x else y
 
 
+class Extreme(Function):
+    """The largest or smallest element along one dimension, which keeps size 1. The gradient flows to the first of several."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, dim: int, largest: bool) -> Tensor:
+        ctx.save_for_backward(a, dim, largest)
+        return best_of(a, dim, largest)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        a, dim, largest = ctx.saved_values
+        return pick(extreme(a, dim, largest)[1], grad_output)
+
+
+def best_of(a: Tensor, dim: int, largest: bool) -> Tensor:
+    """The largest or smallest element along one dimension, which keeps size 1; NaN if there is one.
+
+    Raises:
+        ValueError: If dim has size 0.
+    """
+    if a.shape[dim] == 0:
+        raise ValueError(f"max and min expected at least one element along dimension {dim}, got shape {a.shape}")
+    info = np.iinfo(a.dtype) if a.dtype.kind == "i" else None
+    if largest:
+        return a.f.reduce(larger, info.min if info else -math.inf if a.dtype.kind == "f" else 0.0)(a, dim)
+    return a.f.reduce(smaller, info.max if info else math.inf if a.dtype.kind == "f" else 1.0)(a, dim)
+
+
 def extreme(a: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
     """Where along one dimension the largest or smallest element stands, the first of several; NaN wins over numbers.
 
@@ -241,14 +275,7 @@ def extreme(a: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
     Raises:
         ValueError: If dim has size 0.
     """
-    length = a.shape[dim]
-    if length == 0:
-        raise ValueError(f"max and min expected at least one element along dimension {dim}, got shape {a.shape}")
-    info = np.iinfo(a.dtype) if a.dtype.kind == "i" else None
-    if largest:
-        best = a.f.reduce(larger, info.min if info else -math.inf if a.dtype.kind == "f" else 0.0)(a, dim)
-    else:
-        best = a.f.reduce(smaller, info.max if info else math.inf if a.dtype.kind == "f" else 1.0)(a, dim)
+    length, best = a.shape[dim], best_of(a, dim, largest)
     numbers = a._like(TensorData(np.arange(length), [length if i == dim else 1 for i in range(a.dims)]))
     hits = (a == best) + (a != a)
     first = a.f.reduce(smaller, length)(pick(hits, numbers) + pick(hits == 0, numbers._like(TensorData(np.array([length]), (1,)))), dim)

@@ -114,6 +114,11 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         return self._tensor.dtype
 
     @property
+    def device(self) -> str:
+        """Where its numbers lie: "cpu" or "cuda"."""
+        return "cuda" if self.backend.cuda else "cpu"
+
+    @property
     def f(self) -> TensorBackend:
         """The backend, by the short name that Functions use."""
         return self.backend
@@ -234,7 +239,8 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         """The dimensions in another order: a view.
 
         Args:
-            order: For every dimension of the result, which one of this tensor it is; permute(1, 0) exchanges rows and columns.
+            order: For every dimension of the result, which one of this tensor it is, as permute(1, 0) or permute((1, 0)); negative
+                ones count from the end.
         """
         return Permute.apply(self, self._dims_of(order[0] if len(order) == 1 else order))
 
@@ -256,7 +262,11 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         if isinstance(b, Tensor):  # of truth values beside numbers: numbers of this dtype, so that float32 - mask is float32
             return b.to(self.dtype) if b.dtype.kind == "b" and self.dtype.kind != "b" else b
         if isinstance(b, NUMBER):
-            return self._like(TensorData(np.array([b], dtype=with_number(self.dtype, b)), ()))
+            dtype = with_number(self.dtype, b)
+            try:
+                return self._like(TensorData(np.array([b], dtype=dtype), ()))
+            except OverflowError:
+                raise OverflowError(f"{b} leaves the range of {dtype.name}; convert the tensor to int64 or float64 first") from None
         raise TypeError(f"expected a Tensor or a number beside a Tensor, got {type(b).__name__}; make a tensor of it: tensor(...)")
 
     def _dim(self, dim: int) -> int:

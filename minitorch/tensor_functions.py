@@ -86,7 +86,7 @@ class Function:
         if cls.backward is Function.backward:
             raise RuntimeError(f"{cls.__name__} has no gradient: it defines no backward; call x.detach() before it")
         gradients = cls.backward(ctx, grad_output)
-        return gradients if isinstance(gradients, tuple) else (gradients,)
+        return tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
 
 
 # Element by element

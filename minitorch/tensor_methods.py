@@ -15,7 +15,8 @@ import numpy as np
 from minitorch.dtypes import as_dtype, bool_
 from minitorch.indexing import as_index, basic_view, is_element, write
 from minitorch.layout_functions import Cast, Expand, Move, Select
-from minitorch.math_functions import LE, NE, Abs, Clip, Cos, CumSum, Pow, Prod, Sin, Sqrt, Tanh, Where, extreme
+from minitorch.math_functions import LE, NE, Abs, Clip, Cos, CumSum, Extreme, Pow, Prod, Sin, Sqrt, Tanh, Where, extreme
+from minitorch.tensor_backend import DEVICES
 from minitorch.tensor_context import grad_mode
 from minitorch.tensor_data import IndexingError, as_shape
 from minitorch.tensor_functions import Add, Copy, Inv, MatMul, Mul, Neg
@@ -35,6 +36,7 @@ class TensorMethods:
     # Operators
 
     def __truediv__(self: Tensor, b: TensorLike) -> Tensor:
+        """self · (1 / b), as the course has it: it may differ from the quotient in the last digit."""
         return Mul.apply(self, Inv.apply(self._ensure_tensor(b)))
 
     def __rtruediv__(self: Tensor, b: TensorLike) -> Tensor:
@@ -143,11 +145,11 @@ class TensorMethods:
 
     def max(self: Tensor, dim: Dims = None, keepdim: bool = True) -> Tensor:
         """The largest element, NaN if there is one. The gradient flows to the first of several."""
-        return self._reduced(lambda a, d: _only(a, extreme(a.detach(), d, largest=True)[1], d), dim, keepdim)
+        return self._reduced(lambda a, d: Extreme.apply(a, d, True), dim, keepdim)
 
     def min(self: Tensor, dim: Dims = None, keepdim: bool = True) -> Tensor:
         """The smallest element, NaN if there is one. The gradient flows to the first of several."""
-        return self._reduced(lambda a, d: _only(a, extreme(a.detach(), d, largest=False)[1], d), dim, keepdim)
+        return self._reduced(lambda a, d: Extreme.apply(a, d, False), dim, keepdim)
 
     def argmax(self: Tensor, dim: int | None = None, keepdim: bool = True) -> Tensor:
         """The number of the largest element along dim, or in the whole tensor, as int64; the first of several."""
@@ -213,6 +215,11 @@ class TensorMethods:
             raise ValueError(f"t expected at most 2 dimensions, got shape {self.shape}; use transpose or permute")
         return self.permute(*reversed(range(self.dims)))
 
+    def flip(self: Tensor, *dims: Any) -> Tensor:
+        """Turned round along these dimensions, or along all: a copy, for strides are never negative."""
+        turned = self._dims_of(dims[0] if len(dims) == 1 else dims) if dims else range(self.dims)
+        return self[tuple(slice(None, None, -1 if d in turned else 1) for d in range(self.dims))] if self.dims else self.clone()
+
     def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """The dimensions from start_dim to end_dim made one."""
         if not self.dims:
@@ -263,7 +270,11 @@ class TensorMethods:
         return Copy.apply(self)
 
     def to(self: Tensor, target: Any) -> Tensor:
-        """As another dtype, or on another backend; itself if it is that already. Gradients flow back through it."""
+        """As another dtype, or on another backend: "simple", "cpu" or a TensorBackend. Itself if it is that already.
+
+        Gradients flow back through it.
+        """
+        target = DEVICES[target]() if isinstance(target, str) and target in DEVICES else target
         if hasattr(target, "ops"):
             return self if target.ops is self.backend.ops else Move.apply(self, target)
         dtype = as_dtype(target)
@@ -300,11 +311,6 @@ class TensorMethods:
 
     def __iter__(self: Tensor) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
-
-
-def _only(a: Tensor, mask: Tensor, dim: int) -> Tensor:
-    """The one element along dim at which the mask is true."""
-    return Where.apply(mask, a, a.zeros((1,) * a.dims)).sum(dim).to(a.dtype)
 
 
 def _one(dim: Any) -> int | None:

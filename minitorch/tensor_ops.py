@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import minitorch.operators as operators
-from minitorch.dtypes import boolean, floating, number, same, total
+from minitorch.dtypes import same
+from minitorch.tensor_backend import DEVICES
+from minitorch.tensor_backend import TensorBackend as TensorBackend
+from minitorch.tensor_backend import TensorOps as TensorOps
 from minitorch.tensor_data import (  # noqa: F401 - for kernels written index by index
+    MAX_DIMS,
     Shape,
     Storage,
     Strides,
@@ -24,6 +28,7 @@ from minitorch.tensor_data import (  # noqa: F401 - for kernels written index by
     index_to_position,
     positions,
     shape_broadcast,
+    strides_from_shape,
     to_index,
 )
 
@@ -31,148 +36,10 @@ if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
 
-class TensorOps:
-    """What a backend is made from: four functions that make tensor functions from functions on numbers.
-
-    Attributes:
-        name: Shown in messages.
-        cuda: Whether the storage lies on a GPU.
-    """
-
-    name = "none"
-    cuda = False
-
-    @staticmethod
-    def map(fn: Callable[[float], float]) -> Callable[..., Tensor]:
-        """The function (a, out=None) that applies fn to every element of a; without out, into a new tensor of a's dtype."""
-        raise RuntimeError("TensorOps has no operations of its own; use SimpleOps, or define map in the subclass")
-
-    @staticmethod
-    def zip(fn: Callable[[float, float], float]) -> Callable[..., Tensor]:
-        """The function (a, b, out=None) that gives fn of two tensors, element by element; their shapes broadcast, their dtypes promote."""
-        raise RuntimeError("TensorOps has no operations of its own; use SimpleOps, or define zip in the subclass")
-
-    @staticmethod
-    def reduce(fn: Callable[[float, float], float], start: float = 0.0) -> Callable[..., Tensor]:
-        """The function (a, dim, out=None) that folds the elements along dim with fn, beginning with start; dim keeps size 1."""
-        raise RuntimeError("TensorOps has no operations of its own; use SimpleOps, or define reduce in the subclass")
-
-    @staticmethod
-    def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
-        """The matrix product over the last two dimensions; the dimensions before them broadcast."""
-        raise RuntimeError("TensorOps has no operations of its own; use SimpleOps, or define matrix_multiply in the subclass")
-
-
-class TensorBackend:
-    """The tensor operations of one kind of storage and machine.
-
-    Args:
-        ops: The class that makes them, such as SimpleOps.
-
-    Attributes:
-        ops: That class.
-        cuda: Whether the storage lies on a GPU.
-        neg_map, add_zip, add_reduce, …: The operations that the course's Functions call.
-    """
-
-    def __init__(self, ops: type[TensorOps]) -> None:
-        self.ops = ops
-        self.cuda = ops.cuda
-        self._made: dict[Any, Callable[..., Tensor]] = {}
-
-        self.neg_map = self.map(operators.neg, number)
-        self.id_map = self.map(operators.id)
-        self.relu_map = self.map(operators.relu)
-        self.sigmoid_map = self.map(operators.sigmoid, floating)
-        self.log_map = self.map(operators.log, floating)
-        self.exp_map = self.map(operators.exp, floating)
-        self.inv_map = self.map(operators.inv, floating)
-
-        self.add_zip = self.zip(operators.add)
-        self.mul_zip = self.zip(operators.mul)
-        self.lt_zip = self.zip(operators.lt, boolean)
-        self.eq_zip = self.zip(operators.eq, boolean)
-        self.is_close_zip = self.zip(operators.is_close, boolean)
-        self.relu_back_zip = self.zip(operators.relu_back)
-        self.log_back_zip = self.zip(operators.log_back)
-        self.inv_back_zip = self.zip(operators.inv_back)
-
-        self.add_reduce = self.reduce(operators.add, 0.0, total)
-        self.mul_reduce = self.reduce(operators.mul, 1.0, total)
-
-        self.matrix_multiply = ops.matrix_multiply
-
-    @property
-    def name(self) -> str:
-        """Of the operations: "simple"."""
-        return self.ops.name
-
-    def __repr__(self) -> str:
-        return f"TensorBackend({self.ops.__name__})"
-
-    def __reduce__(self) -> str | tuple[Any, ...]:
-        return "SimpleBackend" if self is SimpleBackend else (TensorBackend, (self.ops,))  # the first: the one below, by its name
-
-    # Each operation is made once, and answers in the dtype that `result` makes of the operands' dtypes, or writes into out.
-
-    def map(self, fn: Callable[[float], float], result: Callable[..., Any] = same) -> Callable[..., Tensor]:
-        """`TensorOps.map`."""
-        key = ("map", fn, result)
-        if key not in self._made:
-            kernel = self.ops.map(fn)
-
-            def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
-                return kernel(a, target(out, a, a.shape, result(a.dtype)))
-
-            self._made[key] = mapped
-        return self._made[key]
-
-    def zip(self, fn: Callable[[float, float], float], result: Callable[..., Any] = same) -> Callable[..., Tensor]:
-        """`TensorOps.zip`."""
-        key = ("zip", fn, result)
-        if key not in self._made:
-            kernel = self.ops.zip(fn)
-
-            def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-                shape = a.shape if a.shape == b.shape else shape_broadcast(a.shape, b.shape)
-                return kernel(a, b, target(out, a, shape, result(a.dtype, b.dtype)))
-
-            self._made[key] = zipped
-        return self._made[key]
-
-    def reduce(self, fn: Callable[[float, float], float], start: float, result: Callable[..., Any] = same) -> Callable[..., Tensor]:
-        """`TensorOps.reduce`."""
-        key = ("reduce", fn, start, result)
-        if key not in self._made:
-            kernel = self.ops.reduce(fn, start)
-
-            def reduced(a: Tensor, dim: int, out: Tensor | None = None) -> Tensor:
-                dim = a._dim(dim)
-                shape = (*a.shape[:dim], 1, *a.shape[dim + 1 :])
-                return kernel(a, dim, target(out, a, shape, result(a.dtype)))
-
-            self._made[key] = reduced
-        return self._made[key]
-
-
-def target(out: Tensor | None, like: Tensor, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-    """Where a result of this shape is written: a new tensor, or the one that the caller has.
-
-    Raises:
-        ValueError: If that has another shape.
-    """
-    if out is None:
-        return like.zeros(shape, dtype)
-    if out.shape != shape:
-        raise ValueError(f"out expected shape {shape}, got {out.shape}; pass a tensor of that shape, or leave it out")
-    out._tensor.written()
-    return out
-
-
 class SimpleOps(TensorOps):
     """The operations in plain Python, one number at a time.
 
-    Where Python raises (1 / 0, e^1000), a result is what hardware gives: infinity or NaN, without a warning.
+    Where map and zip meet what Python raises for (1 / 0, e^1000), the result is what hardware gives: infinity or NaN, without a warning.
     """
 
     name = "simple"
@@ -185,11 +52,11 @@ class SimpleOps(TensorOps):
         @np.errstate(all="ignore")
         def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
             out = a.zeros() if out is None else out
-            operands = (*out.tuple(), *numbers(a))
-            try:
-                kernel(*operands)
-            except (ArithmeticError, ValueError):
-                quiet(*operands)
+            gaps = len(out.tuple()[0]) != out.size  # published kernels loop over len(out)
+            full = out.zeros() if gaps else out
+            run(kernel, quiet, full, numbers(a))
+            if gaps:
+                out._tensor.array()[...] = full._tensor.array()
             return out
 
         return mapped
@@ -202,11 +69,7 @@ class SimpleOps(TensorOps):
         @np.errstate(all="ignore")
         def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
             out = a.zeros(shape_broadcast(a.shape, b.shape), same(a.dtype, b.dtype)) if out is None else out
-            operands = (*out.tuple(), *numbers(a), *numbers(b))
-            try:
-                kernel(*operands)
-            except (ArithmeticError, ValueError):
-                quiet(*operands)
+            run(kernel, quiet, out, numbers(a) + numbers(b))
             return out
 
         return zipped
@@ -221,7 +84,7 @@ class SimpleOps(TensorOps):
             dim = a._dim(dim)
             out = a.zeros((*a.shape[:dim], 1, *a.shape[dim + 1 :])) if out is None else out
             out._tensor.array()[...] = start  # a fold begins with what stands in out
-            kernel(*out.tuple(), *numbers(a), dim)
+            run(kernel, kernel, out, (*numbers(a), dim))
             return out
 
         return reduced
@@ -239,7 +102,26 @@ class SimpleOps(TensorOps):
 def numbers(a: Tensor) -> tuple[Storage, Shape, Strides]:
     """What a kernel is given of an input; truth values as 0 and 1, because NumPy's own have no negative."""
     storage, shape, strides = a.tuple()
+    if len(storage) > 2 * a.size:  # a column of a wide matrix, not the whole matrix: the kernels read all that they are given
+        storage, strides = a._tensor.array().reshape(-1), strides_from_shape(shape)
     return storage.view(np.int8) if a.dtype.kind == "b" else storage, shape, strides
+
+
+def run(kernel: Callable[..., None], quiet: Callable[..., None], out: Tensor, operands: tuple[Any, ...]) -> None:
+    """Run a kernel, and where Python raises its quiet twin.
+
+    Raises:
+        OverflowError: If a whole number leaves the range of out's dtype.
+    """
+    try:
+        kernel(*out.tuple(), *operands)
+    except (ArithmeticError, ValueError):
+        try:
+            quiet(*out.tuple(), *operands)
+        except OverflowError as error:
+            if out.dtype.kind != "i":
+                raise
+            raise OverflowError(f"a result leaves the range of {out.dtype.name}; convert to int64 or float64 first") from error
 
 
 def ieee(fn: Callable[..., float]) -> Callable[..., float]:
@@ -249,11 +131,15 @@ def ieee(fn: Callable[..., float]) -> Callable[..., float]:
         try:
             return fn(*xs)
         except OverflowError:
+            if fn not in (operators.exp, operators.power):
+                raise  # nobody knows the sign of another function's overflow
             return -math.inf if fn is operators.power and xs[0] < 0 and xs[1] % 2 == 1 else math.inf
         except ZeroDivisionError:
             with np.errstate(all="ignore"):
                 return float(fn(*map(np.float64, xs)))  # its division does not raise
         except ValueError:
+            if fn not in (operators.log, operators.sqrt, operators.sin, operators.cos, operators.power):
+                raise  # another function's own message
             return math.inf if fn is operators.power and xs[0] == 0 else math.nan
 
     return quiet
@@ -397,3 +283,5 @@ def tensor_matrix_multiply(
 
 SimpleBackend = TensorBackend(SimpleOps)
 """The backend that tensors have unless another is named."""
+
+DEVICES["simple"] = DEVICES["cpu"] = lambda: SimpleBackend

@@ -220,10 +220,25 @@ def test_truth_values_beside_numbers_become_numbers():
 
 
 def test_a_whole_number_too_large_for_the_dtype_is_refused():
-    with pytest.raises(OverflowError):
+    with pytest.raises(OverflowError, match=r"^1099511627776 leaves the range of int32; convert the tensor to int64 or float64 first$"):
         tensor([1], dtype=int32) + 2**40
-    with pytest.raises(OverflowError):
+    with pytest.raises(OverflowError, match=r"leaves the range of int64"):
         tensor([1], dtype=int64) + 2**70
+
+
+@pytest.mark.parametrize(
+    ("compute", "dtype"),
+    [
+        (lambda: tensor([2**63 - 1], dtype=int64) + 1, "int64"),
+        (lambda: tensor([2**20], dtype=int32) * 2**20, "int32"),
+        (lambda: tensor([2**40, 2**40], dtype=int64).prod(), "int64"),
+        (lambda: tensor([7], dtype=int64) ** 40, "int64"),
+        (lambda: tensor([3], dtype=int64) ** 10**9, "int64"),
+    ],
+)
+def test_a_whole_number_that_leaves_its_dtype_is_no_silent_wrong_number(compute, dtype):
+    with pytest.raises(OverflowError, match=rf"^a result leaves the range of {dtype}; convert to int64 or float64 first$"):
+        compute()
 
 
 def test_float32_is_computed_in_float32():

@@ -295,3 +295,7 @@ def test_no_grad_makes_constants_of_every_kind_of_op():
     with no_grad():
         results = [x + 1, x.exp(), x.sum(), x.view(2), x[0], x.max(), cat([x, x]), x.to(float32), x @ x.t(), x.cumsum(0)]
     assert [result.requires_grad for result in results] == [False] * len(results)
+
+
+def test_the_largest_of_negative_zeros_keeps_its_sign():
+    assert math.copysign(1.0, tensor([-0.0, -0.0]).max().item()) == -1.0

@@ -11,6 +11,7 @@ from hypothesis.strategies import data, integers
 from minitorch import IndexingError, SimpleBackend, SimpleOps, TensorBackend, TensorOps, operators, tensor, zeros
 from minitorch.dtypes import DTYPES, bool_, boolean, float32, float64, floating, int32, int64, same
 from minitorch.tensor_context import TensorContext
+from minitorch.tensor_data import MAX_DIMS, index_to_position, to_index
 from minitorch.tensor_functions import All, Copy, Function, Inv, IsClose, MatMul, Neg, View
 from minitorch.tensor_ops import ieee, tensor_matrix_multiply
 
@@ -469,3 +470,51 @@ def test_the_names_of_published_solutions_call_forward_and_backward():
     assert_close_tensor(Neg._forward(ctx, x), [-1.0, -2.0])
     (grad,) = Neg._backward(ctx, tensor([5.0, 3.0]))
     assert_close_tensor(grad, [-5.0, -3.0])
+
+
+# What is not ours to answer, and kernels that other people wrote
+
+
+@pytest.mark.parametrize(
+    ("fn", "value", "error"),
+    [(lambda x: -math.exp(x), 1000.0, OverflowError), (math.sinh, -1000.0, OverflowError), (math.acos, 2.0, ValueError)],
+)
+def test_a_function_of_the_users_own_raises_what_it_raises(fn, value, error):
+    """Nobody knows the sign of its overflow: an infinity would be a guess."""
+    with pytest.raises(error):
+        SimpleBackend.map(fn)(tensor([value]))
+
+
+def published_map(fn):
+    """A kernel as thousands of solutions have it: it counts the places of out, not its elements."""
+
+    def kernel(out, out_shape, out_strides, in_storage, in_shape, in_strides):
+        index = np.zeros(MAX_DIMS, np.int32)
+        for i in range(len(out)):
+            to_index(i, out_shape, index)
+            out[index_to_position(index, out_strides)] = fn(in_storage[index_to_position(index, in_strides)])
+
+    return kernel
+
+
+def test_a_result_with_gaps_is_written_by_a_kernel_that_knows_of_none(monkeypatch):
+    monkeypatch.setattr("minitorch.tensor_ops.tensor_map", published_map)
+    x, out = tensor([[1.0, 2.0], [3.0, 4.0]]), zeros((2, 4))
+    gaps = out[:, ::2]
+    SimpleOps.map(operators.neg)(x, gaps)
+    assert out.tolist() == [[-1.0, 0.0, -2.0, 0.0], [-3.0, 0.0, -4.0, 0.0]]
+
+
+def test_a_narrow_view_of_a_wide_storage_is_read_right():
+    x = np.arange(60.0).reshape(3, 20)
+    column = tensor(x)[:, 7:8]
+    assert SimpleBackend.neg_map(column).tolist() == (-x[:, 7:8]).tolist()
+    assert SimpleBackend.add_zip(column, tensor(x)[0:1, ::19]).tolist() == (x[:, 7:8] + x[0:1, ::19]).tolist()
+    assert SimpleBackend.add_reduce(column, 0).tolist() == [[81.0]]
+
+
+@pytest.mark.parametrize("name", ["cpu", "simple"])
+def test_a_backend_is_also_known_by_the_name_of_its_machine(name):
+    x = tensor([1.0], backend=OtherBackend).to(name)
+    assert x.backend is SimpleBackend
+    assert (x.device, x.to(name) is x) == ("cpu", True)

@@ -228,3 +228,34 @@ def test_a_copy_may_be_written_to():
     tensor(w)[0] = 5
     out.backward()
     assert x.grad.tolist() == [3.0, 4.0]
+
+
+def test_a_function_may_keep_what_it_likes_in_its_context():
+    class Stretch(Function):
+        @staticmethod
+        def forward(ctx, a, k):
+            ctx.k = k
+            return a * k
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.k
+
+    x = leaf([1.0, 2.0])
+    Stretch.apply(x, 3).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_backward_may_return_its_gradients_in_a_list():
+    class Both(Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a + 2 * b
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return [grad_output, 2 * grad_output]
+
+    x, y = leaf([1.0]), leaf([1.0])
+    Both.apply(x, y).backward()
+    assert (x.grad.tolist(), y.grad.tolist()) == ([1.0], [2.0])
