@@ -138,7 +138,7 @@ def run_tests_of(
         for task in tasks:
             console.print(_summary(task, states[task.id]), soft_wrap=True)
         if open_tasks:
-            _explain(console, open_tasks[0], states, verbose)
+            _explain(console, open_tasks[0], states, verbose, _unwritten(root, manifest, open_tasks[0]))
         else:
             console.print(_next(manifest, states, tasks[-1]), soft_wrap=True)
     raise typer.Exit(TESTS_FAIL if open_tasks else 0)
@@ -212,6 +212,17 @@ def _first_open(root: Path, manifest: Manifest, time_limit: float) -> Task:
     return manifest.tasks[-1]
 
 
+def _unwritten(root: Path, manifest: Manifest, task: Task) -> list[str]:
+    """Which of the tasks that a task requires still have stubs in their files; no test tells before its own code is written."""
+    found = []
+    for id in task.requires:
+        paths = [root / file for file in manifest.task(id).files]
+        texts = [path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file()]
+        if any(f"Need to implement for Task {id}" in text for text in texts):
+            found.append(id)
+    return found
+
+
 def _print_json(tasks: Iterable[Task], states: dict[str, TaskState]) -> None:
     rows: list[dict[str, Any]] = []
     for task in tasks:
@@ -266,8 +277,8 @@ def _summary(task: Task, state: TaskState) -> Text:
     return line.append(f": {state.state}.{total}")
 
 
-def _explain(console: Console, task: Task, states: dict[str, TaskState], verbose: bool) -> None:
-    """What to do about a task that is not passed."""
+def _explain(console: Console, task: Task, states: dict[str, TaskState], verbose: bool, unwritten: Sequence[str]) -> None:
+    """What to do about a task that is not passed; `unwritten` are those of the tasks before it whose code is missing."""
     state = states[task.id]
     console.print()
     if state.state == "blocked":
@@ -279,7 +290,13 @@ def _explain(console: Console, task: Task, states: dict[str, TaskState], verbose
     if state.state == "todo":
         place = state.card.place if state.card else None
         where = f"{place.file}:{place.line}  {place.function}" if place else ", ".join(task.files)
-        rows = {"Write": where, "Read": f"docs/{task.page}.md", "Hint": f"course hint {task.id}", "Then run": f"course test {task.id}"}
+        first = {"First": f"Task {', '.join(unwritten)}, which this one needs: course test {unwritten[0]}"} if unwritten else {}
+        rows = first | {
+            "Write": where,
+            "Read": f"docs/{task.page}.md",
+            "Hint": f"course hint {task.id}",
+            "Then run": f"course test {task.id}",
+        }
         for label, value in rows.items():
             console.print(Text(f"{label:<{LABEL_WIDTH}}", style="dim").append(value, style="not dim"), soft_wrap=True)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 LONGEST_VALUE = 300
 LONGEST_TRACEBACK = 6000
@@ -39,18 +40,27 @@ def error_line(error: BaseException) -> str:
 def _first_lines(text: str) -> str:
     """Up to four lines."""
     lines = [line.rstrip() for line in text.strip().splitlines()]
-    return _cut_value("\n".join(lines[:4] + (["…"] if len(lines) > 4 else [])))
+    return cut("\n".join(lines[:4] + (["…"] if len(lines) > 4 else [])))
 
 
 def shown(value: object) -> str:
     """A short repr that never raises: it may run a student's code."""
     try:
-        return _cut_value(repr(value))
+        return cut(repr(value)) + "".join(_layout(each) for each in (value if isinstance(value, tuple) else (value,)))
     except Exception as error:
         return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
 
 
-def _cut_value(text: str) -> str:
+def _layout(value: Any) -> str:
+    """Where a tensor's elements lie, unless they lie one after the other from the start of its storage: the repr does not tell."""
+    if isinstance(value, type) or not (hasattr(value, "stride") and hasattr(value, "storage_offset")):
+        return ""
+    if value.is_contiguous() and not value.storage_offset():
+        return ""
+    return f"\n{'':4}its strides {value.stride()}, offset {value.storage_offset()}"
+
+
+def cut(text: str) -> str:
     """The text, not too long."""
     return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…"
 

@@ -12,7 +12,6 @@ import inspect
 import os
 import re
 import signal
-import traceback
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -20,16 +19,13 @@ from typing import Any
 
 import pytest
 
-from course.card import Card, Place, sentence
-from course.explain import assertion_parts, error_line, shown, shown_traceback, unwritten_task
+from course.card import Card, sentence
+from course.explain import assertion_parts, cut, error_line, shown, shown_traceback, unwritten_task
 from course.files import write_json
-from course.manifest import ManifestError, load
+from course.places import Places
 
 SCHEMA = 1
 """Version of the report's format."""
-
-STUDENTS = ("minitorch", "project", "tests")
-"""The folders in which a student writes."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -89,7 +85,7 @@ class Watcher:
         self.root = root
         self.report = report
         self.limit = limit if hasattr(signal, "setitimer") else None
-        self.written = _written(root)
+        self.places = Places(root)
         self.rows: dict[str, dict[str, Any]] = {}
         self.interrupted: Card | None = None
         self.item: pytest.Item | None = None
@@ -192,7 +188,7 @@ class Watcher:
         if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
             error = error.__cause__
         error = _leaf(error)
-        place = self._place(error)
+        place = self.places.of(error)
         file = node.path.relative_to(self.root).as_posix() if node.path.is_relative_to(self.root) else str(node.path)
         text = node.path.read_text(encoding="utf-8", errors="replace") if node.path.is_file() else ""
         for task in sorted(set(re.findall(r"\btask(\d+_\d+)\b", text))) or [None]:
@@ -208,7 +204,7 @@ class Watcher:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Note where the run stood when it was stopped: most likely in a loop that does not end."""
-        place = self._place(excinfo.value)
+        place = self.places.of(excinfo.value)
         if self.item is None:
             self.interrupted = Card("", error="while the tests were loading", place=place)
         else:
@@ -224,14 +220,21 @@ class Watcher:
     def _card(self, item: pytest.Item, error: BaseException, text: str) -> Card:
         """All that a failing test tells."""
         inputs, comparison = self.failure or ({}, self.comparison)
+        inputs = {name: value for name, value in inputs.items() if value != "data(...)"} | _drawn(error)
         expected = yours = None
         message: str | None = error_line(error)
         if isinstance(error, AssertionError):
             expected, yours, message = assertion_parts(str(error), comparison)
-        place = self._place(error, item.path)
+        task = _task_of(item)
+        place = self.places.of(error, item.path)
+        called = self.places.named(error, task, place)
+        if called:
+            place = None  # the line lies in what called them, such as another task's function
+        elif place and place.file.startswith("tests/"):
+            called = self.places.called(error, task, place, _parameters(item))
         return Card(
             nodeid=item.nodeid,
-            task=_task_of(item),
+            task=task,
             says=_says(item),
             case=_case(item),
             inputs=inputs,
@@ -239,51 +242,9 @@ class Watcher:
             yours=yours,
             error=message,
             place=place,
-            called=self._called(error, place) if place and place.file.startswith("tests/") else (),
+            called=called,
             traceback=shown_traceback(text),
         )
-
-    def _place(self, error: BaseException, test: Path | None = None) -> Place | None:
-        """The line to look at: the last one in a function that students write, in their files, or in the test, whichever there is first."""
-        if isinstance(error, SyntaxError) and error.filename and (file := self._student_file(error.filename)):
-            return Place(file, error.lineno or 1, (error.text or "").strip())
-        found: Place | None = None
-        theirs: Place | None = None
-        frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-        summaries = traceback.extract_tb(error.__traceback__)
-        for (code, line), summary in zip(frames, summaries, strict=True):
-            file = self._student_file(code.co_filename)
-            if file is None:
-                continue
-            in_tests = file.startswith("tests/")
-            if in_tests and test is not None and (Path(code.co_filename) != test or (found and not found.file.startswith("tests/"))):
-                continue
-            function = "" if code.co_qualname == "<module>" else code.co_qualname.replace("<locals>.", "")
-            found = Place(file, line, (summary.line or "").strip(), function)
-            if any(f"{function}.".startswith(f"{name}.") for name in self.written.get(file, ())):
-                theirs = found
-        return theirs or found
-
-    def _called(self, error: BaseException, place: Place) -> tuple[Place, ...]:
-        """Where the student's functions begin that the failing line of a test names, or if it names none, those that the test names."""
-        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-        test = next((frame for frame in reversed(frames) if self._student_file(frame.f_code.co_filename) == place.file), None)
-        found = []
-        values = [(name, test.f_globals.get(name)) for name in test.f_code.co_names] if test else []
-        for name, value in values:
-            code = getattr(value, "__code__", None)
-            file = self._student_file(code.co_filename) if code else None
-            if code and file and not file.startswith("tests/"):
-                found.append(Place(file, code.co_firstlineno, function=name))
-        return tuple([other for other in found if re.search(rf"\b{other.function}\b", place.source)] or found)
-
-    def _student_file(self, filename: str) -> str | None:
-        """The file's name from the root of the workspace, if it lies where students write."""
-        path = Path(filename)
-        if not path.is_relative_to(self.root):
-            return None
-        relative = path.relative_to(self.root)
-        return relative.as_posix() if relative.parts[0] in STUDENTS else None
 
     # Telling
 
@@ -319,17 +280,6 @@ class Watcher:
         write_json(self.report, document)
 
 
-def _written(root: Path) -> dict[str, list[str]]:
-    """The functions that students write, by file; none without a manifest."""
-    functions: dict[str, list[str]] = {}
-    with contextlib.suppress(ManifestError):
-        for task in load(root / "course" / "tasks.toml").tasks:
-            for name in task.write:
-                module, _, function = name.partition(":")
-                functions.setdefault(module.replace(".", "/") + ".py", []).append(function)
-    return functions
-
-
 @contextlib.contextmanager
 def _short() -> Generator[None]:
     """Let pytest report unwritten code without a traceback, which nobody reads and which takes longer to print than the test to run."""
@@ -361,6 +311,15 @@ def _waiting(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
             yield f"Task {task}: {count} to go, open {files or 'its files'} ({', '.join(functions[:4])}{more}); course hint {task}"
 
 
+def _drawn(error: BaseException) -> dict[str, str]:
+    """What a property drew while it ran, as Hypothesis notes it on the error: "Draw 2 (order): (1, 0)".
+
+    That text is Hypothesis' own and may change: notes that read otherwise are passed over, and the card shows no draws.
+    """
+    notes = [re.fullmatch(r"Draw (\d+)(?: \((.+?)\))?: (.*)", note, re.DOTALL) for note in getattr(error, "__notes__", ())]
+    return {note[2] or f"draw {note[1]}": cut(note[3].removesuffix("  # or any other generated value")) for note in notes if note}
+
+
 def _task_of(item: pytest.Item) -> str | None:
     """The task whose mark the test carries."""
     for mark in item.iter_markers():
@@ -382,6 +341,12 @@ def _says(item: pytest.Item) -> str:
     """The first paragraph of the test's docstring, else its name as a sentence."""
     paragraph = inspect.cleandoc(getattr(getattr(item, "obj", None), "__doc__", None) or "").split("\n\n")[0]
     return " ".join(paragraph.split()) or sentence(item.name)
+
+
+def _parameters(item: pytest.Item) -> set[str]:
+    """The names of the functions and classes among the parameters of a parametrized test."""
+    callspec = getattr(item, "callspec", None)
+    return {value.__name__ for value in callspec.params.values() if hasattr(value, "__name__")} if callspec else set()
 
 
 def _case(item: pytest.Item) -> str:

@@ -127,7 +127,7 @@ def _run(tasks: Sequence[Task], root: Path, time_limit: float) -> dict[str, Task
         command = [sys.executable, "-m", "pytest", "-p", "course.plugin", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
         command += ["--color=no", "--tb=short", "-q", "-m", " or ".join(task.mark for task in tasks), f"--course-report={report}"]
         command += [f"--course-limit={time_limit}"]
-        command += sorted({name for task in tasks for name in files[task.id]})
+        command += dict.fromkeys(name for task in tasks for name in sorted(files[task.id], key=lambda name: _rank(task, name)))
         output, killed = _output(command, root, PATIENCE * time_limit)
         try:
             document = json.loads(report.read_text(encoding="utf-8"))
@@ -148,6 +148,13 @@ def _test_files(tasks: Sequence[Task], root: Path) -> dict[str, list[str]]:
         task.id: [path.relative_to(root).as_posix() for path, text in texts.items() if re.search(rf"\b{task.mark}\b", text)]
         for task in tasks
     }
+
+
+def _rank(task: Task, name: str) -> tuple[int, str]:
+    """Test files in the order in which the task's files are written: the tests of a kernel before those of what is built on it."""
+    stems = [Path(file).stem for file in task.files]
+    stem = Path(name).stem.removeprefix("test_")
+    return stems.index(stem) if stem in stems else len(stems), name
 
 
 def _output(command: Sequence[str], root: Path, time_limit: float) -> tuple[str, bool]:
@@ -200,7 +207,7 @@ def _stopped(tasks: Sequence[Task], document: dict[str, Any], seconds: float) ->
     states = {}
     for task in [task for task in tasks if task.id == hung.task] or tasks:
         judged = _judge(task, document["tests"])
-        card = replace(hung, task=task.id, error=error)
+        card = judged.card if judged.failing else replace(hung, task=task.id, error=error)  # what fails at once says more
         states[task.id] = replace(judged, state="failing", failing=judged.failing + 1, total=judged.total + 1, card=card)
     return states
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import data, sampled_from
 
-from minitorch import Context, TensorData, tensor
+from minitorch import Context, Tensor, TensorData, tensor
 from minitorch.tensor_functions import EQ, LT, Exp, IsClose, Log, Mul, Permute, ReLU, Sigmoid, Sum
 from minitorch.tensor_ops import tensor_map, tensor_reduce, tensor_zip
 
@@ -29,7 +29,7 @@ MATRIX = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
 def assert_written(out, expected):
     """Fail unless a kernel has written exactly these numbers, and nothing between or behind the elements of out."""
-    np.testing.assert_allclose(out.array(), expected, rtol=1e-9, atol=1e-9)
+    assert_close_tensor(Tensor(out), expected)
     elsewhere = np.delete(out._storage, positions_of(out.shape, out.strides, out.offset).reshape(-1))
     assert np.isnan(elsewhere).all(), f"written beside the elements of out, which has shape {out.shape} and strides {out.strides}"
 
@@ -61,7 +61,14 @@ def test_map_works_on_any_layout(two_shapes, draw):
     shape = np.broadcast_shapes(small, other)
     x = draw.draw(tensor_data(shape=small))
     out = laid_out(np.zeros(shape), *draw.draw(layouts(shape)))
-    tensor_map(lambda v: 3 * v + 1)(*out.tuple(), *x.tuple())
+    calls = []
+
+    def fn(v):
+        calls.append(v)
+        return 3 * v + 1
+
+    tensor_map(fn)(*out.tuple(), *x.tuple())
+    assert len(calls) == math.prod(shape), f"expected {math.prod(shape)} calls of fn, one for each element of out, got {len(calls)}"
     assert_written(out, np.broadcast_to(3 * x.array() + 1, shape))
 
 

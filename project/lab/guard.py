@@ -148,7 +148,9 @@ def _describe(frame: FrameType, line: int) -> str:
 
 def _remark(error: Exception) -> str:
     """A sentence about errors that correct code raises too."""
-    if isinstance(error, ArithmeticError | ValueError):
+    # what the functions of math say of numbers for which they have no value; the second since Python 3.14
+    outside = isinstance(error, ValueError) and re.match(r"math domain|expected a (positive|nonnegative) input", str(error))
+    if isinstance(error, ArithmeticError) or outside:
         return "\n\nIf the function is right, it has no value for these inputs: choose others."
     return ""
 

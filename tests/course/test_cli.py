@@ -119,6 +119,14 @@ def test_a_task_that_is_not_written_says_where_to_write(shared: Workspace) -> No
     )
 
 
+def test_a_task_that_is_not_written_says_which_ones_come_first(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "    return square(x) ** 0.25", '    raise NotImplementedError("Need to implement for Task 1.1")')
+    lines = workspace.course("test", "1.1").stdout.splitlines()
+    assert lines[2:4] == ["First           Task 0.3, which this one needs: course test 0.3", "Write           minitorch/sums.py:21  root"]
+    workspace.mend("course/tasks.toml", 'write = ["minitorch.sums:square"]', 'write = ["minitorch.lost:square"]')
+    assert workspace.course("test", "1.1").stdout.splitlines()[2] == lines[3]
+
+
 def test_a_blocked_task_says_what_it_needs(shared: Workspace) -> None:
     done = shared.course("test", "1.1")
     assert done.returncode == 1

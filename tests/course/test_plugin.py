@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from course.plugin import Watcher
+from course.plugin import Watcher, _drawn
 
 from .conftest import Workspace
 
@@ -20,7 +20,7 @@ import os
 
 import pytest
 from hypothesis import example, given, settings
-from hypothesis.strategies import integers, lists
+from hypothesis.strategies import data, integers, lists
 
 from minitorch.sums import add, double, square
 
@@ -56,6 +56,14 @@ def test_skipped():
 def test_inputs_that_are_changed(xs):
     xs.pop()
     assert len(xs) == 7
+
+
+@pytest.mark.task0_1
+@given(integers(5, 9), data())
+def test_drawn_inside(x, source):
+    y = source.draw(integers(3, 9), label="the other")
+    z = source.draw(integers(1, 9))
+    assert add(x, y) + z == 0
 
 
 @pytest.mark.task0_1
@@ -217,6 +225,19 @@ def test_a_failing_property_gives_the_smallest_input_and_both_sides(rows: dict[s
     assert (card["inputs"], card["expected"], card["yours"], card["error"]) == ({"x": "7"}, "14", "0", None)
     assert card["place"]["source"] == "assert double(x) == 2 * x"
     assert card["place"]["file"] == "tests/test_sums.py"
+
+
+def test_what_a_property_drew_inside_is_shown_with_its_inputs(rows: dict[str, Any]) -> None:
+    card = rows["test_drawn_inside"]["card"]
+    assert (card["inputs"], card["yours"]) == ({"x": "5", "the other": "3", "draw 2": "1"}, "9")
+
+
+def test_notes_in_other_words_show_no_draws() -> None:
+    error = ValueError("x")
+    assert _drawn(error) == {}
+    error.add_note("Falsifying example: test(x=1)")
+    error.add_note("Drawn: (1, 0)")
+    assert _drawn(error) == {}
 
 
 def test_a_failing_example_gives_its_input(rows: dict[str, Any]) -> None:

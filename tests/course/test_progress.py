@@ -170,6 +170,26 @@ def test_an_endless_test_fails_its_task_and_the_others_are_still_judged(workspac
     assert [states[id].state for id in ("0.2", "0.3")] == ["failing", "failing"]
 
 
+def test_a_test_that_failed_before_another_hung_is_the_one_that_is_shown(workspace: Workspace) -> None:
+    hangs = "@pytest.mark.task1_2\ndef test_that_hangs():\n    while True:\n        pass\n"
+    workspace.write("tests/test_signs.py", f"import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert 1 == 2\n\n\n{hangs}")
+    state = state_of(workspace, "1.2", time_limit=2)
+    assert (state.state, state.failing, state.total) == ("failing", 2, 2)
+    assert state.card is not None
+    assert (state.card.nodeid, state.card.yours) == ("tests/test_signs.py::test_sign", "1")
+
+
+@pytest.mark.parametrize("files", [["one", "two"], ["two", "one"]])
+def test_the_first_failing_test_is_that_of_the_file_which_is_written_first(workspace: Workspace, files: list[str]) -> None:
+    names = ", ".join(f'"minitorch.{file}:f"' for file in files)
+    workspace.mend("course/tasks.toml", 'write = ["minitorch.sums:sign"]', f"write = [{names}]")
+    for name in ("all_together", "one", "two"):  # in the alphabet the first builds on the others
+        workspace.write(f"tests/test_{name}.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_f():\n    assert 1 == 2\n")
+    card = state_of(workspace, "1.2").card
+    assert card is not None
+    assert card.nodeid == f"tests/test_{files[0]}.py::test_f"
+
+
 def test_the_time_limit_is_for_each_test(workspace: Workspace) -> None:
     slow = "@pytest.mark.task1_2\n@pytest.mark.parametrize('n', [1, 2])\ndef test_sign(n):\n    time.sleep(2)\n"
     workspace.write("tests/test_signs.py", f"import time\n\nimport pytest\n\n\n{slow}")

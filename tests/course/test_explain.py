@@ -1,0 +1,47 @@
+"""What a value says on the card."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from course.explain import LONGEST_VALUE, shown
+
+
+class Matrix:
+    """What the course knows of a tensor."""
+
+    def __init__(self, strides: tuple[int, ...], offset: int, contiguous: bool, text: str = "[[1, 2]]") -> None:
+        self.strides, self.offset, self.contiguous, self.text = strides, offset, contiguous, text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def stride(self) -> tuple[int, ...]:
+        return self.strides
+
+    def storage_offset(self) -> int:
+        return self.offset
+
+    def is_contiguous(self) -> bool:
+        return self.contiguous
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Matrix((2, 1), 0, contiguous=True), "[[1, 2]]"),
+        (Matrix((1, 2), 0, contiguous=False), "[[1, 2]]\n    its strides (1, 2), offset 0"),
+        (Matrix((2, 1), 3, contiguous=True), "[[1, 2]]\n    its strides (2, 1), offset 3"),
+        ((Matrix((1, 2), 0, contiguous=False), 5), "([[1, 2]], 5)\n    its strides (1, 2), offset 0"),
+        (Matrix, repr(Matrix)),  # a class has no strides, though it names them
+        (SimpleNamespace(stride=3), "namespace(stride=3)"),
+    ],
+)
+def test_a_tensor_tells_where_its_elements_lie_unless_that_is_plain(value: Any, expected: str) -> None:
+    assert shown(value) == expected
+
+
+def test_the_strides_of_a_long_tensor_are_still_shown() -> None:
+    value = Matrix((1, 2), 0, contiguous=False, text="1" * 1000)
+    assert shown(value) == "1" * LONGEST_VALUE + "…\n    its strides (1, 2), offset 0"
