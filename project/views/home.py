@@ -71,8 +71,8 @@ def failure(state: TaskState) -> None:
     facts = [f"{name} = {value}" for name, value in card.inputs.items()]
     facts += [f"expected {card.expected}", f"yours    {card.yours}"] if card.expected is not None else []
     facts += [card.error] if card.error else []
-    if card.place is not None:
-        facts.append(f"{card.place.file}:{card.place.line}: {card.place.source.strip()}")
+    places = [card.place] if card.place is not None else card.called
+    facts += [f"{place.file}:{place.line}: {place.source.strip() or place.function}" for place in places]
     st.code("\n".join(facts), language=None, wrap_lines=True)
     st.caption(f"More with `course test {state.task}`.")
 
