@@ -85,6 +85,8 @@ def list_tasks(as_json: AsJson = False) -> None:
     console = _console()
     for stage in manifest.stages:
         tasks = [task for task in manifest.tasks if task.stage == stage.number]
+        if not tasks:  # its library is there before its tasks
+            continue
         console.print(f"Module {stage.number}  {stage.title}", style="bold")
         table = _table()
         for task in tasks:
@@ -105,6 +107,8 @@ def status(as_json: AsJson = False, time_limit: Limit = TIME_LIMIT) -> None:
     console = _console()
     for stage in manifest.stages:
         tasks = [task for task in manifest.tasks if task.stage == stage.number]
+        if not tasks:
+            continue
         passed = [task for task in tasks if states[task.id].state == "passed"]
         console.print(_heading(f"Module {stage.number}  {stage.title}", passed, tasks))
         table = _table()

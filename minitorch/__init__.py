@@ -34,10 +34,16 @@ from minitorch.gradients import grad_central_difference, grad_check
 from minitorch.tensor import Tensor, TensorLike, manual_seed, rand, tensor, zeros  # tensor is the function: this binds it over the module
 from minitorch.creation import arange, cat, eye, from_dlpack, from_numpy, full, linspace, ones, randn, stack, where
 
+# Stage 3 - Compiled backends
+from minitorch import compiled as compiled, fast_math as fast_math, loops as loops, folds as folds, blocked_matmul as blocked_matmul
+from minitorch.fast_ops import FastBackend, FastOps
+
 __all__ = [
     "SGD",
     "Context",
     "Dual",
+    "FastBackend",
+    "FastOps",
     "Function",
     "Graph",
     "History",

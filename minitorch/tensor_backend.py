@@ -98,7 +98,7 @@ class TensorBackend:
     def __reduce__(self) -> tuple[Any, ...]:
         return backend_of, (self.ops,)
 
-    # Each operation is made once, and answers in the dtype that `result` makes of the operands' dtypes, or writes into out.
+    # Each operation is made once, at its first use, and answers in the dtype that `result` makes of the operands', or writes into out.
 
     def map(self, fn: Callable[[float], float], result: Callable[..., Any] = same) -> Callable[..., Tensor]:
         """`TensorOps.map`; without `result` the answer has a's dtype.
@@ -107,9 +107,12 @@ class TensorBackend:
         """
         key = ("map", fn, result)
         if key not in self._made:
-            kernel = self.ops.map(fn)
+            kernel = None
 
             def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
+                nonlocal kernel
+                if kernel is None:
+                    kernel = self.ops.map(fn)
                 return kernel(a, target(out, a, a.shape, result(a.dtype)))
 
             self._made[key] = mapped
@@ -119,9 +122,12 @@ class TensorBackend:
         """`TensorOps.zip`."""
         key = ("zip", fn, result)
         if key not in self._made:
-            kernel = self.ops.zip(fn)
+            kernel = None
 
             def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+                nonlocal kernel
+                if kernel is None:
+                    kernel = self.ops.zip(fn)
                 shape = a.shape if a.shape == b.shape else shape_broadcast(a.shape, b.shape)
                 return kernel(a, b, target(out, a, shape, result(a.dtype, b.dtype)))
 
@@ -132,9 +138,12 @@ class TensorBackend:
         """`TensorOps.reduce`."""
         key = ("reduce", fn, start, result)
         if key not in self._made:
-            kernel = self.ops.reduce(fn, start)
+            kernel = None
 
             def reduced(a: Tensor, dim: int, out: Tensor | None = None) -> Tensor:
+                nonlocal kernel
+                if kernel is None:
+                    kernel = self.ops.reduce(fn, start)
                 dim = a._dim(dim)
                 shape = (*a.shape[:dim], 1, *a.shape[dim + 1 :])
                 return kernel(a, dim, target(out, a, shape, result(a.dtype)))

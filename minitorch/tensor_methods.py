@@ -270,7 +270,7 @@ class TensorMethods:
         return Copy.apply(self)
 
     def to(self: Tensor, target: Any) -> Tensor:
-        """As another dtype, or on another backend: "simple", "cpu" or a TensorBackend. Itself if it is that already.
+        """As another dtype, or on another backend: "cpu", "simple" or a TensorBackend. Itself if it is that already.
 
         Gradients flow back through it.
         """

@@ -284,4 +284,4 @@ def tensor_matrix_multiply(
 SimpleBackend = TensorBackend(SimpleOps)
 """The backend that tensors have unless another is named."""
 
-DEVICES["simple"] = DEVICES["cpu"] = lambda: SimpleBackend
+DEVICES["simple"] = DEVICES["cpu"] = lambda: SimpleBackend  # "cpu" until a faster one takes its place

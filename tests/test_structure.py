@@ -131,7 +131,7 @@ def test_no_file_is_too_long_to_read():
 
 def test_the_public_names_are_these():
     names = """
-        SGD Context Dual Function Graph History IndexingError Line MathTest MathTestVariable Module Optimizer
+        SGD Context Dual FastBackend FastOps Function Graph History IndexingError Line MathTest MathTestVariable Module Optimizer
         Parameter Scalar ScalarFunction ScalarHistory ScalarLike SimpleBackend SimpleOps Tensor TensorBackend
         TensorData TensorLike TensorOps Trace UserIndex UserShape Variable arange backpropagate bool_ broadcast_index
         cat central_difference datasets derivative_check dot eye float32 float64 forward_trace from_dlpack from_numpy
@@ -179,7 +179,7 @@ def test_datasets_is_the_dict_whatever_is_imported_first(first):
 
 
 def test_importing_the_library_loads_nothing_heavy():
-    heavy = {"numba", "streamlit", "torch", "pytest", "hypothesis", "course", "project"}
+    heavy = {"streamlit", "torch", "pytest", "hypothesis", "course", "project"}
     assert python("-c", f"import sys, minitorch\nprint(sorted({heavy} & set(sys.modules)))") == "[]"
 
 
@@ -213,8 +213,8 @@ def test_the_package_cut_after_a_stage_imports_and_passes_its_tests(stage, tmp_p
         shutil.copy(PACKAGE / f"{room}.py", tmp_path / "minitorch")
     source = (PACKAGE / "__init__.py").read_text(encoding="utf-8")
     (tmp_path / "minitorch" / "__init__.py").write_text(cut(source, stage.number), encoding="utf-8")
-    program = "import minitorch\nfrom minitorch import *\nprint(minitorch.__file__)"
-    assert python("-c", program, cwd=tmp_path) == str(tmp_path / "minitorch" / "__init__.py")
+    program = "import sys, minitorch\nfrom minitorch import *\nprint(minitorch.__file__, 'numba' in sys.modules)"
+    assert python("-c", program, cwd=tmp_path) == f"{tmp_path / 'minitorch' / '__init__.py'} {stage.number >= 3}"
     if stage is course().stages[-1]:
         return
 

@@ -513,8 +513,7 @@ def test_a_narrow_view_of_a_wide_storage_is_read_right():
     assert SimpleBackend.add_reduce(column, 0).tolist() == [[81.0]]
 
 
-@pytest.mark.parametrize("name", ["cpu", "simple"])
-def test_a_backend_is_also_known_by_the_name_of_its_machine(name):
-    x = tensor([1.0], backend=OtherBackend).to(name)
+def test_a_backend_is_also_known_by_its_name():
+    x = tensor([1.0], backend=OtherBackend).to("simple")
     assert x.backend is SimpleBackend
-    assert (x.device, x.to(name) is x) == ("cpu", True)
+    assert (x.device, x.to("simple") is x) == ("cpu", True)

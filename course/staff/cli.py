@@ -32,7 +32,7 @@ def handout(
     """Write a student's workspace: the package with stubs, the tests, the app, the book, and a new git history."""
     from course.staff.handout import make_handout
 
-    match = re.fullmatch(r"0(?:-(\d+))?", modules or f"0-{course().stages[-1].number}")
+    match = re.fullmatch(r"0(?:-(\d+))?", modules or f"0-{course().tasks[-1].stage}")
     if match is None:
         raise RequestError(f"--modules expected a range from 0, such as 0-1, got {modules!r}", "course-staff handout --modules 0-1 DIR")
     made = make_handout(ROOT, course(), int(match[1] or 0), folder, force)

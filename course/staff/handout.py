@@ -128,6 +128,8 @@ def handout_files(root: Path, manifest: Manifest, last: int) -> dict[str, str | 
         StaffError: If the repository cannot be cut, the manifest does not fit it, or a solution would leak; the message names the places.
     """
     reference = select(root, manifest, last)
+    if all(task.stage != last for task in manifest.tasks):  # its solutions would go out whole
+        raise RequestError(f"Module {last} has no tasks yet; hand out a range that ends with {manifest.tasks[-1].stage}")
     tested = {
         mark for path, content in reference.items() if path.startswith("tests/") and isinstance(content, str) for mark in marks(content)
     }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from course.manifest import ROOT, Manifest, course, load
-from course.staff import StaffError
+from course.staff import RequestError, StaffError
 from course.staff.handout import MARKER, TEMPLATES, handout_files, make_handout, stub_files, write_names
 from course.staff.selection import EDITS, select
 
@@ -107,6 +108,13 @@ def test_a_stage_that_does_not_exist_is_an_error(repository: Repository) -> None
     with pytest.raises(StaffError) as error:
         select(*repository, 2)
     assert str(error.value) == "there is no stage 2; the stages are 0, 1"
+
+
+def test_a_stage_without_tasks_is_not_handed_out(repository: Repository) -> None:
+    root, manifest = repository
+    with pytest.raises(RequestError) as error:
+        handout_files(root, replace(manifest, tasks=tuple(task for task in manifest.tasks if task.stage == 0)), 1)
+    assert str(error.value) == "Module 1 has no tasks yet; hand out a range that ends with 0"
 
 
 def test_an_app_that_needs_a_later_stage_is_an_error(repository: Repository) -> None:
@@ -402,13 +410,13 @@ def test_a_build_that_fails_leaves_nothing(repository: Repository, tmp_path: Pat
 # The real course
 
 
-@pytest.mark.parametrize("last", [stage.number for stage in course().stages])
+@pytest.mark.parametrize("last", sorted({task.stage for task in course().tasks}))
 def test_the_courses_handouts_leak_nothing_and_are_the_same_each_time(last: int) -> None:
     assert handout_files(ROOT, course(), last) == handout_files(ROOT, course(), last)
 
 
 def test_the_courses_handouts_do_not_speak_of_the_teachers_tools() -> None:
-    for path, content in handout_files(ROOT, course(), course().stages[-1].number).items():
+    for path, content in handout_files(ROOT, course(), course().tasks[-1].stage).items():
         if isinstance(content, str):
             assert "course-staff" not in content, path
             assert "course/staff" not in content.replace('"course/staff', ""), path

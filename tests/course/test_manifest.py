@@ -168,9 +168,10 @@ def test_a_task_has_two_or_three_hints_none_of_which_is_code(ours: Manifest) -> 
             assert not re.search(r"\bdef \w|\blambda\b|==|`|\n", hint), hint
 
 
-def test_every_task_is_worth_something_and_a_stage_has_tasks(ours: Manifest) -> None:
+def test_every_task_is_worth_something_and_the_stages_with_tasks_come_first(ours: Manifest) -> None:
     assert all(task.points > 0 for task in ours.tasks)
-    assert {task.stage for task in ours.tasks} == {stage.number for stage in ours.stages}
+    stages = sorted({task.stage for task in ours.tasks})
+    assert stages == [stage.number for stage in ours.stages][: len(stages)]
 
 
 def test_the_rooms_exist(ours: Manifest) -> None:

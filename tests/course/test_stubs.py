@@ -18,7 +18,7 @@ from course.staff.prove import needed_files
 from course.staff.runs import copy, each, run_tests
 from course.staff.selection import select
 
-STAGES = [stage.number for stage in course().stages]
+STAGES = sorted({task.stage for task in course().tasks})
 
 IMPORT_ALL = f"""
 import importlib, pathlib, sys

@@ -1,0 +1,157 @@
+"""Stage 3 - How functions become machine code: compiled by numba, kept on disk until their source changes, safe in threads and forks."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+# Threads that wait for work would spin, and keep the processor from whoever has some. libgomp reads this once, when numba loads it.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+import numba
+from numba import get_num_threads, njit
+from numba.core.dispatcher import Dispatcher
+from numba.extending import register_jitable
+
+FLAGS: dict[str, Any] = {
+    "error_model": "numpy",  # 1 / 0 is inf, as the hardware has it
+    "fastmath": {"contract"},  # x · y + z in one instruction; the order of a sum stays, and so do NaN and inf
+}
+
+SOURCES = ("operators", "tensor_data", "compiled", "fast_math", "loops", "folds", "blocked_matmul", "fast_ops")
+"""Rooms that kernels are compiled from; a workspace in which a student writes kernels has not all of them."""
+
+
+IN_ANY_ORDER = FLAGS | {"fastmath": {"contract", "reassoc"}}
+"""For sums whose terms may change places, so that several are added at once."""
+
+
+_config: Any = vars(numba)["config"]  # numba fills it from the environment, unseen by type checkers
+
+
+def compiler_is_off() -> bool:
+    """Whether numba leaves functions as they are (NUMBA_DISABLE_JIT=1)."""
+    return bool(_config.DISABLE_JIT)
+
+
+def serial(fn: Callable[..., Any], flags: dict[str, Any] = FLAGS) -> Any:
+    """fn compiled for one thread, at its first call or from disk."""
+    return njit(cache=True, **flags)(fn)
+
+
+def parallel(fn: Callable[..., Any], flags: dict[str, Any] = FLAGS) -> Any:
+    """fn compiled so that its outermost `prange` is shared among threads. Call it through `launch`.
+
+    One function cannot have both forms: they would share their place on disk.
+    """
+    return njit(cache=True, parallel=True, **flags)(fn)
+
+
+_jitable: set[Callable[..., Any]] = set()
+
+
+def jitable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """fn itself, which from now on may be called in compiled functions.
+
+    A kernel that closes over `njit(fn)` is never found on disk again, because that object is another one in every process.
+    """
+    if isinstance(fn, Dispatcher):
+        fn = fn.py_func
+    if fn not in _jitable:
+        _jitable.add(fn)
+        register_jitable(fn)
+    return fn
+
+
+# What is on disk must be what the source says
+
+
+@cache
+def _digest(path: str) -> bytes:
+    """Of a source file; of nothing for what was typed in."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).digest()
+    except OSError:
+        return b""
+
+
+def _rooms() -> bytes:
+    """Of all rooms that kernels are compiled from."""
+    here = Path(__file__).parent
+    return b"".join(_digest(str(here / f"{room}.py")) for room in SOURCES)
+
+
+_ROOMS = _rooms()
+
+
+def code_key(*functions: Callable[..., Any]) -> int:
+    """A number that is another one as soon as the source of a kernel is another.
+
+    numba keeps a compiled function until the file that it stands in changes, and does not notice a change in what it calls. So every
+    kernel closes over this key and names it once (`_ = key`): numba compares what a function closes over.
+
+    Args:
+        functions: What the kernel is made from besides the rooms in `SOURCES`; the files that they stand in count, too.
+    """
+    parts = [_ROOMS]
+    for fn in functions:
+        code = fn.__code__
+        parts += [_digest(code.co_filename), code.co_code, repr(code.co_names).encode()]
+        parts += [repr(constant).encode() for constant in code.co_consts if not hasattr(constant, "co_code")]
+    return int.from_bytes(hashlib.sha256(b"|".join(parts)).digest()[:7])
+
+
+# Threads
+
+
+class _Process:
+    """What must be known about this process before it starts threads.
+
+    Attributes:
+        lock: Held by whoever runs a parallel kernel; two at once end the process with some of numba's threading layers.
+        launched: Whether a parallel kernel has run.
+        forked: Whether that was in the process that this one was forked from: its threads are not here, and OpenMP ends a process that
+            asks for them.
+    """
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.launched = False
+        self.forked = False
+
+    def after_fork(self) -> None:
+        """In the child."""
+        self.lock = RLock()  # another thread may have held it
+        self.forked = self.forked or self.launched
+
+
+_process = _Process()
+os.register_at_fork(after_in_child=_process.after_fork)
+
+
+def threads() -> int:
+    """How many threads a parallel kernel may use; 1 in a process forked from one that has used several."""
+    if _config.NUMBA_NUM_THREADS == 1 or compiler_is_off() or _process.forked:
+        return 1
+    return get_num_threads()
+
+
+@cache
+def _serial_twin(kernel: Dispatcher) -> Any:
+    """A parallel kernel compiled anew, for one thread."""
+    return njit(**FLAGS)(kernel.py_func)
+
+
+def launch(kernel: Callable[..., Any], *args: Any) -> None:
+    """Run a parallel kernel while no other thread of this process runs one."""
+    if _process.forked and isinstance(kernel, Dispatcher):
+        _serial_twin(kernel)(*args)
+        return
+    with _process.lock:
+        _process.launched = True
+        kernel(*args)

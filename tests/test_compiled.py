@@ -1,0 +1,311 @@
+"""Compiled kernels are found on disk by the next process, never stale; they stand several threads and a fork."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import FastBackend, FastOps, TensorBackend, fast_ops, folds, loops, operators
+from minitorch.compiled import code_key, jitable, launch, threads
+
+PACKAGE = Path(minitorch.__file__).parent
+
+
+def run(program: str, copy: Path, **environment: str) -> str:
+    """What a program prints in a new process that imports the copy of the package."""
+    settings = os.environ | {"PYTHONPATH": str(copy.parent), "NUMBA_CACHE_DIR": str(copy.parent / "cache")} | environment
+    settings.pop("NUMBA_DISABLE_JIT", None)
+    done = subprocess.run([sys.executable, "-c", program], env=settings, cwd=copy.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the package, to be edited."""
+    return Path(shutil.copytree(PACKAGE, tmp_path / "minitorch", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def edit(copy: Path, room: str, before: str, after: str) -> None:
+    """Change one line of a room."""
+    path = copy / room
+    source = path.read_text(encoding="utf-8")
+    assert source.count(before) == 1, f"{room} has {before!r} {source.count(before)} times"
+    path.write_text(source.replace(before, after), encoding="utf-8")
+
+
+KERNELS = """
+import numpy as np
+from minitorch import fast_ops, operators, math_functions
+x, out = np.arange(1.0, 7.0), np.zeros(6)
+def of(*tensors):
+    return [part for storage, shape in tensors for part in (storage, shape, (shape[-1], 1)[-len(shape):])]
+relu = fast_ops.tensor_map(operators.relu)
+relu(*of((out, (6,)), (x, (6,))))
+add = fast_ops.tensor_zip(operators.add)
+add(*of((out, (2, 3)), (x, (2, 3)), (x[:3], (3,))))
+total = fast_ops.tensor_reduce(operators.add)
+total(*of((out[:2], (2, 1)), (x, (2, 3))), 1)
+used = [*relu.zip.kernels, *add.kernels, *total.kernels]
+used[1].compile(used[0].signatures[0])
+print(sum(sum(k.stats.cache_hits.values()) for k in used), sum(sum(k.stats.cache_misses.values()) for k in used))
+"""
+
+
+def test_a_second_process_finds_every_kernel_on_disk(copy: Path) -> None:
+    assert run(KERNELS, copy) == "0 4"
+    assert run(KERNELS, copy) == "4 0"
+
+
+RELU = """
+import minitorch
+print(minitorch.tensor([-2.0, 3.0], backend=minitorch.FastBackend).relu().to_numpy().tolist())
+"""
+
+
+def test_an_edit_of_a_function_takes_effect(copy: Path) -> None:
+    assert run(RELU, copy) == "[0.0, 3.0]"
+    edit(copy, "operators.py", "return x if x > 0 else 0.0", "return 2 * x if x > 0 else 0.0")
+    assert run(RELU, copy) == "[0.0, 6.0]"
+    edit(copy, "operators.py", "return 2 * x if x > 0 else 0.0", "return x if x > 0 else 0.0")
+    assert run(RELU, copy) == "[0.0, 3.0]"
+
+
+CALLER = """
+import numpy as np
+from minitorch import compiled, fast_ops
+def make():
+    key = compiled.code_key()
+    def kernel(out, shape):
+        _ = key
+        fast_ops.to_index(4, shape, out)
+    return compiled.serial(kernel)
+kernel = make()
+out = np.zeros(2, np.int64)
+kernel(out, (2, 3))
+print(out.tolist(), sum(kernel.stats.cache_hits.values()))
+"""
+
+
+def test_an_edit_of_what_a_kernel_calls_takes_effect(copy: Path) -> None:
+    program = copy.parent / "program.py"  # numba keeps only what stands in a file
+    program.write_text(CALLER, encoding="utf-8")
+    start = "import runpy; runpy.run_path('program.py')"
+    assert run(start, copy) == "[1, 1] 0"
+    assert run(start, copy) == "[1, 1] 1"
+    edit(copy, "tensor_data.py", "ordinal, out_index[dim] = divmod(ordinal, shape[dim])", "out_index[dim] = 7")
+    assert run(start, copy) == "[7, 7] 0"
+
+
+def test_an_edit_of_a_function_of_ones_own_takes_effect(copy: Path) -> None:
+    mine = copy.parent / "mine.py"
+    program = """
+import mine, minitorch
+print(minitorch.FastBackend.map(mine.fn)(minitorch.tensor([5.0], backend=minitorch.FastBackend)).item())
+"""
+    mine.write_text("def fn(x):\n    return x + 1\n", encoding="utf-8")
+    assert run(program, copy) == "6.0"
+    mine.write_text("def fn(x):\n    return x + 2\n", encoding="utf-8")
+    assert run(program, copy) == "7.0"
+
+
+def test_the_key_tells_functions_apart() -> None:
+    assert code_key(lambda x: x + 1) != code_key(lambda x: x + 2)
+    assert code_key(operators.add) != code_key(operators.mul)
+    assert code_key(operators.add) == code_key(operators.add)
+
+
+def test_a_compiled_function_is_taken_by_its_source() -> None:
+    assert jitable(numba.njit(operators.add)) is operators.add
+
+
+# Threads and forks
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However little the work, it is shared among threads."""
+    for room in (loops, folds):
+        monkeypatch.setattr(room, "PARALLEL", 1)
+
+
+@pytest.mark.usefixtures("shared")
+def test_two_threads_may_compute_at_once() -> None:
+    x = minitorch.tensor(np.arange(1000.0).reshape(10, 100), backend=FastBackend)
+    expected = (x + x).sum(1).to_numpy()
+    wrong: list[Any] = []
+
+    def work() -> None:
+        for _ in range(50):
+            got = (x + x).sum(1).to_numpy()
+            if not np.array_equal(got, expected):
+                wrong.append(got)
+
+    workers = [threading.Thread(target=work) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert wrong == []
+
+
+def test_no_two_parallel_kernels_run_at_once() -> None:
+    inside, most = [0], [0]
+
+    def kernel() -> None:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        threading.Event().wait(0.01)
+        inside[0] -= 1
+
+    workers = [threading.Thread(target=launch, args=(kernel,)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert most == [1]
+
+
+FORK = """
+import os, sys
+import numpy as np
+import minitorch
+from minitorch import compiled, folds, loops
+from minitorch.fast_ops import njit, prange, ready
+loops.PARALLEL = folds.PARALLEL = 1
+x = minitorch.tensor(np.arange(100.0), backend=minitorch.FastBackend)
+
+@ready
+@lambda kernel: njit(kernel, parallel=True)
+def by_hand(out):
+    for i in prange(len(out)):
+        out[i] = i
+out = np.zeros(3)
+by_hand(out)
+assert (x + x).sum().item() == 9900
+child = os.fork()
+if not child:
+    out[:] = 0
+    by_hand(out)
+    os._exit(int((x + x).sum().item() == 9900 and out.tolist() == [0, 1, 2] and compiled.threads() == 1))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_computes_after_its_parent_has(copy: Path) -> None:
+    assert run(FORK, copy, NUMBA_NUM_THREADS="2") == "1"
+
+
+def test_one_thread_is_enough_where_numba_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 1)
+    assert threads() == 1
+
+
+def test_waiting_threads_sleep(copy: Path) -> None:
+    program = "import os; os.environ.pop('OMP_WAIT_POLICY', None); import minitorch; print(os.environ['OMP_WAIT_POLICY'])"
+    assert run(program, copy) == "PASSIVE"
+    assert run("import minitorch, os; print(os.environ['OMP_WAIT_POLICY'])", copy, OMP_WAIT_POLICY="ACTIVE") == "ACTIVE"
+
+
+# What the published course asks of the kernels
+
+
+@pytest.mark.parametrize("form", [tuple, np.array])
+def test_kernels_take_shapes_and_strides_as_tuples_and_as_arrays(form: Any) -> None:
+    a, out = np.arange(6.0), np.zeros(6)
+    shape, strides = form((2, 3)), form((3, 1))
+    fast_ops.tensor_map(operators.neg)(out, shape, strides, a, shape, strides)
+    np.testing.assert_array_equal(out, -a)
+    fast_ops.tensor_zip(operators.mul)(out, shape, strides, a, shape, strides, a, form((1,)), form((1,)))
+    np.testing.assert_array_equal(out, 0 * a)
+    sums = np.array([100.0, 200.0])
+    fast_ops.tensor_reduce(operators.add)(sums, form((2, 1)), form((1, 1)), a, shape, strides, 1)
+    np.testing.assert_array_equal(sums, [103.0, 212.0])
+    product = np.zeros(4)
+    fast_ops.tensor_matrix_multiply(product, form((2, 2)), form((2, 1)), a, shape, strides, a, form((3, 2)), form((1, 3)))
+    np.testing.assert_array_equal(product, [5.0, 14.0, 14.0, 50.0])
+
+
+def test_every_kernel_prints_numbas_diagnostics_after_a_call() -> None:
+    x = minitorch.tensor([[1.0, 2.0], [3.0, 4.0]], backend=FastBackend)
+    mapped, zipped = fast_ops.tensor_map(numba.njit(operators.id)), fast_ops.tensor_zip(numba.njit(operators.eq))
+    reduced, out = fast_ops.tensor_reduce(numba.njit(operators.add)), x.zeros()
+    mapped(*out._tensor.tuple(), *x._tensor.tuple())
+    zipped(*out._tensor.tuple(), *x._tensor.tuple(), *x.permute(1, 0)._tensor.tuple())
+    reduced(*x.zeros((2, 1))._tensor.tuple(), *x._tensor.tuple(), 1)
+    fast_ops.tensor_matrix_multiply(*out._tensor.tuple(), *x._tensor.tuple(), *x._tensor.tuple())
+    for kernel in (mapped, zipped, reduced, fast_ops.tensor_matrix_multiply):
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            kernel.parallel_diagnostics(level=3)
+        assert "Parallel Accelerator Optimizing" in printed.getvalue()
+        assert "prange" in printed.getvalue()
+
+
+def test_the_backend_computes_gradients() -> None:
+    for backend in (FastBackend, TensorBackend(FastOps)):
+        x, y = minitorch.rand((3, 2), backend=backend), minitorch.rand((2, 3), backend=backend)
+        minitorch.grad_check(lambda x, y: ((x @ y).sigmoid() * x.permute(1, 0).sum(0)).exp() + (x @ y).relu().mean(1), x, y)
+
+
+def test_a_kernel_is_made_when_it_is_first_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unwritten(fn: Any) -> Any:
+        raise NotImplementedError("Need to implement for Task 3.1")
+
+    monkeypatch.setattr(fast_ops, "tensor_map", unwritten)
+    backend = TensorBackend(FastOps)
+    assert (minitorch.tensor([1.0], backend=backend) + 1).item() == 2
+    with pytest.raises(NotImplementedError, match=r"^Need to implement for Task 3\.1$"):
+        minitorch.tensor([1.0], backend=backend).relu()
+
+
+def textbook_map(fn: Any) -> Any:
+    """A kernel as a student writes it."""
+    prange, to_index, broadcast_index, position = numba.prange, fast_ops.to_index, fast_ops.broadcast_index, fast_ops.index_to_position
+
+    def _map(out, out_shape, out_strides, in_storage, in_shape, in_strides):
+        if len(out_strides) == len(in_strides) and (out_strides == in_strides).all() and (out_shape == in_shape).all():
+            for i in prange(len(out)):
+                out[i] = fn(in_storage[i])
+            return
+        for i in prange(np.prod(out_shape)):
+            out_index, in_index = np.zeros(fast_ops.MAX_DIMS, np.int32), np.zeros(fast_ops.MAX_DIMS, np.int32)
+            to_index(i, out_shape, out_index)
+            broadcast_index(out_index, out_shape, in_shape, in_index)
+            out[position(out_index, out_strides)] = fn(in_storage[position(in_index, in_strides)])
+
+    return fast_ops.njit(_map, parallel=True)
+
+
+def test_a_textbook_kernel_takes_the_place_of_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast_ops, "tensor_map", textbook_map)
+    backend = TensorBackend(FastOps)
+    x = minitorch.tensor([[1.0, -2.0, 0.0], [-4.0, 5.0, 6.0]], backend=backend)
+    np.testing.assert_array_equal(x.relu().to_numpy(), [[1, 0, 0], [0, 5, 6]])
+    np.testing.assert_array_equal(x.permute(1, 0).relu().to_numpy(), [[1, 0], [0, 5], [0, 6]])
+    np.testing.assert_array_equal(backend.inv_map(x).to_numpy()[0], [1, -0.5, np.inf])
+
+
+def test_with_the_compiler_off_the_same_is_computed(copy: Path) -> None:
+    program = """
+import numpy as np, minitorch
+x = minitorch.tensor(np.array([[0.0, -1.0], [2.0, 1000.0]]), backend=minitorch.FastBackend)
+print((1 / x).sum(1).to_numpy().tolist(), x.exp().sum().item(), (x @ x).to_numpy().tolist(), (x + x.permute(1, 0)).max().item())
+"""
+    settings = os.environ | {"PYTHONPATH": str(copy.parent), "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], env=settings, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[[inf], [0.501]] inf [[-2.0, -1000.0], [2000.0, 999998.0]] 2000.0"

@@ -1,0 +1,336 @@
+"""FastOps computes what NumPy and SimpleOps compute: any function, dtype and layout, on one thread and on several."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import minitorch
+from minitorch import FastBackend, FastOps, SimpleBackend, Tensor, TensorBackend, blocked_matmul, folds, loops, operators
+from minitorch import math_functions as more
+from minitorch.dtypes import boolean, floating, number, same, total
+from minitorch.tensor_data import TensorData
+
+QUICK = settings(max_examples=60, deadline=None, database=None)
+
+
+@pytest.fixture(params=["one thread", "several threads"])
+def launched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """However little the work, it is done by one thread, or shared."""
+    least = 1 << 60 if request.param == "one thread" else 1
+    for room in (loops, folds, blocked_matmul):
+        monkeypatch.setattr(room, "PARALLEL", least)
+    return request.param
+
+
+def tensor(array: np.ndarray, backend: TensorBackend = FastBackend) -> Tensor:
+    """A tensor over an array's memory, with its strides."""
+    base = array
+    while base.base is not None:
+        base = base.base
+    offset = (array.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // array.itemsize
+    strides = [step // array.itemsize for step in array.strides]
+    return Tensor(TensorData(base.reshape(-1), array.shape, strides, offset if array.size else 0), backend=backend)
+
+
+def numbers(shape: tuple[int, ...], dtype: Any = "float64", seed: int = 0) -> np.ndarray:
+    """Random numbers that every dtype can tell apart."""
+    values = np.random.default_rng(seed).normal(0, 3, shape)
+    return values > 0 if dtype == "bool" else values.astype(dtype)
+
+
+@st.composite
+def arrays(draw: st.DrawFn, shape: tuple[int, ...] | None = None, dtype: str = "float64") -> np.ndarray:
+    """An array of any layout: its elements lie in another order, with gaps, after an offset, or are one and the same."""
+    if shape is None:
+        shape = tuple(draw(st.lists(st.integers(0, 40) if draw(st.booleans()) else st.integers(1, 4), max_size=4)))
+        if math.prod(shape) > 5000:
+            shape = shape[:2]
+    order = draw(st.permutations(range(len(shape))))
+    steps = [draw(st.sampled_from([1, 1, 1, 2])) for _ in shape]
+    starts = [draw(st.sampled_from([0, 0, 3])) for _ in shape]
+    stretched = [draw(st.sampled_from([False, False, False, True])) for _ in shape]
+    sizes = [1 if once else start + length * step for length, step, start, once in zip(shape, steps, starts, stretched, strict=True)]
+    base = numbers(tuple(sizes[dim] for dim in order), dtype, draw(st.integers(0, 99)))
+    view = base.transpose(np.argsort(order)) if shape else base
+    cut = [
+        slice(None) if once else slice(start, start + length * step, step)
+        for length, step, start, once in zip(shape, steps, starts, stretched, strict=True)
+    ]
+    return np.broadcast_to(view[tuple(cut)], shape) if shape else base
+
+
+def smaller_shape(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape that broadcasts to another."""
+    kept = tuple(1 if draw(st.integers(0, 3)) == 0 else size for size in shape)
+    return kept[draw(st.integers(0, len(kept))) :] if draw(st.booleans()) else kept
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    """Two arrays of any layout whose shapes broadcast."""
+    a = draw(arrays())
+    b = draw(arrays(smaller_shape(draw, a.shape)))
+    return (a, b) if draw(st.booleans()) else (b, a)
+
+
+# Layouts
+
+
+@pytest.mark.usefixtures("launched")
+class TestLayouts:
+    @QUICK
+    @given(arrays())
+    def test_a_map_is_numpys(self, a: np.ndarray) -> None:
+        np.testing.assert_array_equal(FastBackend.neg_map(tensor(a)).to_numpy(), -a)
+
+    @QUICK
+    @given(pairs())
+    def test_a_zip_is_numpys(self, pair: tuple[np.ndarray, np.ndarray]) -> None:
+        a, b = pair
+        np.testing.assert_array_equal(FastBackend.add_zip(tensor(a), tensor(b)).to_numpy(), a + b)
+
+    @QUICK
+    @given(arrays(), st.data())
+    def test_a_map_writes_into_any_layout(self, a: np.ndarray, data: st.DataObject) -> None:
+        order = data.draw(st.permutations(range(a.ndim)))
+        out = np.zeros([2 * a.shape[dim] for dim in order])
+        view = out[(slice(None, None, 2),) * a.ndim].transpose(np.argsort(order)) if a.ndim else out
+        FastBackend.id_map(tensor(a), tensor(view))
+        np.testing.assert_array_equal(view, a)
+        assert np.count_nonzero(out) == np.count_nonzero(a)  # and nowhere else
+
+    @QUICK
+    @given(arrays(), st.data())
+    def test_a_sum_is_numpys(self, a: np.ndarray, data: st.DataObject) -> None:
+        if a.ndim:
+            dim = data.draw(st.integers(0, a.ndim - 1))
+            np.testing.assert_allclose(FastBackend.add_reduce(tensor(a), dim).to_numpy(), a.sum(dim, keepdims=True), rtol=1e-12, atol=1e-12)
+
+    @QUICK
+    @given(arrays(), st.data())
+    def test_several_dimensions_are_folded_in_one_pass(self, a: np.ndarray, data: st.DataObject) -> None:
+        dims = tuple(data.draw(st.sets(st.integers(0, a.ndim - 1)))) if a.ndim else ()
+        out = FastOps.reduce(more.larger, -math.inf)(tensor(a), dims)
+        np.testing.assert_array_equal(out.to_numpy(), a.max(dims, keepdims=True, initial=-math.inf))
+
+    @QUICK
+    @given(arrays(), st.data())
+    def test_a_fold_that_is_not_a_sum_goes_in_order(self, a: np.ndarray, data: st.DataObject) -> None:
+        dims = tuple(sorted(data.draw(st.sets(st.integers(0, a.ndim - 1))))) if a.ndim else ()
+        out = FastOps.reduce(half_and_add, 1.0)(tensor(a), dims)
+        if not a.size:
+            return
+        moved = np.moveaxis(a, dims, range(a.ndim - len(dims), a.ndim)).reshape(*np.delete(a.shape, dims).astype(int), -1)
+        expected = np.ones(moved.shape[:-1])
+        for k in range(moved.shape[-1]):
+            expected = expected / 2 + moved[..., k]
+        np.testing.assert_allclose(out.to_numpy().reshape(expected.shape), expected, rtol=1e-12, atol=1e-12)
+
+    @QUICK
+    @given(st.data())
+    def test_a_product_is_numpys(self, data: st.DataObject) -> None:
+        batch = data.draw(st.sampled_from([(), (3,), (2, 3), (2, 1, 2)]))
+        n, k, m = (data.draw(st.integers(0, 40)) for _ in range(3))
+        a_batch, b_batch = smaller_shape(data.draw, batch), smaller_shape(data.draw, batch)
+        a, b = data.draw(arrays((*a_batch, n, k))), data.draw(arrays((*b_batch, k, m)))
+        np.testing.assert_allclose((tensor(a) @ tensor(b)).to_numpy(), a @ b, rtol=1e-11, atol=1e-11)
+
+
+def half_and_add(total: float, x: float) -> float:
+    """A fold that depends on the order."""
+    return total / 2 + x
+
+
+@pytest.mark.usefixtures("launched")
+@pytest.mark.parametrize("shape", [(100, 300), (300, 100), (31, 33), (2, 70, 64), (5000,), (1, 20000), (20000, 1), (20001,)])
+def test_large_transposed_and_broadcast_operands(shape: tuple[int, ...]) -> None:
+    a = numbers(shape, seed=1)
+    turned = np.ascontiguousarray(a.T).T  # the same numbers, first dimension fastest
+    row, column, one = numbers((shape[-1],), seed=2), numbers((*shape[:-1], 1), seed=3), numbers((), seed=4)
+    for x, y in [(a, turned), (turned, a), (turned, turned), (turned, row), (turned, column), (a, row), (row, a), (a, column), (a, one)]:
+        np.testing.assert_array_equal((tensor(x) + tensor(y)).to_numpy(), x + y)
+    np.testing.assert_array_equal((-tensor(turned)).to_numpy(), -a)
+
+
+# Functions and dtypes
+
+
+MAPS = [
+    (operators.neg, number),
+    (operators.id, same),
+    (operators.relu, same),
+    (operators.sigmoid, floating),
+    (operators.log, floating),
+    (operators.exp, floating),
+    (operators.inv, floating),
+    (operators.sin, floating),
+    (operators.cos, floating),
+    (operators.tanh, floating),
+    (operators.sqrt, floating),
+    (more.magnitude, same),
+]
+ZIPS = [
+    (operators.add, same),
+    (operators.mul, same),
+    (operators.lt, boolean),
+    (operators.eq, boolean),
+    (operators.max, same),
+    (operators.is_close, boolean),
+    (operators.relu_back, same),
+    (operators.log_back, floating),
+    (operators.inv_back, floating),
+    (more.abs_back, same),
+    (more.log_of_base, floating),
+    (more.le, boolean),
+    (more.ne, boolean),
+    (more.picked, same),
+    (more.larger, same),
+    (more.smaller, same),
+]
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1e-3, 30.0, -30.0, 700.0, -700.0]
+INFINITE = [math.inf, -math.inf, math.nan, 1e30, -1e30]
+
+
+def values(dtype: str) -> np.ndarray:
+    """Numbers at which functions change their ways."""
+    return np.array(SPECIAL + (INFINITE if dtype.startswith("float") else [])).astype(dtype)
+
+
+def tolerance(dtype: np.dtype) -> float:
+    return 3e-7 if dtype == np.float32 else 1e-15
+
+
+def check(fn: Any, result: Any, *operands: np.ndarray) -> None:
+    """That FastOps answers as SimpleOps does, in the same dtype."""
+    of = {1: TensorBackend.map, 2: TensorBackend.zip}[len(operands)]
+    with np.errstate(over="ignore"):  # a float64 that SimpleOps writes into float32
+        expected = of(SimpleBackend, fn, result)(*(tensor(x, SimpleBackend) for x in operands)).to_numpy()
+    got = of(FastBackend, fn, result)(*map(tensor, operands)).to_numpy()
+    assert got.dtype == expected.dtype
+    np.testing.assert_allclose(got, expected, rtol=3e-7 if got.dtype == np.float32 else 1e-15, atol=0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "bool"])
+@pytest.mark.parametrize(("fn", "result"), MAPS, ids=lambda x: getattr(x, "__name__", ""))
+def test_a_function_of_one_number_has_simple_ops_value(fn: Any, result: Any, dtype: str) -> None:
+    check(fn, result, values(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "bool"])
+@pytest.mark.parametrize(("fn", "result"), ZIPS, ids=lambda x: getattr(x, "__name__", ""))
+def test_a_function_of_two_numbers_has_simple_ops_value(fn: Any, result: Any, dtype: str) -> None:
+    check(fn, result, np.repeat(values(dtype), len(values(dtype))), np.tile(values(dtype), len(values(dtype))))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_a_power_is_numpys(dtype: str) -> None:
+    x, y = np.repeat(values(dtype), len(values(dtype))), np.tile(values(dtype), len(values(dtype)))
+    with np.errstate(all="ignore"):
+        expected = (x * 1.0) ** y
+        np.testing.assert_allclose((tensor(x * 1.0) ** tensor(y)).to_numpy(), expected, rtol=3e-7 if dtype == "float32" else 1e-15)
+        np.testing.assert_allclose((tensor(x * 1.0) ** 2).to_numpy(), (x * 1.0) ** 2, rtol=0)
+
+
+@pytest.mark.parametrize(("dtype", "digits"), [("float64", 5e-16), ("float32", 2.5e-7)])
+def test_exp_sigmoid_and_tanh_are_exact_to_the_last_digit_or_two(dtype: str, digits: float) -> None:
+    last = 745 if dtype == "float64" else 103
+    normal = 708 if dtype == "float64" else 87  # beyond, results have fewer digits
+    x = np.concatenate([np.linspace(-last, last, 20001), np.linspace(-2, 2, 20001), np.logspace(-30, 0, 200)]).astype(dtype)
+    exact = x.astype(np.longdouble)
+    with np.errstate(over="ignore", under="ignore"):
+        small = np.exp(-abs(exact))
+        wanted = [(operators.exp, np.exp(exact)), (operators.tanh, np.tanh(exact))]
+        wanted.append((operators.sigmoid, np.where(exact < 0, small, 1) / (1 + small)))
+        for fn, value in wanted:
+            got, value = FastBackend.map(fn)(tensor(x)).to_numpy(), value.astype(dtype)
+            np.testing.assert_allclose(got[abs(x) < normal], value[abs(x) < normal], rtol=digits, atol=0, err_msg=fn.__name__)
+            np.testing.assert_allclose(got, value, rtol=digits, atol=np.finfo(dtype).smallest_subnormal, err_msg=fn.__name__)
+
+
+def test_operands_of_two_dtypes_meet_in_numpys() -> None:
+    for one, other in [("float32", "float64"), ("int64", "float32"), ("bool", "int32"), ("int64", "int64"), ("bool", "bool")]:
+        a, b = numbers((3, 4), one, 1), numbers((4, 2), other, 2)
+        product, sums = tensor(a) @ tensor(b), tensor(a) + tensor(b[:, 0])
+        np.testing.assert_allclose(product.to_numpy(), a @ b, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(sums.to_numpy(), a + b[:, 0], rtol=1e-6)
+        assert (product.dtype, sums.dtype) == ((a @ b).dtype, (a + b[:, 0]).dtype)
+
+
+REDUCES = [
+    (operators.add, 0.0, np.sum, "float64"),
+    (operators.add, 0.0, np.sum, "float32"),
+    (operators.add, 0.0, np.sum, "bool"),
+    (operators.mul, 1.0, np.prod, "float64"),
+    (more.larger, -100.0, np.max, "float64"),
+    (more.smaller, 100.0, np.min, "int64"),
+]
+
+
+@pytest.mark.usefixtures("launched")
+@pytest.mark.parametrize(("fn", "start", "expected", "dtype"), REDUCES)
+def test_folds_of_any_length(fn: Any, start: float, expected: Any, dtype: str) -> None:
+    for length in (0, 1, 2, 63, 64, 65, 127, 320, 321, 1000, 1024, 1025, 5000):
+        for shape, dim in [((length,), 0), ((3, length), 1), ((length, 3), 0), ((2, length, 2), 1)]:
+            a = numbers(shape, dtype, seed=length)
+            a = np.exp(a / 1000) if fn is operators.mul else a
+            got = FastBackend.reduce(fn, start, total)(tensor(a), dim).to_numpy()
+            want = expected(a.astype("float64"), axis=dim, keepdims=True, initial=start)
+            tolerance = 3e-6 if dtype == "float32" else 1e-12
+            np.testing.assert_allclose(got, want.astype(got.dtype), rtol=tolerance, atol=tolerance * length, err_msg=f"{shape}, {dim}")
+
+
+@pytest.mark.usefixtures("launched")
+@pytest.mark.parametrize("place", [0, 1, 63, 64, 200, 999])
+def test_nan_wins_wherever_it_stands(place: int) -> None:
+    a = numbers((1000, 2))
+    a[place, 1] = math.nan
+    for fn in (more.larger, more.smaller, operators.add):
+        got = FastBackend.reduce(fn, 0.0)(tensor(a), 0).to_numpy()
+        assert np.isfinite(got[0, 0])
+        assert np.isnan(got[0, 1])
+        assert np.isnan(FastBackend.reduce(fn, 0.0)(tensor(np.ascontiguousarray(a[:, 1])), 0).to_numpy()[0])
+
+
+def test_a_sum_of_many_float32_stays_exact() -> None:
+    a = np.full(3_000_000, 0.1, np.float32)
+    exact = float(np.float32(0.1)) * a.size
+    assert FastBackend.add_reduce(tensor(a), 0).item() == pytest.approx(exact, rel=1e-5)
+
+
+EDGES = [1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 67, 127, 128, 129, 255, 256, 257]
+
+
+@pytest.mark.usefixtures("launched")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_products_at_the_edges_of_tiles(dtype: str) -> None:
+    for edge in EDGES:
+        for n, k, m in [(edge, 7, 9), (7, edge, 9), (7, 9, edge), (edge, edge, edge)]:
+            a, b = numbers((n, k), dtype, 1), numbers((k, m), dtype, 2)
+            tolerance = 1e-11 if dtype == "float64" else 2e-4
+            np.testing.assert_allclose((tensor(a) @ tensor(b)).to_numpy(), a @ b, rtol=tolerance, atol=tolerance, err_msg=f"{n, k, m}")
+
+
+@pytest.mark.usefixtures("launched")
+def test_products_of_transposed_factors_and_batches() -> None:
+    a, b = numbers((5, 70, 40), seed=1), numbers((5, 40, 130), seed=2)
+    turned = tensor(np.ascontiguousarray(b.transpose(0, 2, 1)).transpose(0, 2, 1))
+    np.testing.assert_allclose((tensor(a) @ turned).to_numpy(), a @ b, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose((tensor(a) @ tensor(b[0])).to_numpy(), a @ b[0], rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose((tensor(a[0]) @ tensor(b)).to_numpy(), a[0] @ b, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose((tensor(a[:, None]) @ tensor(b[None])).to_numpy(), a[:, None] @ b[None], rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["cpu", "fast"])
+def test_the_compiled_backend_is_known_by_its_name(name):
+    x = minitorch.tensor([1.0, 2.0], requires_grad=True)
+    y = x.to(name)
+    assert y.backend is minitorch.FastBackend
+    (y * y).sum().backward()
+    assert x.grad.backend is minitorch.SimpleBackend
+    assert x.grad.tolist() == [2.0, 4.0]
