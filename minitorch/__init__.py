@@ -37,10 +37,14 @@ from minitorch.creation import arange, cat, eye, from_dlpack, from_numpy, full, 
 # Stage 3 - Compiled backends
 from minitorch import compiled as compiled, fast_math as fast_math, loops as loops, folds as folds, blocked_matmul as blocked_matmul
 from minitorch.fast_ops import FastBackend, FastOps
+from minitorch import cuda_device as cuda_device, cuda_storage as cuda_storage
+from minitorch import cuda_kernels as cuda_kernels, cuda_matmul as cuda_matmul
+from minitorch.cuda_ops import CudaOps, cuda_backend, mm_practice, sum_practice
 
 __all__ = [
     "SGD",
     "Context",
+    "CudaOps",
     "Dual",
     "FastBackend",
     "FastOps",
@@ -75,6 +79,7 @@ __all__ = [
     "broadcast_index",
     "cat",
     "central_difference",
+    "cuda_backend",
     "datasets",
     "derivative_check",
     "dot",
@@ -94,6 +99,7 @@ __all__ = [
     "jvp",
     "linspace",
     "manual_seed",
+    "mm_practice",
     "no_grad",
     "ones",
     "operators",
@@ -105,6 +111,7 @@ __all__ = [
     "shape_broadcast",
     "stack",
     "strides_from_shape",
+    "sum_practice",
     "tensor",
     "to_index",
     "topological_sort",

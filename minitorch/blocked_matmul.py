@@ -21,7 +21,7 @@ from numba import prange
 
 from minitorch.compiled import code_key, jitable, launch, parallel, serial, threads
 from minitorch.loops import diagnose
-from minitorch.tensor_data import Shape, Storage, Strides, broadcast_strides
+from minitorch.tensor_data import Shape, Storage, Strides, TensorData, broadcast_strides
 
 DEPTH = 64
 """How much of the inner dimension is packed at once; a multiple of 4."""
@@ -226,6 +226,10 @@ class Product:
             kernel(out, a, b, *args)
         else:
             launch(kernel, out, a, b, *args)
+
+    def on_data(self, out: TensorData, a: TensorData, b: TensorData) -> None:
+        """Multiply."""
+        self(*out.tuple(), *a.tuple(), *b.tuple())
 
     def parallel_diagnostics(self, level: int = 1) -> None:
         """Print what numba made of the parallel loop, for the operands of an earlier call."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from pickle import UnpicklingError
 from threading import RLock
+from types import FunctionType, ModuleType
 from typing import Any
 
 # Threads that wait for work would spin, and keep the processor from whoever has some. libgomp reads this once, when numba loads it.
@@ -15,6 +18,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numba
 from numba import get_num_threads, njit
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 from numba.extending import register_jitable
 
@@ -41,7 +45,7 @@ def compiler_is_off() -> bool:
 
 def serial(fn: Callable[..., Any], flags: dict[str, Any] = FLAGS) -> Any:
     """fn compiled for one thread, at its first call or from disk."""
-    return njit(cache=True, **flags)(fn)
+    return on_disk(njit(**flags)(fn))
 
 
 def parallel(fn: Callable[..., Any], flags: dict[str, Any] = FLAGS) -> Any:
@@ -49,7 +53,7 @@ def parallel(fn: Callable[..., Any], flags: dict[str, Any] = FLAGS) -> Any:
 
     One function cannot have both forms: they would share their place on disk.
     """
-    return njit(cache=True, parallel=True, **flags)(fn)
+    return on_disk(njit(parallel=True, **flags)(fn))
 
 
 _jitable: set[Callable[..., Any]] = set()
@@ -59,9 +63,14 @@ def jitable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """fn itself, which from now on may be called in compiled functions.
 
     A kernel that closes over `njit(fn)` is never found on disk again, because that object is another one in every process.
+
+    Raises:
+        TypeError: If it is not written in Python, such as math.sin.
     """
     if isinstance(fn, Dispatcher):
         fn = fn.py_func
+    if not isinstance(fn, FunctionType):
+        raise TypeError(f"a kernel expected a function written in Python, got {fn!r}; wrap it: lambda x: …")
     if fn not in _jitable:
         _jitable.add(fn)
         register_jitable(fn)
@@ -96,14 +105,74 @@ def code_key(*functions: Callable[..., Any]) -> int:
     kernel closes over this key and names it once (`_ = key`): numba compares what a function closes over.
 
     Args:
-        functions: What the kernel is made from besides the rooms in `SOURCES`; the files that they stand in count, too.
+        functions: What the kernel is made from besides the rooms in `SOURCES`; the files that they stand in count, too, and those of the
+            functions that they call.
     """
     parts = [_ROOMS]
-    for fn in functions:
+    for fn in _with_called(functions):
         code = fn.__code__
         parts += [_digest(code.co_filename), code.co_code, repr(code.co_names).encode()]
         parts += [repr(constant).encode() for constant in code.co_consts if not hasattr(constant, "co_code")]
     return int.from_bytes(hashlib.sha256(b"|".join(parts)).digest()[:7])
+
+
+def _with_called(functions: Iterable[Callable[..., Any]]) -> list[Any]:
+    """These functions, those that they call by name, those that these call, and so on; without the libraries' own."""
+    found: list[Any] = []
+    waiting: list[Any] = list(functions)
+    while waiting:
+        fn = waiting.pop()
+        fn = getattr(fn, "py_func", fn)  # of a compiled function
+        if not isinstance(fn, FunctionType) or fn in found or fn.__module__.partition(".")[0] in ("numpy", "numba"):
+            continue
+        found.append(fn)
+        names = fn.__code__.co_names
+        known = [fn.__globals__.get(name) for name in names] + [cell.cell_contents for cell in fn.__closure__ or ()]
+        members = [getattr(value, name, None) for value in known if isinstance(value, ModuleType) for name in names]
+        waiting += known + members
+    return found
+
+
+class _Files(IndexDataCacheFile):
+    """Where numba keeps the machine code of one function, in a file for each kind of arguments and each function closed over.
+
+    numba itself numbers the files and keeps an index. Two processes that save at once, or one that ends between its two writes, leave
+    a number that leads to another kernel, and from then on a product is a sum. Here the name is made from all that the code depends on.
+    """
+
+    def _file(self, key: Any) -> str:
+        """The file's name; key is numba's: types of the arguments, processor, bytecode and what the function closes over."""
+        digest = hashlib.sha256(repr((self._version, self._source_stamp, key)).encode()).hexdigest()[:24]
+        return f"{self._index_name.removesuffix('.nbi')}.{_GENERATION}.{digest}.nbc"
+
+    def load(self, key: Any) -> Any:
+        """What was saved under this key, or None; also if the file is broken, as after a full disk."""
+        try:
+            return self._load_data(self._file(key))
+        except (OSError, EOFError, UnpicklingError):
+            return None
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write the file, and remove those of earlier sources."""
+        self._save_data(self._file(key), data)
+        function = self._index_name.rpartition("-")[0]  # the number of its line follows
+        for path in Path(self._cache_path).glob(f"{function}-*.nb[ci]"):
+            if path.name.split(".")[-3] != _GENERATION:
+                with suppress(OSError):  # another process was faster
+                    path.unlink()
+
+
+_GENERATION = hashlib.sha256(_ROOMS).hexdigest()[:8]
+"""Tells the files of one state of the sources from those of another."""
+
+
+def on_disk(compiled: Any) -> Any:
+    """A function compiled by numba, kept on disk: what njit(cache=True) does, with names that no two kernels share."""
+    if isinstance(compiled, Dispatcher):  # with the compiler off it is the function itself
+        cache: Any = FunctionCache(compiled.py_func)
+        cache._cache_file = _Files(cache.cache_path, cache._impl.filename_base, cache._impl.locator.get_source_stamp())
+        vars(compiled)["_cache"] = cache
+    return compiled
 
 
 # Threads

@@ -19,6 +19,8 @@ bool_ = np.dtype(np.bool_)
 DTYPES = (float64, float32, int64, int32, bool_)
 """Every dtype that a tensor can have."""
 
+_KNOWN = {dtype: dtype for dtype in DTYPES}  # an equal one, as out of a pickle, becomes this one: dtypes are compared by identity
+
 _default = float64
 
 
@@ -28,6 +30,8 @@ def as_dtype(dtype: Any) -> np.dtype:
     Raises:
         TypeError: If it is none that a tensor can have.
     """
+    if isinstance(dtype, np.dtype) and dtype in _KNOWN:
+        return _KNOWN[dtype]
     try:
         found = _default if dtype is None else np.dtype(dtype)
     except (TypeError, ValueError):
@@ -36,7 +40,7 @@ def as_dtype(dtype: Any) -> np.dtype:
         names = ", ".join(known.name for known in DTYPES)
         shown = str(found) if isinstance(found, np.dtype) else found
         raise TypeError(f"expected a dtype of {names}, got {shown!r}; convert the values to one of these first")
-    return found
+    return DTYPES[DTYPES.index(found)]
 
 
 def get_default_dtype() -> np.dtype:
@@ -89,7 +93,7 @@ def boolean(*dtypes: np.dtype) -> np.dtype:
 
 def with_number(dtype: np.dtype, value: float) -> np.dtype:
     """The dtype that a Python number takes beside a tensor: the tensor's own where that can hold it (numbers are weak)."""
-    if isinstance(value, (bool, np.bool_)) or dtype.kind == "f":
+    if dtype.kind == "f" or isinstance(value, (bool, np.bool_)):
         return dtype
     if isinstance(value, (int, np.integer)):
         return int64 if dtype.kind == "b" else dtype

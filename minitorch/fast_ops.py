@@ -6,6 +6,7 @@ which each function imports for itself: in a workspace where a student writes th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,18 @@ from minitorch.compiled import FLAGS, compiler_is_off, jitable, launch
 from minitorch.dtypes import same
 from minitorch.tensor_backend import DEVICES, TensorBackend, TensorOps
 from minitorch.tensor_data import MAX_DIMS as MAX_DIMS
-from minitorch.tensor_data import Shape, Storage, Strides, broadcast_index, index_to_position, shape_broadcast, to_index
+from minitorch.tensor_data import (
+    Shape,
+    Storage,
+    Strides,
+    TensorData,
+    broadcast_index,
+    cached_broadcast,
+    index_to_position,
+    shape_broadcast,
+    strides_from_shape,
+    to_index,
+)
 from minitorch.tensor_ops import ieee
 
 if TYPE_CHECKING:
@@ -45,48 +57,62 @@ class FastOps(TensorOps):
     @staticmethod
     def map(fn: Callable[[float], float]) -> Callable[..., Tensor]:
         """See `TensorOps.map`."""
-        kernel = ready(tensor_map(callable_from_kernels(fn)))
+        kernel = tensor_map(callable_from_kernels(fn))
+        run = on_data(kernel)
 
         def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
             out = a.zeros() if out is None else out
-            kernel(*out.tuple(), *a.tuple())
+            run(out._tensor, a._tensor)
             return out
 
-        return mapped
+        return marked(mapped, on_data=direct(kernel))
 
     @staticmethod
     def zip(fn: Callable[[float, float], float]) -> Callable[..., Tensor]:
         """See `TensorOps.zip`."""
-        kernel = ready(tensor_zip(callable_from_kernels(fn)))
+        kernel = tensor_zip(callable_from_kernels(fn))
+        run = on_data(kernel)
 
         def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-            out = a.zeros(shape_broadcast(a.shape, b.shape)) if out is None else out
-            kernel(*out.tuple(), *a.tuple(), *b.tuple())
+            out = a.zeros(shape_broadcast(a.shape, b.shape), same(a.dtype, b.dtype)) if out is None else out
+            run(out._tensor, a._tensor, b._tensor)
             return out
 
-        return zipped
+        return marked(zipped, on_data=direct(kernel))
 
     @staticmethod
     def reduce(fn: Callable[[float, float], float], start: float = 0.0) -> Callable[..., Tensor]:
         """See `TensorOps.reduce`; of the reference, dim may also be a tuple of dimensions, which are folded in one pass."""
-        kernel = ready(tensor_reduce(callable_from_kernels(fn)))
+        kernel = tensor_reduce(callable_from_kernels(fn))
+        run = on_data(kernel)
 
         def reduced(a: Tensor, dim: int | tuple[int, ...], out: Tensor | None = None) -> Tensor:
             if out is None:
                 dims = dim if isinstance(dim, tuple) else (dim,)
                 out = a.zeros([1 if i in dims else size for i, size in enumerate(a.shape)])
-            out._tensor.array()[...] = start  # a fold begins with what stands in out
-            kernel(*out.tuple(), *a.tuple(), dim)
+            data = out._tensor
+            (data._storage if len(data._storage) == data.size else data.array())[...] = start  # a fold begins with what stands in out
+            run(data, a._tensor, dim)
             return out
 
-        return reduced
+        return marked(reduced, folds_several=is_reference(kernel))
 
     @staticmethod
     def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
         """See `TensorOps.matrix_multiply`."""
-        batch = shape_broadcast(a.shape[:-2], b.shape[:-2])
-        out = a.zeros((*batch, a.shape[-2], b.shape[-1]), dtype=same(a.dtype, b.dtype))
-        ready(tensor_matrix_multiply)(*out.tuple(), *a.tuple(), *b.tuple())
+        batch = cached_broadcast(a.shape[:-2], b.shape[:-2])
+        shape, dtype = (*batch, a.shape[-2], b.shape[-1]), same(a.dtype, b.dtype)
+        kernel = tensor_matrix_multiply
+        if isinstance(kernel, Later):  # else a solution to the published course has put its own in this place
+            kernel = kernel.kernel()
+        if is_reference(kernel):
+            out = a._like(TensorData.empty(shape, dtype))  # all of it is written
+            on_data(kernel)(out._tensor, a._tensor, b._tensor)
+        else:
+            out = a.zeros(shape, dtype)
+            shape = (math.prod(batch), *shape[-2:])
+            target = (out.tuple()[0], shape, strides_from_shape(shape))
+            ready(kernel)(*target, *in_three_dimensions(a._tensor, batch), *in_three_dimensions(b._tensor, batch))
         return out
 
 
@@ -95,23 +121,76 @@ def callable_from_kernels(fn: Callable[..., float]) -> Callable[..., float]:
     return ieee(fn) if compiler_is_off() else jitable(fn)
 
 
+def is_reference(kernel: Any) -> bool:
+    """Whether a kernel is one of `loops`, `folds` or `blocked_matmul`, not a function of its own."""
+    return getattr(kernel, "takes_tuples", False)
+
+
+def marked(operation: Any, **marks: Any) -> Callable[..., Tensor]:
+    """A tensor function that tells the backend what its kernel can do.
+
+    Args:
+        operation: The function.
+        marks: `on_data`, the kernel as it is called with tensors' data, if it writes all of out, whatever stood there; or None.
+            `folds_several`, whether dim may be a tuple.
+    """
+    vars(operation).update(marks)
+    return operation
+
+
+def direct(kernel: Any) -> Callable[..., None] | None:
+    """A kernel of the reference as it is called with tensors' data; None of others, and with the compiler off."""
+    return kernel.on_data if is_reference(kernel) and not compiler_is_off() else None
+
+
+def on_data(kernel: Any) -> Callable[..., None]:
+    """Any kernel as it is called with tensors' data."""
+    run = ready(kernel)
+
+    def unpacked(*operands: Any) -> None:
+        run(*[part for x in operands for part in (x.tuple() if isinstance(x, TensorData) else (x,))])
+
+    return direct(kernel) or unpacked
+
+
 def ready(kernel: Callable[..., None]) -> Callable[..., None]:
     """A kernel as it is called with tensors' tuples.
 
     Those of the reference are taken as they are. A function compiled by numba is given shapes and strides as arrays, since it would be
-    compiled again for tuples of every length, and runs alone: see `launch`.
+    compiled again for tuples of every length, and an out without gaps, since it may go through all of `out`; and it runs alone: see
+    `launch`.
     """
-    takes_tuples = getattr(kernel, "takes_tuples", False)
+    takes_tuples = is_reference(kernel)
     if takes_tuples and not compiler_is_off():
         return kernel
 
-    def launched(*operands: Any) -> None:
+    def launched(out: Storage, out_shape: Shape, out_strides: Strides, *operands: Any) -> None:
+        full, view = out, None
         if not takes_tuples:
-            operands = tuple(np.array(x, np.int32) if isinstance(x, tuple) else x for x in operands)
+            if out.size != math.prod(out_shape):
+                view = np.ndarray(out_shape, out.dtype, out, 0, [stride * out.itemsize for stride in out_strides])
+                full, out_strides = view.flatten(), strides_from_shape(out_shape)
+            layout = np.array(out_shape, np.int32), np.array(out_strides, np.int32)
+            operands = layout + tuple(np.array(x, np.int32) if isinstance(x, tuple) else x for x in operands)
+        else:
+            operands = (out_shape, out_strides, *operands)
         with np.errstate(all="ignore"):  # with the compiler off, NumPy's numbers warn
-            launch(kernel, *operands)
+            launch(kernel, full, *operands)
+        if view is not None:
+            view[...] = full.reshape(out_shape)
 
     return launched
+
+
+def in_three_dimensions(a: TensorData, batch: tuple[int, ...]) -> tuple[Storage, Shape, Strides]:
+    """A factor as a textbook kernel takes it: batch, rows, columns. A batch of several dimensions becomes one, by a copy where it must."""
+    storage, shape, strides = a.tuple()
+    if math.prod(shape[:-2]) == 1:
+        return storage, (1, *shape[-2:]), (0, *strides[-2:])
+    if len(batch) == 1:
+        return storage, shape, strides
+    full, shape = np.broadcast_to(a.array(), (*batch, *shape[-2:])), (math.prod(batch), *shape[-2:])
+    return np.ascontiguousarray(full).reshape(-1), shape, strides_from_shape(shape)
 
 
 # The kernels. A storage is given from the tensor's offset on, so that index 0 stands at position 0; shapes and strides are arrays.
@@ -172,7 +251,10 @@ def tensor_reduce(fn: Callable[[float, float], float]) -> ReduceKernel:
 
 
 def matrix_multiply_kernel() -> ZipKernel:
-    """The compiled kernel of the matrix product over the last two dimensions, in parallel; the dimensions before them broadcast.
+    """The compiled kernel of the matrix product over the last two dimensions, in parallel.
+
+    FastOps calls it with tensors of three dimensions: batch, rows, columns. A batch of size 1 serves all of the other's. The reference's
+    takes any number of dimensions before the last two.
 
     * The outer loop is a `prange`; nothing is written to memory but one number for every element of out.
     * No index buffers: positions are worked out from strides, with a stride of 0 where a batch of size 1 serves all others.
@@ -197,16 +279,18 @@ class Later:
         self._make = make
         self._kernel: Any = None
 
-    def __getattr__(self, name: str) -> Any:
+    def kernel(self) -> Any:
+        """The kernel."""
         if self._kernel is None:
             self._kernel = self._make()
-        return getattr(self._kernel, name)
+        return self._kernel
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kernel(), name)
 
     def __call__(self, *operands: Any) -> None:
         """Call the kernel."""
-        if self._kernel is None:
-            self._kernel = self._make()
-        self._kernel(*operands)
+        self.kernel()(*operands)
 
 
 tensor_matrix_multiply: Any = Later(matrix_multiply_kernel)

@@ -20,7 +20,7 @@ import minitorch.operators as operators
 from minitorch.compiled import FLAGS, IN_ANY_ORDER, code_key, jitable, launch, parallel, serial, threads
 from minitorch.loops import diagnose, merged, table
 from minitorch.math_functions import larger, smaller
-from minitorch.tensor_data import Shape, Storage, Strides
+from minitorch.tensor_data import Shape, Storage, Strides, TensorData
 
 ARITHMETIC: set[Any] = {operators.add, operators.mul}
 """Functions whose fold the compiler may turn into several that go side by side."""
@@ -46,14 +46,12 @@ class Part(NamedTuple):
 
     Attributes:
         by_rows: Whether rows are folded into rows of results; otherwise runs into single results.
-        size: Number of elements.
         tasks: Number of rows of results, or of results.
         args: What the kernel is called with behind the storages: kept dimensions and folded dimensions (arrays with one row for the sizes
             and one for each operand's strides: out's and a's, a's alone) and the length of a row of results.
     """
 
     by_rows: bool
-    size: int
     tasks: int
     args: tuple[Any, ...]
 
@@ -94,12 +92,11 @@ def part(kept: Sequence[tuple[int, int, int]], folded: Sequence[tuple[int, int]]
     if not folded_sizes:
         folded_sizes, folded_strides = [1], [[1]]
     args = (table(kept_sizes, kept_strides), table(folded_sizes, folded_strides), width)
-    return Part(by_rows, results * math.prod(folded_sizes), tasks, args)
+    return Part(by_rows, tasks, args)
 
 
 @lru_cache(maxsize=4096)
 def layout(
-    out_shape: tuple[int, ...],
     out_strides: tuple[int, ...],
     a_shape: tuple[int, ...],
     a_strides: tuple[int, ...],
@@ -158,35 +155,36 @@ def fold_kernels(fn: Callable[[Any, Any], Any]) -> Kernels:
 
     @jitable
     def fold_rows(out, a, kept, folded, width, fresh, start, stop):
-        """Fold the rows of results from start to stop."""
+        """Fold the rows of results from start to stop. Positions are unsigned, as in `loops.zip_kernels`."""
         last = kept.shape[1] - 1
         across = (kept[0, last] + width - 1) // width
-        n, step = folded[0, folded.shape[1] - 1], folded[1, folded.shape[1] - 1]
+        n, step = folded[0, folded.shape[1] - 1], np.uint64(folded[1, folded.shape[1] - 1])
+        two_steps, o_step = step + step, np.uint64(kept[1, last])
         passes = count_all_but_last(folded)
         results = np.empty(width, out.dtype)
         for task in range(start, stop):
             j = task % across * width
-            columns = min(width, kept[0, last] - j)
+            columns = np.uint64(min(width, kept[0, last] - j))
             o, p = find(kept, task // across)
-            o, p = o + j * kept[1, last], p + j
+            o, p = np.uint64(o + j * kept[1, last]), np.uint64(p + j)
             for i in range(columns):
-                results[i] = a[p + i] if fresh else out[o + i * kept[1, last]]
+                results[i] = a[p + i] if fresh else out[o + i * o_step]
             for index in range(passes):
-                q = p + find_one(folded, index)
-                begin = 1 if fresh and index == 0 else 0
-                end = begin + (n - begin) // 4 * 4
-                for k in range(begin, end, 4):  # four rows for every time that the results are read and written
-                    s = q + k * step
-                    row_0, row_1 = a[s : s + columns], a[s + step : s + step + columns]
-                    row_2, row_3 = a[s + 2 * step : s + 2 * step + columns], a[s + 3 * step : s + 3 * step + columns]
+                q = p + np.uint64(find_one(folded, index))
+                k = 0
+                if fresh and index == 0:
+                    k, q = 1, q + step
+                while k + 4 <= n:  # four rows for every time that the results are read and written
+                    second, third, fourth = q + step, q + two_steps, q + two_steps + step
                     for i in range(columns):
-                        results[i] = fn(fn(fn(fn(results[i], row_0[i]), row_1[i]), row_2[i]), row_3[i])
-                for k in range(end, n):
-                    row_0 = a[q + k * step : q + k * step + columns]
+                        results[i] = fn(fn(fn(fn(results[i], a[q + i]), a[second + i]), a[third + i]), a[fourth + i])
+                    k, q = k + 4, q + two_steps + two_steps
+                while k < n:
                     for i in range(columns):
-                        results[i] = fn(results[i], row_0[i])
+                        results[i] = fn(results[i], a[q + i])
+                    k, q = k + 1, q + step
             for i in range(columns):
-                out[o + i * kept[1, last]] = results[i]
+                out[o + i * o_step] = results[i]
 
     @jitable
     def fold_many(lanes, a, p, n):
@@ -336,14 +334,14 @@ class Fold:
         reduce_dim: int | tuple[int, ...],
     ) -> None:
         """Fold into what stands in out; reduce_dim may be several dimensions."""
+        if type(out_strides) is not tuple:
+            out_strides, a_shape, a_strides = (tuple(map(int, x)) for x in (out_strides, a_shape, a_strides))
+        dims = reduce_dim if type(reduce_dim) is tuple else (int(reduce_dim),)  # type: ignore[arg-type] - a tuple or a number
         size = math.prod(a_shape)
         if not size:
             return
         workers = threads() if size >= PARALLEL else 1
-        dims = reduce_dim if isinstance(reduce_dim, tuple) else (int(reduce_dim),)
-        if type(out_shape) is not tuple:
-            out_shape, out_strides, a_shape, a_strides = (tuple(map(int, x)) for x in (out_shape, out_strides, a_shape, a_strides))
-        plan = layout(out_shape, out_strides, a_shape, a_strides, dims, self.any_order, workers)  # type: ignore[arg-type] - tuples by now
+        plan = layout(out_strides, a_shape, a_strides, dims, self.any_order, workers)  # type: ignore[arg-type] - tuples by now
         if plan.first is None or plan.second is None:
             self.run(plan.whole, out, a, 0, workers)
             return
@@ -353,16 +351,19 @@ class Fold:
         if plan.tail:
             self.run(plan.tail[0], out, a[plan.tail[1] :], 0, 1)
 
+    def on_data(self, out: TensorData, a: TensorData, reduce_dim: int | tuple[int, ...]) -> None:
+        """Fold into what stands in out."""
+        self(*out.tuple(), *a.tuple(), reduce_dim)
+
     def run(self, part: Part, out: Storage, a: Storage, fresh: int, workers: int) -> None:
         """One pass."""
-        by_rows, tasks, args = part.by_rows, part.tasks, part.args
-        shares = min(tasks, workers)
-        if shares == 1:
+        by_rows, tasks, args = part
+        if workers == 1 or tasks == 1:
             kernel = self.kernels.rows if by_rows else self.kernels.runs
             kernel(out, a, *args, fresh, tasks, 1)
         else:
             kernel = self.kernels.rows_parallel if by_rows else self.kernels.runs_parallel
-            launch(kernel, out, a, *args, fresh, tasks, shares)
+            launch(kernel, out, a, *args, fresh, tasks, min(tasks, workers))
 
     def parallel_diagnostics(self, level: int = 1) -> None:
         """Print what numba made of the parallel loop, for the operands of an earlier call."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from minitorch.autodiff import History, backpropagate, central_difference
 from minitorch.dtypes import float64, floating
 from minitorch.tensor_context import grad_mode, no_grad
-from minitorch.tensor_data import IndexingError, shape_broadcast
+from minitorch.tensor_data import IndexingError, cached_broadcast
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -101,7 +101,9 @@ class Differentiable:
 
     def _hooked(self: Tensor, grad: Tensor) -> Tensor:
         """The gradient after this tensor's hooks."""
-        for hook in list((self._hooks or {}).values()):
+        if self._hooks is None:
+            return grad
+        for hook in list(self._hooks.values()):
             changed = hook(grad)
             grad = grad if changed is None else fitted(changed, self, "a hook returned")
         return grad
@@ -115,7 +117,7 @@ class Differentiable:
         if not self.is_leaf():
             raise RuntimeError("only a leaf keeps its gradient, and this tensor was computed or is a constant; see register_hook")
         x = self._hooked(fitted(x, self, "accumulate_derivative got"))
-        self.grad = x.detach().clone() if self.grad is None else self.grad + x  # a copy: others may hold the same storage
+        self.grad = x.f.id_map(x) if self.grad is None else self.grad + x  # a copy: others may hold the same storage
 
     def chain_rule(self: Tensor, d_output: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
         """Pass the gradient of this tensor on to the inputs of the function that made it.
@@ -132,24 +134,27 @@ class Differentiable:
         """
         if self.history is None or self.history.last_fn is None:
             raise RuntimeError("chain_rule expected a tensor made by a function, got a leaf or a constant, which has no inputs")
-        fn, inputs = self.history.last_fn, self.history.inputs
-        ctx: Any = self.history.ctx  # a TensorContext
+        history = self.history
+        fn, inputs = history.last_fn, history.inputs
+        ctx: Any = history.ctx  # a TensorContext
         if ctx is None:
             raise RuntimeError(
                 f"backward has passed through {fn.__name__} before, and what it had saved is freed; "
                 "call backward(retain_graph=True) the first time, or compute the output again"
             )
-        gradients = fn._backward(ctx, self._hooked(d_output))
-        if len(gradients) == len(ctx.is_tensor):
-            gradients = [gradient for gradient, is_tensor in zip(gradients, ctx.is_tensor, strict=True) if is_tensor]
+        gradients = fn._backward(ctx, d_output if self._hooks is None else self._hooked(d_output))
         if len(gradients) != len(inputs):
-            raise ValueError(
-                f"{fn.__name__}.backward expected to return {len(ctx.is_tensor)} gradients, one for each argument, got {len(gradients)}"
-            )
+            gradients = _of_tensors(gradients, inputs, ctx)
         if not grad_mode.retain_graph:
-            self.history.ctx, self.history.inputs = None, ()
-        returned = f"{fn.__name__}.backward returned"
-        return [(x, fitted(gradient, x, returned)) for x, gradient in zip(inputs, gradients, strict=True) if x.history is not None]
+            history.ctx, history.inputs = None, ()
+        pairs = []
+        for x, gradient in zip(inputs, gradients, strict=True):
+            if x.history is not None:
+                needed, got = x._tensor, getattr(gradient, "_tensor", None)
+                if got is None or got.shape != needed.shape or got.dtype is not needed.dtype:
+                    gradient = fitted(gradient, x, f"{fn.__name__}.backward returned")
+                pairs.append((x, gradient))
+        return pairs
 
     def backward(self: Tensor, grad_output: Tensor | float | None = None, retain_graph: bool = False) -> None:
         """Compute the gradient of this tensor by every leaf it was computed from, and add it to each leaf's `grad`.
@@ -173,14 +178,31 @@ class Differentiable:
                 )
             grad_output = 1.0
         given = self._ensure_tensor(grad_output).detach()
-        if given.shape != self.shape and not given.size == self.size == 1:
-            raise ValueError(f"backward expected grad_output of shape {self.shape}, that of the tensor, got {given.shape}")
+        if given.shape != self.shape:
+            if not given.size == self.size == 1:
+                raise ValueError(f"backward expected grad_output of shape {self.shape}, that of the tensor, got {given.shape}")
+            given = given._like(given._tensor.reshaped(self.shape))
         before = grad_mode.enabled, grad_mode.retain_graph
         grad_mode.enabled, grad_mode.retain_graph = False, retain_graph
         try:
-            backpropagate(self, given.to(floating(self.dtype)).reshape(self.shape))
+            backpropagate(self, given.to(floating(self.dtype)))
         finally:
             grad_mode.enabled, grad_mode.retain_graph = before
+
+
+def _of_tensors(gradients: Sequence[Any], inputs: Sequence[Tensor], ctx: Any) -> Sequence[Any]:
+    """Of the gradients of all arguments those of the tensors among them.
+
+    Raises:
+        ValueError: If there are more or fewer than arguments.
+    """
+    if len(gradients) == len(ctx.args):
+        gradients = [gradient for gradient, is_tensor in zip(gradients, ctx.is_tensor, strict=True) if is_tensor]
+    if len(gradients) != len(inputs):
+        raise ValueError(
+            f"{ctx.fn.__name__}.backward expected to return {len(ctx.args)} gradients, one for each argument, got {len(gradients)}"
+        )
+    return gradients
 
 
 def fitted(gradient: Any, x: Tensor, source: str) -> Tensor:
@@ -203,23 +225,23 @@ def fitted(gradient: Any, x: Tensor, source: str) -> Tensor:
     shape = x.shape
     if gradient.shape != shape:
         try:
-            common = shape_broadcast(gradient.shape, shape)
+            common = cached_broadcast(gradient.shape, shape)
         except IndexingError:
             raise ValueError(
                 f"{source} a gradient of shape {gradient.shape} for a tensor of shape {shape}; it must have that shape, "
                 "or the one that the tensor was broadcast to"
             ) from None
-        gradient = summed_to(gradient.expand(*common), shape)
+        gradient = summed_to(gradient if gradient.shape == common else gradient.expand(*common), shape)
     return gradient if gradient.dtype == x.dtype or x.dtype.kind != "f" else gradient.to(x.dtype)
 
 
 def summed_to(gradient: Tensor, shape: Sequence[int]) -> Tensor:
     """A tensor summed over the dimensions in which `shape` was broadcast to the tensor's shape."""
     missing = gradient.dims - len(shape)
-    for dim in range(gradient.dims):
-        if gradient.shape[dim] != 1 and (dim < missing or shape[dim - missing] == 1):
-            gradient = gradient.sum(dim)
-    return gradient.reshape(*shape) if missing else gradient
+    dims = tuple([d for d, size in enumerate(gradient.shape) if size != 1 and (d < missing or shape[d - missing] == 1)])
+    for dim in (dims,) if len(dims) > 1 and gradient.backend.folds_several else dims:
+        gradient = gradient.f.add_reduce(gradient, dim)
+    return gradient._like(gradient.contiguous()._tensor.reshaped(shape)) if missing else gradient
 
 
 # Checking gradients

@@ -83,8 +83,8 @@ class Interchange:
     def numpy(self: Tensor) -> np.ndarray:
         """Its elements as an array that shares the storage. Of a tensor that records gradients it can only be read."""
         array = self._tensor.array()
-        if self.history is not None:
-            array.flags.writeable = False  # writing would go unnoticed by backward
+        if self.history is not None or self.backend.cuda:
+            array.flags.writeable = False  # writing would go unnoticed by backward, or by the GPU
         return array
 
     def to_numpy(self: Tensor) -> np.ndarray:

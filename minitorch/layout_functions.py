@@ -9,7 +9,7 @@ import numpy as np
 from minitorch.autodiff import Context
 from minitorch.indexing import basic_view, is_basic, picked_elements
 from minitorch.math_functions import join
-from minitorch.tensor_data import IndexingError, TensorData, broadcast_strides, shape_broadcast
+from minitorch.tensor_data import IndexingError, TensorData, broadcast_strides, cached_broadcast
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Expand(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, shape: tuple[int, ...]) -> Tensor:
-        if len(shape) < a.dims or shape_broadcast(a.shape, shape) != shape:
+        if len(shape) < a.dims or cached_broadcast(a.shape, shape) != shape:
             raise IndexingError(
                 f"a tensor of shape {a.shape} cannot be expanded to {shape}: only sizes of 1 can grow, and dimensions in front"
             )
@@ -106,7 +106,7 @@ class Move(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor, backend: TensorBackend) -> Tensor:
         ctx.save_for_backward(a.backend)
-        return a._like(a._tensor, backend=backend)
+        return a._like(backend.ops.place(a._tensor), backend=backend)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit, prange
 
 from minitorch.compiled import FLAGS, code_key, jitable, launch, parallel, serial, threads
-from minitorch.tensor_data import Shape, Storage, Strides, broadcast_strides
+from minitorch.tensor_data import Shape, Storage, Strides, TensorData, broadcast_strides
 
 PARALLEL = 1 << 18
 """Elements below which waking the other threads costs more than they save; an eighth, if a function of `math` is called for each."""
@@ -140,23 +140,28 @@ def zip_kernels(fn: Callable[[Any, Any], Any], inner: Callable[..., Any] | None 
     unary = inner is not None
 
     @jitable
-    def zip_row(out, a, b, o, p, q, o_j, a_j, b_j, n):
-        """One row from the positions o, p, q on. Slices, because a loop from 0 on is what the compiler vectorises."""
-        if o_j == 1 and a_j == 1 and b_j == 1:
-            out_row, a_row, b_row = out[o : o + n], a[p : p + n], b[q : q + n]
-            for j in range(n):
-                out_row[j] = fn(a_row[j], b_row[j])
-        elif o_j == 1 and a_j == 1 and b_j == 0:
-            out_row, a_row, y = out[o : o + n], a[p : p + n], b[q]
-            for j in range(n):
-                out_row[j] = fn(a_row[j], y)
-        elif o_j == 1 and a_j == 0 and b_j == 1:
-            out_row, x, b_row = out[o : o + n], a[p], b[q : q + n]
-            for j in range(n):
-                out_row[j] = fn(x, b_row[j])
-        else:
-            for j in range(n):
-                out[o + j * o_j] = fn(a[p + j * a_j], b[q + j * b_j])
+    def zip_rows(out, a, b, o, p, q, o_i, a_i, b_i, o_j, a_j, b_j, rows, n):
+        """Rows of length n, from the positions o, p, q on.
+
+        Positions are unsigned: of others the compiler must ask each time whether they are negative, and count from the end.
+        """
+        o_i, a_i, b_i, o, p, q, n = np.uint64(o_i), np.uint64(a_i), np.uint64(b_i), np.uint64(o), np.uint64(p), np.uint64(q), np.uint64(n)
+        for _ in range(rows):
+            if o_j == 1 and a_j == 1 and b_j == 1:
+                for j in range(n):
+                    out[o + j] = fn(a[p + j], b[q + j])
+            elif o_j == 1 and a_j == 1 and b_j == 0:
+                y = b[q]
+                for j in range(n):
+                    out[o + j] = fn(a[p + j], y)
+            elif o_j == 1 and a_j == 0 and b_j == 1:
+                x = a[p]
+                for j in range(n):
+                    out[o + j] = fn(x, b[q + j])
+            else:
+                for j in range(n):
+                    out[o + j * np.uint64(o_j)] = fn(a[p + j * np.uint64(a_j)], b[q + j * np.uint64(b_j)])
+            o, p, q = o + o_i, p + a_i, q + b_i
 
     @jitable
     def zip_blocks(out, a, b, dims, height, width, a_copied, b_copied, start, stop):
@@ -181,16 +186,14 @@ def zip_kernels(fn: Callable[[Any, Any], Any], inner: Callable[..., Any] | None 
                 copy_block(a_copy, a, p, a_i, a_j, rows, columns)
             if b_copied and not unary:
                 copy_block(b_copy, b, q, b_i, b_j, rows, columns)
-            for row in range(rows):
-                r, s, t = o + row * o_i, p + row * a_i, q + row * b_i
-                if a_copied and b_copied:
-                    zip_row(out, a_copy, b_copy, r, row * columns, row * columns, o_j, 1, 1, columns)
-                elif a_copied:
-                    zip_row(out, a_copy, b, r, row * columns, t, o_j, 1, b_j, columns)
-                elif b_copied:
-                    zip_row(out, a, b_copy, r, s, row * columns, o_j, a_j, 1, columns)
-                else:
-                    zip_row(out, a, b, r, s, t, o_j, a_j, b_j, columns)
+            if a_copied and b_copied:
+                zip_rows(out, a_copy, b_copy, o, 0, 0, o_i, columns, columns, o_j, 1, 1, rows, columns)
+            elif a_copied:
+                zip_rows(out, a_copy, b, o, 0, q, o_i, columns, b_i, o_j, 1, b_j, rows, columns)
+            elif b_copied:
+                zip_rows(out, a, b_copy, o, p, 0, o_i, a_i, columns, o_j, a_j, 1, rows, columns)
+            else:
+                zip_rows(out, a, b, o, p, q, o_i, a_i, b_i, o_j, a_j, b_j, rows, columns)
 
     @serial
     def flat(out, a, b, n):
@@ -239,7 +242,8 @@ class Zip:
 
     def __init__(self, fn: Callable[[Any, Any], Any], inner: Callable[..., Any] | None = None) -> None:
         self.kernels = zip_kernels(jitable(fn), inner)
-        self.costly = "math" in (inner or fn).__code__.co_names
+        self.flat, self.blocks = self.kernels.flat, self.kernels.blocks  # found with one look
+        self.eighth = 3 if "math" in (inner or fn).__code__.co_names else 0
 
     def __call__(
         self,
@@ -249,26 +253,38 @@ class Zip:
         a: Storage,
         a_shape: Shape,
         a_strides: Strides,
-        b: Storage,
-        b_shape: Shape,
-        b_strides: Strides,
+        b: Storage | None = None,
+        b_shape: Shape = (),
+        b_strides: Strides = (),
     ) -> None:
         """Compute; shapes and strides are tuples or arrays."""
+        if b is None:  # a map
+            b, b_shape, b_strides = a, a_shape, a_strides
         if type(out_shape) is tuple:
-            plan = layout(out_shape, out_strides, a_shape, a_strides, b_shape, b_strides)  # type: ignore[arg-type] - Tensors give tuples
+            size, blocks, args = layout(out_shape, out_strides, a_shape, a_strides, b_shape, b_strides)  # type: ignore[arg-type] - tuples
         else:
-            plan = layout(*(tuple(map(int, part)) for part in (out_shape, out_strides, a_shape, a_strides, b_shape, b_strides)))
-        size, blocks, args = plan
-        workers = threads() if size >= (PARALLEL >> 3 if self.costly else PARALLEL) else 1
-        if not blocks:
-            if workers == 1:
-                self.kernels.flat(out, a, b, size)
+            size, blocks, args = layout(*(tuple(map(int, x)) for x in (out_shape, out_strides, a_shape, a_strides, b_shape, b_strides)))
+        if size < PARALLEL >> self.eighth or (workers := threads()) == 1:
+            if blocks:
+                self.blocks(out, a, b, *args, blocks, 1)
             else:
-                launch(self.kernels.flat_parallel, out, a, b, size)
-        elif workers == 1:
-            self.kernels.blocks(out, a, b, *args, blocks, 1)
-        else:
+                self.flat(out, a, b, size)
+        elif blocks:
             launch(self.kernels.blocks_parallel, out, a, b, *args, blocks, min(blocks, workers))
+        else:
+            launch(self.kernels.flat_parallel, out, a, b, size)
+
+    def on_data(self, out: TensorData, a: TensorData, b: TensorData | None = None) -> None:
+        """Compute; small tensors of one layout without gaps, most of a small network's, without looking further."""
+        if b is None:
+            b = a
+        size = out.size
+        if out.strides == a.strides == b.strides and out.shape == a.shape == b.shape and size < PARALLEL >> self.eighth:
+            o, p, q = out._storage, a._storage, b._storage
+            if len(o) == len(p) == len(q) == size:
+                self.flat(o, p, q, size)
+                return
+        self(*out.tuple(), *a.tuple(), *b.tuple())
 
     def parallel_diagnostics(self, level: int = 1) -> None:
         """Print what numba made of the parallel loop, for the operands of an earlier call."""
@@ -286,7 +302,7 @@ def diagnose(used: Any, kernel: Any, level: int) -> None:
         fresh.parallel_diagnostics(level=level)
 
 
-class Map:
+class Map(Zip):
     """A function of a number, applied to every element of a tensor: what `fast_ops.tensor_map` returns.
 
     It is a zip whose second operand is not looked at: the compiler drops what is not used.
@@ -295,20 +311,10 @@ class Map:
         fn: The function.
     """
 
-    takes_tuples = True
-
     def __init__(self, fn: Callable[[Any], Any]) -> None:
         fn = jitable(fn)
 
         def of_first(x, _):
             return fn(x)
 
-        self.zip = Zip(of_first, fn)
-
-    def __call__(self, out: Storage, out_shape: Shape, out_strides: Strides, a: Storage, a_shape: Shape, a_strides: Strides) -> None:
-        """Compute; shapes and strides are tuples or arrays."""
-        self.zip(out, out_shape, out_strides, a, a_shape, a_strides, a, a_shape, a_strides)
-
-    def parallel_diagnostics(self, level: int = 1) -> None:
-        """Print what numba made of the parallel loop, for the operands of an earlier call."""
-        self.zip.parallel_diagnostics(level)
+        super().__init__(of_first, fn)

@@ -64,4 +64,4 @@ class SGD(Optimizer):
             if getattr(value, "derivative", None) is not None:  # a Scalar
                 parameter.update(type(value)(value.data - self.lr * value.derivative))
             elif getattr(value, "grad", None) is not None:  # a Tensor
-                parameter.update(value.detach() - self.lr * value.grad)
+                parameter.update(value.detach() + -self.lr * value.grad)  # one operation less than value - lr · grad

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.autodiff import History
-from minitorch.dtypes import as_array, as_dtype, converted, with_number
+from minitorch.dtypes import as_array, as_dtype, converted, float32, with_number
 from minitorch.gradients import Differentiable
 from minitorch.interchange import Interchange
 from minitorch.tensor_data import IndexingError, TensorData, as_shape
@@ -33,6 +33,9 @@ from minitorch.tensor_functions import (
 from minitorch.tensor_methods import Dims, TensorMethods
 from minitorch.tensor_ops import SimpleBackend, TensorBackend
 
+BEYOND_FLOAT32 = 2.0**128 - 2.0**103
+"""From here on a number is rounded to infinity in float32; NumPy would warn."""
+
 NUMBER = (float, int, np.bool_, np.integer, np.floating)
 """What counts as a number."""
 
@@ -52,10 +55,12 @@ class Tensor(Differentiable, TensorMethods, Interchange):
     Attributes:
         history: How it was made; None for a constant.
         backend: What computes on it.
+        f: The backend, by the short name that Functions use.
         grad: Sum of the gradients that reached this leaf, a Tensor of the same shape; None before the first.
     """
 
     __slots__ = ("__weakref__", "_hooks", "_name", "_tensor", "backend", "grad", "history")
+    f: TensorBackend
 
     def __init__(
         self,
@@ -66,7 +71,7 @@ class Tensor(Differentiable, TensorMethods, Interchange):
     ) -> None:
         if not isinstance(v, TensorData):
             raise TypeError(f"Tensor expected TensorData, got {type(v).__name__}; from a list or an array make one with tensor(...)")
-        self._tensor = v
+        self._tensor = backend.ops.place(v) if backend.cuda else v
         self.history = history
         self.backend = backend
         self.grad: Tensor | None = None
@@ -89,7 +94,8 @@ class Tensor(Differentiable, TensorMethods, Interchange):
 
     def zeros(self, shape: Sequence[int] | None = None, dtype: Any = None) -> Tensor:
         """Zeros on the same backend; its own shape and dtype unless others are given."""
-        return self._like(TensorData.zeros(self.shape if shape is None else shape, dtype or self.dtype))
+        data = self._tensor
+        return self._like(self.backend.ops.zeros(data.shape if shape is None else as_shape(shape, "zeros"), dtype or data.dtype))
 
     # What it is
 
@@ -106,7 +112,7 @@ class Tensor(Differentiable, TensorMethods, Interchange):
     @property
     def dims(self) -> int:
         """Number of dimensions."""
-        return self._tensor.dims
+        return len(self._tensor.shape)
 
     @property
     def dtype(self) -> np.dtype:
@@ -117,11 +123,6 @@ class Tensor(Differentiable, TensorMethods, Interchange):
     def device(self) -> str:
         """Where its numbers lie: "cpu" or "cuda"."""
         return "cuda" if self.backend.cuda else "cpu"
-
-    @property
-    def f(self) -> TensorBackend:
-        """The backend, by the short name that Functions use."""
-        return self.backend
 
     def tuple(self) -> tuple[np.ndarray, tuple[int, ...], tuple[int, ...]]:
         """What a kernel is given: storage from its first element on, shape and strides."""
@@ -231,7 +232,8 @@ class Tensor(Differentiable, TensorMethods, Interchange):
             dim: Along which dimensions; None for all elements, with a result of shape (1,).
             keepdim: Whether those dimensions stay, with size 1.
         """
-        return self.sum(dim, keepdim) / self._count(dim)
+        count = self._count(dim)
+        return self.sum(dim, keepdim) * (1 / count if count else math.nan)
 
     # Layout
 
@@ -259,12 +261,15 @@ class Tensor(Differentiable, TensorMethods, Interchange):
 
     def _ensure_tensor(self, b: TensorLike) -> Tensor:
         """The other operand as a tensor: a number becomes a constant of no dimensions, in this tensor's dtype where that can hold it."""
+        dtype = self._tensor.dtype
         if isinstance(b, Tensor):  # of truth values beside numbers: numbers of this dtype, so that float32 - mask is float32
-            return b.to(self.dtype) if b.dtype.kind == "b" and self.dtype.kind != "b" else b
+            return b if b._tensor.dtype is dtype or b.dtype.kind != "b" else b.to(dtype)
         if isinstance(b, NUMBER):
-            dtype = with_number(self.dtype, b)
+            dtype = with_number(dtype, b)
             try:
-                return self._like(TensorData(np.array([b], dtype=dtype), ()))
+                data = TensorData.empty((), dtype)
+                data._storage[0] = math.copysign(math.inf, b) if dtype is float32 and abs(b) >= BEYOND_FLOAT32 else b
+                return self._like(data)
             except OverflowError:
                 raise OverflowError(f"{b} leaves the range of {dtype.name}; convert the tensor to int64 or float64 first") from None
         raise TypeError(f"expected a Tensor or a number beside a Tensor, got {type(b).__name__}; make a tensor of it: tensor(...)")
@@ -280,9 +285,10 @@ class Tensor(Differentiable, TensorMethods, Interchange):
             dim = operator.index(dim)
         except TypeError:
             raise TypeError(f"a dimension expected a whole number, got {dim!r}") from None
-        if not -self.dims <= dim < self.dims:
-            raise IndexingError(f"dimension {dim} is out of range for shape {self.shape}, which has {self.dims}")
-        return dim % self.dims
+        dims = self.dims
+        if not -dims <= dim < dims:
+            raise IndexingError(f"dimension {dim} is out of range for shape {self.shape}, which has {dims}")
+        return dim % dims
 
     def _dims_of(self, dim: int | Sequence[int]) -> tuple[int, ...]:
         """Dimensions counted from the front.
@@ -290,7 +296,7 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         Raises:
             IndexingError: If one is named twice.
         """
-        dims = tuple(self._dim(d) for d in (dim if isinstance(dim, Sequence) else (dim,)))
+        dims = tuple([self._dim(d) for d in (dim if isinstance(dim, (tuple, list, Sequence)) else (dim,))])
         if len(set(dims)) < len(dims):
             raise IndexingError(f"expected each dimension at most once for shape {self.shape}, got {dim}")
         return dims
@@ -313,6 +319,8 @@ class Tensor(Differentiable, TensorMethods, Interchange):
             raise ValueError(f"view found no size for -1: shape {self.shape} has {self.size} elements, {sizes} a multiple of {known}")
         return (*before, self.size // known, *behind)
 
+
+Tensor.f = Tensor.backend  # the same slot
 
 TensorLike = float | int | Tensor
 """What an operator accepts beside a Tensor."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import minitorch.operators as operators
-from minitorch.dtypes import boolean, floating, number, same, total
-from minitorch.tensor_data import shape_broadcast
+from minitorch.dtypes import as_dtype, boolean, floating, number, same, total
+from minitorch.tensor_data import TensorData, cached_broadcast
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 class TensorOps:
     """What a backend is made from: four functions that make tensor functions from functions on numbers.
 
+    What they make may be given a tensor `out` to write into: one of the operands itself, or one that shares no element with them.
+
     Attributes:
         name: Shown in messages.
         cuda: Whether the storage lies on a GPU.
@@ -25,6 +26,22 @@ class TensorOps:
 
     name = "none"
     cuda = False
+
+    @staticmethod
+    def require() -> None:
+        """That this machine can run the operations; raises RuntimeError with the remedy if not."""
+
+    @staticmethod
+    def zeros(shape: tuple[int, ...], dtype: Any = None) -> TensorData:
+        """Where a new tensor of zeros lies; the shape is not checked."""
+        data = TensorData.empty(shape, as_dtype(dtype))
+        data._storage.fill(0)
+        return data
+
+    @staticmethod
+    def place(data: TensorData) -> TensorData:
+        """The same numbers where these operations can reach them: themselves, or a copy if they lie on the other side."""
+        return data.copied_to_host()
 
     @staticmethod
     def map(fn: Callable[[float], float]) -> Callable[..., Tensor]:
@@ -60,6 +77,7 @@ class TensorBackend:
     """
 
     def __init__(self, ops: type[TensorOps]) -> None:
+        ops.require()
         self.ops = ops
         self.cuda = ops.cuda
         _first.setdefault(ops, self)
@@ -98,7 +116,13 @@ class TensorBackend:
     def __reduce__(self) -> tuple[Any, ...]:
         return backend_of, (self.ops,)
 
+    @cached_property
+    def folds_several(self) -> bool:
+        """Whether its reductions may be given several dimensions, as a tuple, and fold them in one pass."""
+        return getattr(self.ops.reduce(operators.add), "folds_several", False)
+
     # Each operation is made once, at its first use, and answers in the dtype that `result` makes of the operands', or writes into out.
+    # One that offers `on_data(out, a)` or `on_data(out, a, b)` writes every element of a result, which then need not be zeros before.
 
     def map(self, fn: Callable[[float], float], result: Callable[..., Any] = same) -> Callable[..., Tensor]:
         """`TensorOps.map`; without `result` the answer has a's dtype.
@@ -107,13 +131,21 @@ class TensorBackend:
         """
         key = ("map", fn, result)
         if key not in self._made:
-            kernel = None
+            made: Any = None
+            on_data: Any = None
 
             def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
-                nonlocal kernel
-                if kernel is None:
-                    kernel = self.ops.map(fn)
-                return kernel(a, target(out, a, a.shape, result(a.dtype)))
+                nonlocal made, on_data
+                if made is None:
+                    made = self.ops.map(fn)
+                    on_data = getattr(made, "on_data", None)
+                x = a._tensor
+                dtype = x.dtype if result is same else result(x.dtype)
+                if out is None and on_data:
+                    data = TensorData.empty(x.shape, dtype)
+                    on_data(data, x)
+                    return a._like(data)
+                return made(a, a.zeros(x.shape, dtype) if out is None else checked(out, x.shape))
 
             self._made[key] = mapped
         return self._made[key]
@@ -122,14 +154,22 @@ class TensorBackend:
         """`TensorOps.zip`."""
         key = ("zip", fn, result)
         if key not in self._made:
-            kernel = None
+            made: Any = None
+            on_data: Any = None
 
             def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-                nonlocal kernel
-                if kernel is None:
-                    kernel = self.ops.zip(fn)
-                shape = a.shape if a.shape == b.shape else shape_broadcast(a.shape, b.shape)
-                return kernel(a, b, target(out, a, shape, result(a.dtype, b.dtype)))
+                nonlocal made, on_data
+                if made is None:
+                    made = self.ops.zip(fn)
+                    on_data = getattr(made, "on_data", None)
+                x, y = a._tensor, b._tensor
+                shape = x.shape if x.shape == y.shape else cached_broadcast(x.shape, y.shape)
+                dtype = x.dtype if result is same and x.dtype is y.dtype else result(x.dtype, y.dtype)
+                if out is None and on_data:
+                    data = TensorData.empty(shape, dtype)
+                    on_data(data, x, y)
+                    return a._like(data)
+                return made(a, b, a.zeros(shape, dtype) if out is None else checked(out, shape))
 
             self._made[key] = zipped
         return self._made[key]
@@ -138,15 +178,19 @@ class TensorBackend:
         """`TensorOps.reduce`."""
         key = ("reduce", fn, start, result)
         if key not in self._made:
-            kernel = None
+            made: Any = None
 
-            def reduced(a: Tensor, dim: int, out: Tensor | None = None) -> Tensor:
-                nonlocal kernel
-                if kernel is None:
-                    kernel = self.ops.reduce(fn, start)
-                dim = a._dim(dim)
-                shape = (*a.shape[:dim], 1, *a.shape[dim + 1 :])
-                return kernel(a, dim, target(out, a, shape, result(a.dtype)))
+            def reduced(a: Tensor, dim: int | tuple[int, ...], out: Tensor | None = None) -> Tensor:
+                nonlocal made
+                if made is None:
+                    made = self.ops.reduce(fn, start)
+                x = a._tensor
+                if isinstance(dim, tuple):  # of a backend that `folds_several`
+                    shape = tuple([1 if d in dim else size for d, size in enumerate(x.shape)])
+                else:
+                    dim = a._dim(dim)
+                    shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
+                return made(a, dim, a._like(self.ops.zeros(shape, result(x.dtype))) if out is None else checked(out, shape))
 
             self._made[key] = reduced
         return self._made[key]
@@ -163,14 +207,12 @@ def backend_of(ops: type[TensorOps]) -> TensorBackend:
     return _first.get(ops) or TensorBackend(ops)
 
 
-def target(out: Tensor | None, like: Tensor, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-    """Where a result of this shape is written: a new tensor, or the one that the caller has.
+def checked(out: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The tensor that the caller has a result of this shape written to.
 
     Raises:
-        ValueError: If that has another shape.
+        ValueError: If it has another shape.
     """
-    if out is None:
-        return like.zeros(shape, dtype)
     if out.shape != shape:
         raise ValueError(f"out expected shape {shape}, got {out.shape}; pass a tensor of that shape, or leave it out")
     out._tensor.written()

@@ -8,6 +8,7 @@ from contextlib import ContextDecorator
 from typing import Any
 
 from minitorch.autodiff import Context
+from minitorch.tensor_data import ticks
 
 
 class GradMode(threading.local):
@@ -48,27 +49,36 @@ class TensorContext(Context):
     Args:
         fn: The function.
         args: Its arguments.
+        no_grad: Whether nothing will be differentiated; found out where it is left out.
 
     Attributes:
-        needs_input_grad: For every argument, whether a gradient flows into it.
-        is_tensor: For every argument, whether it is a tensor.
+        fn: The function.
+        args: Its arguments.
     """
 
-    __slots__ = ("_saved", "_versions", "fn", "is_tensor", "needs_input_grad")
+    __slots__ = ("_saved", "_tick", "args", "fn")
 
-    def __init__(self, fn: type, args: Sequence[Any] = ()) -> None:
-        self.fn = fn
-        self.is_tensor = [hasattr(arg, "_tensor") for arg in args]
-        self.needs_input_grad = [getattr(arg, "history", None) is not None for arg in args]
-        self.no_grad = not (grad_mode.enabled and any(self.needs_input_grad))
+    def __init__(self, fn: type, args: Sequence[Any] = (), no_grad: bool | None = None) -> None:
+        self.fn, self.args = fn, args
+        self.no_grad = not (grad_mode.enabled and any(self.needs_input_grad)) if no_grad is None else no_grad
         self._saved: tuple[Any, ...] = ()
-        self._versions: tuple[int | None, ...] = ()
+
+    # Most functions never ask for these lists: they are made when one does.
+
+    @property
+    def is_tensor(self) -> list[bool]:
+        """For every argument, whether it is a tensor."""
+        return [hasattr(arg, "_tensor") for arg in self.args]
+
+    @property
+    def needs_input_grad(self) -> list[bool]:
+        """For every argument, whether a gradient flows into it."""
+        return [getattr(arg, "history", None) is not None for arg in self.args]
 
     def save_for_backward(self, *values: Any) -> None:
         """Keep these tensors and plain values until backward."""
         if not self.no_grad:
-            self._saved = values
-            self._versions = tuple([value._tensor.version if hasattr(value, "_tensor") else None for value in values])
+            self._saved, self._tick = values, next(ticks)
 
     @property
     def saved_values(self) -> tuple[Any, ...]:  # type: ignore[override]  # there a field, here checked
@@ -77,8 +87,8 @@ class TensorContext(Context):
         Raises:
             RuntimeError: If one was written into since.
         """
-        for value, version in zip(self._saved, self._versions, strict=True):
-            if version is not None and value._tensor.version != version:
+        for value in self._saved:
+            if hasattr(value, "_tensor") and value._tensor._version[1] > self._tick:
                 raise RuntimeError(
                     f"backward of {self.fn.__name__} needs a tensor of shape {value.shape} as it was in forward, "
                     "but it has been written into since; write into a copy: x.clone()"

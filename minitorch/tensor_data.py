@@ -10,7 +10,8 @@ import math
 import operator
 import random
 from collections.abc import Iterable, Iterator, MutableSequence, Sequence
-from itertools import product, zip_longest
+from functools import lru_cache
+from itertools import count, product, zip_longest
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from minitorch.dtypes import as_dtype
 MAX_DIMS = 32
 """More dimensions than any tensor has."""
 
+LARGE = 4096
+"""Elements from which on a storage begins where vector instructions like it."""
+
 Storage = np.ndarray
 Index = Sequence[int]
 OutIndex = MutableSequence[int]
@@ -28,6 +32,10 @@ Strides = Sequence[int]
 UserIndex = Sequence[int]
 UserShape = Sequence[int]
 UserStrides = Sequence[int]
+
+
+ticks = count(1)
+"""Numbers the writes into all storages and what functions save, in the order in which they happen."""
 
 
 class IndexingError(RuntimeError, IndexError):
@@ -110,6 +118,19 @@ def strides_from_shape(shape: UserShape) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+@lru_cache(maxsize=4096)
+def packed(shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+    """Strides and number of elements of a new tensor, worked out once for every shape."""
+    return strides_from_shape(shape), math.prod(shape)
+
+
+def aligned(length: int, dtype: np.dtype) -> Storage:
+    """As np.empty, but beginning at a multiple of 64 bytes: else every vector instruction meets two cache lines."""
+    storage = np.empty(length + 64 // dtype.itemsize, dtype)
+    start = -storage.ctypes.data % 64 // dtype.itemsize
+    return storage[start : start + length]
+
+
 def positions(shape: Shape, strides: Strides) -> list[int]:
     """`index_to_position` of every index in order, found one dimension at a time instead of one index at a time."""
     found = [0]
@@ -127,14 +148,18 @@ def as_shape(shape: Any, op: str = "a shape") -> tuple[int, ...]:
         ValueError: If one is negative, or there are more than MAX_DIMS.
     """
     try:
-        sizes = tuple(operator.index(size) for size in (shape if isinstance(shape, Iterable) else (shape,)))
+        sizes = tuple(map(operator.index, shape if isinstance(shape, (tuple, list, Iterable)) else (shape,)))
     except TypeError:
         raise TypeError(f"{op} expected whole numbers, got {shape!r}; write it as (2, 3)") from None
-    if any(size < 0 for size in sizes):
+    if min(sizes, default=0) < 0:
         raise ValueError(f"{op} expected sizes of at least 0, got {sizes}")
     if len(sizes) > MAX_DIMS:
         raise ValueError(f"{op} expected at most {MAX_DIMS} dimensions, got {len(sizes)}")
     return sizes
+
+
+cached_broadcast = lru_cache(maxsize=4096)(shape_broadcast)
+"""`shape_broadcast`, worked out once for every pair of tuples."""
 
 
 class TensorData:
@@ -150,15 +175,16 @@ class TensorData:
         shape: Size of every dimension.
         strides: Step in storage of every dimension, in elements.
         offset: Position of the first element.
-        dims: Number of dimensions.
         size: Number of elements.
+        dtype: Kind of the numbers in the storage.
 
     Raises:
         IndexingError: If strides and shape differ in length.
         ValueError: If the storage has too few elements, or, without strides, too many.
     """
 
-    __slots__ = ("_storage", "_version", "dims", "offset", "shape", "size", "strides")
+    # _version: how often the storage has been written into, and the tick of the last time; all its views share this list
+    __slots__ = ("_storage", "_version", "dtype", "offset", "shape", "size", "strides")
 
     def __init__(
         self,
@@ -168,7 +194,7 @@ class TensorData:
         offset: int = 0,
     ) -> None:
         self._storage = storage if isinstance(storage, np.ndarray) else np.array(storage, dtype=as_dtype(None))
-        as_dtype(self._storage.dtype)
+        self.dtype = as_dtype(self._storage.dtype)
         if self._storage.ndim != 1:
             raise ValueError(f"a storage expected one dimension, got an array of shape {self._storage.shape}; pass array.reshape(-1)")
         if not self._storage.flags.c_contiguous:
@@ -176,12 +202,11 @@ class TensorData:
         shape = as_shape(shape)
         layout = strides_from_shape(shape) if strides is None else tuple(map(operator.index, strides))
         self._set_layout(shape, layout, operator.index(offset))
-        self._version = [0]
+        self._version = [0, 0]
         self._check(exact=strides is None and offset == 0)
 
     def _set_layout(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> None:
-        self.shape, self.strides, self.offset = shape, strides, offset
-        self.dims, self.size = len(shape), math.prod(shape)
+        self.shape, self.strides, self.offset, self.size = shape, strides, offset, math.prod(shape)
 
     def _check(self, exact: bool) -> None:
         """That every index leads to a place in the storage."""
@@ -204,22 +229,33 @@ class TensorData:
     def as_view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> TensorData:
         """The same storage with another layout, which must lie within it."""
         data = TensorData.__new__(TensorData)
-        data._storage, data._version = self._storage, self._version
+        data._storage, data._version, data.dtype = self._storage, self._version, self.dtype
         data._set_layout(shape, strides, offset)
         return data
 
     @staticmethod
     def zeros(shape: UserShape, dtype: Any = None) -> TensorData:
         """A new storage filled with zeros."""
-        shape = as_shape(shape)
-        return TensorData(np.zeros(math.prod(shape), as_dtype(dtype)), shape)
+        data = TensorData.empty(as_shape(shape), as_dtype(dtype))
+        data._storage.fill(0)
+        return data
+
+    @staticmethod
+    def empty(shape: tuple[int, ...], dtype: np.dtype) -> TensorData:
+        """A new storage of any numbers, for a result of which every element will be written. What it is given is not checked."""
+        data = TensorData.__new__(TensorData)
+        data.shape, data.offset, data.dtype = shape, 0, dtype
+        data.strides, data.size = packed(shape)
+        data._storage = np.empty(data.size, dtype) if data.size < LARGE else aligned(data.size, dtype)
+        data._version = [0, 0]
+        return data
 
     # What it looks like
 
     @property
-    def dtype(self) -> np.dtype:
-        """Kind of the numbers in the storage."""
-        return self._storage.dtype
+    def dims(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
 
     @property
     def version(self) -> int:
@@ -238,12 +274,18 @@ class TensorData:
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie one after the other, last dimension fastest."""
+        if self.strides == packed(self.shape)[0]:
+            return True
         step = 1
         for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if length != 1 and stride != step and self.size:
                 return False
             step *= length
         return True
+
+    def copied_to_host(self) -> TensorData:
+        """A tensor that the CPU's operations can reach: this one; a storage elsewhere is copied."""
+        return self
 
     def tuple(self) -> tuple[Storage, tuple[int, ...], tuple[int, ...]]:
         """What a kernel is given: the stretch of storage that the view lies in, beginning with its first element, shape and strides."""
@@ -308,6 +350,7 @@ class TensorData:
     def written(self) -> None:
         """Count a change of the storage; whoever writes into it calls this."""
         self._version[0] += 1
+        self._version[1] = next(ticks)
 
     # Views
 
@@ -339,7 +382,8 @@ class TensorData:
                 f"view expected elements that lie one after the other, got shape {self.shape} with strides {self.strides}; "
                 "call contiguous() first, or reshape"
             )
-        return self.as_view(tuple(shape), strides_from_shape(shape), self.offset)
+        shape = tuple(shape)
+        return self.as_view(shape, packed(shape)[0], self.offset)
 
     @staticmethod
     def shape_broadcast(shape_a: UserShape, shape_b: UserShape) -> tuple[int, ...]:

@@ -34,29 +34,43 @@ class Function:
             RuntimeError: If the tensors have several backends.
             IndexingError: If their shapes do not fit together.
         """
-        ctx = TensorContext(cls, args)
-        tensors = [arg for arg, is_tensor in zip(args, ctx.is_tensor, strict=True) if is_tensor]
-        if not tensors:
+        backend, tensors, recorded = None, 0, False
+        for arg in args:
+            if hasattr(arg, "_tensor"):
+                tensors += 1
+                if arg.history is not None:
+                    recorded = True
+                if backend is None:
+                    backend = arg.backend
+                elif arg.backend is not backend and arg.backend.ops is not backend.ops:
+                    raise RuntimeError(
+                        f"{cls.__name__} expected tensors of one backend, got {backend.name} and {arg.backend.name}; "
+                        "move one of them: x.to(y.backend)"
+                    )
+        if backend is None:
             raise TypeError(
                 f"{cls.__name__}.apply expected a Tensor, got {', '.join(map(repr, args)) or 'nothing'}; make one with tensor(...)"
             )
-        first = tensors[0]
-        for other in tensors:
-            if other.backend.ops is not first.backend.ops:
-                raise RuntimeError(
-                    f"{cls.__name__} expected tensors of one backend, got {first.backend.name} and {other.backend.name}; "
-                    "move one of them: x.to(y.backend)"
-                )
-        before, grad_mode.enabled = grad_mode.enabled, False
+        recorded = recorded and grad_mode.enabled
+        ctx = TensorContext(cls, args, not recorded)
+        if recorded:
+            grad_mode.enabled = False  # what forward calls is not recorded: the function is
         try:
             out = cls.forward(ctx, *args)
         except IndexingError as error:
             raise IndexingError(f"{cls.__name__}: {error}") from error
         finally:
-            grad_mode.enabled = before
+            if recorded:
+                grad_mode.enabled = True
         if not hasattr(out, "_tensor"):
             raise TypeError(f"{cls.__name__}.forward expected to return a Tensor, got {out!r}")
-        return out._like(out._tensor, None if ctx.no_grad else History(cls, ctx, tensors))
+        if not recorded:
+            for arg in args:
+                if arg is out:  # what is done to the result, such as giving it a name, must not happen to the argument
+                    return out.detach()
+            return out if out.history is None else out.detach()
+        inputs = args if tensors == len(args) else [arg for arg in args if hasattr(arg, "_tensor")]
+        return out._like(out._tensor, History(cls, ctx, inputs))
 
     @staticmethod
     def forward(ctx: Context, *args: Any) -> Tensor:
@@ -139,9 +153,11 @@ class Mul(Function):
         return a.f.mul_zip(a, b)
 
     @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
         a, b = ctx.saved_values
-        return grad_output.f.mul_zip(grad_output, b), grad_output.f.mul_zip(grad_output, a)
+        by_a = None if a.history is None else grad_output.f.mul_zip(grad_output, b)
+        by_b = None if b.history is None else grad_output.f.mul_zip(grad_output, a)
+        return by_a, by_b
 
 
 class Sigmoid(Function):
@@ -300,7 +316,7 @@ class View(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         (shape,) = ctx.saved_values
-        return grad_output.contiguous().view(*shape)  # the gradient may lie in any order
+        return grad_output._like(grad_output.contiguous()._tensor.reshaped(shape))  # the gradient may lie in any order
 
 
 class Copy(Function):
@@ -329,6 +345,16 @@ class MatMul(Function):
         return a.f.matrix_multiply(a, b)
 
     @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
-        a, b = ctx.saved_values
-        return grad_output @ b.transpose(-2, -1), a.transpose(-2, -1) @ grad_output
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        left, right = ctx.saved_values
+        product = grad_output.f.matrix_multiply
+        by_left = product(grad_output, turned(right)) if left.requires_grad else None
+        by_right = product(turned(left), grad_output) if right.requires_grad else None
+        return by_left, by_right
+
+
+def turned(matrices: Tensor) -> Tensor:
+    """Rows and columns exchanged: a view, without the checks of `transpose`."""
+    data = matrices._tensor
+    (*batch, rows, columns), (*steps, down, across) = data.shape, data.strides
+    return matrices._like(data.as_view((*batch, columns, rows), (*steps, across, down), data.offset))

@@ -19,7 +19,7 @@ from minitorch.math_functions import LE, NE, Abs, Clip, Cos, CumSum, Extreme, Po
 from minitorch.tensor_backend import DEVICES
 from minitorch.tensor_context import grad_mode
 from minitorch.tensor_data import IndexingError, as_shape
-from minitorch.tensor_functions import Add, Copy, Inv, MatMul, Mul, Neg
+from minitorch.tensor_functions import Add, All, Copy, Inv, MatMul, Mul, Neg, Permute, Sum
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor, TensorLike
@@ -163,11 +163,11 @@ class TensorMethods:
         """Running sum along dim."""
         return CumSum.apply(self, self._dim(dim))
 
-    def _reduced(self: Tensor, fold: Callable[[Tensor, int], Tensor], dim: Dims, keepdim: bool) -> Tensor:
+    def _reduced(self: Tensor, fold: Callable[[Tensor, Any], Tensor], dim: Dims, keepdim: bool) -> Tensor:
         """Fold dimensions away one after the other.
 
         Args:
-            fold: Folds one dimension of a tensor and keeps it with size 1, such as `Sum.apply`.
+            fold: Folds one dimension of a tensor and keeps it with size 1, such as `Sum.apply`; that one folds several on some backends.
             dim: Which; None for all, as one row: the result has shape (1,), or () without keepdim.
             keepdim: Whether they stay, with size 1.
 
@@ -175,14 +175,17 @@ class TensorMethods:
             ValueError: If dim is an empty sequence.
         """
         if dim is None:
-            out = fold(self.reshape(self.size), 0)
+            out = fold(self if self.dims == 1 else self.reshape(self.size), 0)
             return out if keepdim else out.squeeze(0)
         dims = self._dims_of(dim)
         if not dims:
             raise ValueError(f"a reduction expected at least one dimension, got {dim!r}; dim=None folds all of them")
         out = self
-        for d in sorted(dims, reverse=True):  # the last one first: of equal elements max then finds the one that stands first
-            out = fold(out, d)
+        if len(dims) > 1 and fold in (Sum.apply, All.apply) and self.backend.folds_several:
+            out = fold(out, dims)
+        else:
+            for d in sorted(dims, reverse=True):  # the last one first: of equal elements max then finds the one that stands first
+                out = fold(out, d)
         return out if keepdim else out.squeeze(dims)
 
     def _count(self: Tensor, dim: Dims) -> int:
@@ -203,7 +206,7 @@ class TensorMethods:
         order = list(range(self.dims))
         dim0, dim1 = self._dim(dim0), self._dim(dim1)
         order[dim0], order[dim1] = dim1, dim0
-        return self.permute(*order)
+        return Permute.apply(self, tuple(order))
 
     def t(self: Tensor) -> Tensor:
         """Rows and columns of a matrix exchanged: a view.
@@ -243,9 +246,11 @@ class TensorMethods:
 
     def expand(self: Tensor, *shape: Any) -> Tensor:
         """Repeated along its dimensions of size 1, and along new ones in front, without a copy: a view. A size of -1 stays as it is."""
-        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-        own = (-1,) * (len(sizes) - self.dims) + self.shape
-        return Expand.apply(self, as_shape([own[i] if size == -1 else size for i, size in enumerate(sizes)], "expand"))
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list, Sequence)) else shape
+        if -1 in sizes:
+            own = (-1,) * (len(sizes) - self.dims) + self.shape
+            sizes = [own[i] if size == -1 else size for i, size in enumerate(sizes)]
+        return Expand.apply(self, as_shape(sizes, "expand"))
 
     def split(self: Tensor, size: int | Sequence[int], dim: int = 0) -> list[Tensor]:
         """Cut along dim into pieces of a size, the last one perhaps smaller, or of several given sizes: views."""

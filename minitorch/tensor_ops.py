@@ -140,7 +140,9 @@ def ieee(fn: Callable[..., float]) -> Callable[..., float]:
         except ValueError:
             if fn not in (operators.log, operators.sqrt, operators.sin, operators.cos, operators.power):
                 raise  # another function's own message
-            return math.inf if fn is operators.power and xs[0] == 0 else math.nan
+            if fn is operators.power and xs[0] == 0:  # to a power below 0
+                return math.copysign(math.inf, xs[0]) if xs[1] % 2 == 1 else math.inf
+            return math.nan
 
     return quiet
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 import minitorch
-from minitorch import FastBackend, FastOps, TensorBackend, fast_ops, folds, loops, operators
+from minitorch import FastBackend, FastOps, TensorBackend, blocked_matmul, fast_ops, folds, loops, operators
 from minitorch.compiled import code_key, jitable, launch, threads
 
 PACKAGE = Path(minitorch.__file__).parent
@@ -58,7 +59,7 @@ add = fast_ops.tensor_zip(operators.add)
 add(*of((out, (2, 3)), (x, (2, 3)), (x[:3], (3,))))
 total = fast_ops.tensor_reduce(operators.add)
 total(*of((out[:2], (2, 1)), (x, (2, 3))), 1)
-used = [*relu.zip.kernels, *add.kernels, *total.kernels]
+used = [*relu.kernels, *add.kernels, *total.kernels]
 used[1].compile(used[0].signatures[0])
 print(sum(sum(k.stats.cache_hits.values()) for k in used), sum(sum(k.stats.cache_misses.values()) for k in used))
 """
@@ -121,6 +122,65 @@ print(minitorch.FastBackend.map(mine.fn)(minitorch.tensor([5.0], backend=minitor
     assert run(program, copy) == "7.0"
 
 
+def test_an_edit_of_what_ones_own_function_calls_takes_effect(copy: Path) -> None:
+    other, mine = copy.parent / "other.py", copy.parent / "mine.py"
+    program = """
+import mine, minitorch
+print(minitorch.FastBackend.map(mine.fn)(minitorch.tensor([5.0], backend=minitorch.FastBackend)).item())
+"""
+    mine.write_text("from other import g\ndef fn(x):\n    return g(x) + 1\n", encoding="utf-8")
+    other.write_text("import numba\n@numba.njit\ndef g(x):\n    return 2 * x\n", encoding="utf-8")
+    assert run(program, copy) == "11.0"
+    other.write_text("import numba\n@numba.njit\ndef g(x):\n    return 3 * x\n", encoding="utf-8")
+    assert run(program, copy) == "16.0"
+
+
+def test_a_broken_file_is_compiled_anew(copy: Path) -> None:
+    assert run(RELU, copy) == "[0.0, 3.0]"
+    broken = list((copy.parent / "cache").rglob("*.nbc"))
+    assert broken
+    for path in broken:
+        path.write_bytes(b"")
+    assert run(RELU, copy) == "[0.0, 3.0]"
+
+
+INTERRUPTED = """
+import os
+from numba.core.caching import IndexDataCacheFile
+IndexDataCacheFile._save_data = lambda *_: os._exit(0)
+"""
+
+RESULT = """
+import minitorch
+x = minitorch.tensor([3.0, 4.0], backend=minitorch.FastBackend)
+print((x {op} x).to_numpy().tolist())
+"""
+
+
+def test_a_process_that_ends_while_it_saves_leaves_no_wrong_kernel(copy: Path) -> None:
+    assert run(RESULT.format(op="+"), copy) == "[6.0, 8.0]"
+    loops_room = copy / "loops.py"
+    loops_room.write_text(loops_room.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
+    assert run(INTERRUPTED + RESULT.format(op="*"), copy) == ""  # numba's index, were it used, would now lead to the sum
+    assert run(RESULT.format(op="*"), copy) == "[9.0, 16.0]"
+
+
+def test_files_of_earlier_sources_are_removed(copy: Path) -> None:
+    def files() -> set[str]:
+        return {path.name for path in (copy.parent / "cache").rglob("loops.zip_kernels*.nb[ci]")}
+
+    run(RESULT.format(op="+"), copy)
+    first = files()
+    run(RESULT.format(op="*"), copy)
+    assert len(files()) == 2
+    assert first < files()
+    loops_room = copy / "loops.py"
+    loops_room.write_text("# edited\n" + loops_room.read_text(encoding="utf-8"), encoding="utf-8")
+    run(RESULT.format(op="+"), copy)
+    assert len(files()) == 1
+    assert not first & files()
+
+
 def test_the_key_tells_functions_apart() -> None:
     assert code_key(lambda x: x + 1) != code_key(lambda x: x + 2)
     assert code_key(operators.add) != code_key(operators.mul)
@@ -137,19 +197,26 @@ def test_a_compiled_function_is_taken_by_its_source() -> None:
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little the work, it is shared among threads."""
-    for room in (loops, folds):
+    for room in (loops, folds, blocked_matmul):
         monkeypatch.setattr(room, "PARALLEL", 1)
 
 
 @pytest.mark.usefixtures("shared")
+def test_a_function_that_is_not_written_in_python_is_refused() -> None:
+    x = minitorch.tensor([1.0], backend=FastBackend)
+    with pytest.raises(TypeError) as error:
+        FastBackend.map(math.sin)(x)
+    assert str(error.value) == "a kernel expected a function written in Python, got <built-in function sin>; wrap it: lambda x: …"
+
+
 def test_two_threads_may_compute_at_once() -> None:
     x = minitorch.tensor(np.arange(1000.0).reshape(10, 100), backend=FastBackend)
-    expected = (x + x).sum(1).to_numpy()
+    expected = ((x + x).sum(1) @ x.sum(0)).to_numpy()
     wrong: list[Any] = []
 
     def work() -> None:
         for _ in range(50):
-            got = (x + x).sum(1).to_numpy()
+            got = ((x + x).sum(1) @ x.sum(0)).to_numpy()
             if not np.array_equal(got, expected):
                 wrong.append(got)
 
@@ -183,15 +250,16 @@ import os, sys
 import numpy as np
 import minitorch
 from minitorch import compiled, folds, loops
-from minitorch.fast_ops import njit, prange, ready
+from minitorch.fast_ops import njit, prange
 loops.PARALLEL = folds.PARALLEL = 1
 x = minitorch.tensor(np.arange(100.0), backend=minitorch.FastBackend)
 
-@ready
-@lambda kernel: njit(kernel, parallel=True)
-def by_hand(out):
+def fill(out):
     for i in prange(len(out)):
         out[i] = i
+compiled_fill = njit(fill, parallel=True)
+def by_hand(out):
+    compiled.launch(compiled_fill, out)
 out = np.zeros(3)
 by_hand(out)
 assert (x + x).sum().item() == 9900

@@ -1,6 +1,7 @@
 """Kinds of numbers: which an operation answers with, by NumPy's rules; Python's numbers take the tensor's."""
 
 import operator
+import pickle
 import re
 
 import numpy as np
@@ -303,3 +304,9 @@ def test_the_default_dtype_is_float64_and_can_only_be_a_float():
     assert minitorch.get_default_dtype() == float64
     minitorch.set_default_dtype(None)
     assert minitorch.get_default_dtype() == float64
+
+
+@pytest.mark.parametrize("dtype", [np.longlong, np.dtype("longlong"), pickle.loads(pickle.dumps(np.dtype(np.float32)))])
+def test_an_equal_dtype_becomes_the_one_that_is_compared_with(dtype):
+    assert any(minitorch.dtypes.as_dtype(dtype) is known for known in minitorch.dtypes.DTYPES)
+    assert any(minitorch.tensor(np.zeros(1, dtype)).dtype is known for known in minitorch.dtypes.DTYPES)

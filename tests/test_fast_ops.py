@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch
-from minitorch import FastBackend, FastOps, SimpleBackend, Tensor, TensorBackend, blocked_matmul, folds, loops, operators
+from minitorch import FastBackend, FastOps, SimpleBackend, Tensor, TensorBackend, blocked_matmul, fast_ops, folds, loops, operators
 from minitorch import math_functions as more
 from minitorch.dtypes import boolean, floating, number, same, total
 from minitorch.tensor_data import TensorData
@@ -202,10 +202,6 @@ def values(dtype: str) -> np.ndarray:
     return np.array(SPECIAL + (INFINITE if dtype.startswith("float") else [])).astype(dtype)
 
 
-def tolerance(dtype: np.dtype) -> float:
-    return 3e-7 if dtype == np.float32 else 1e-15
-
-
 def check(fn: Any, result: Any, *operands: np.ndarray) -> None:
     """That FastOps answers as SimpleOps does, in the same dtype."""
     of = {1: TensorBackend.map, 2: TensorBackend.zip}[len(operands)]
@@ -226,6 +222,43 @@ def test_a_function_of_one_number_has_simple_ops_value(fn: Any, result: Any, dty
 @pytest.mark.parametrize(("fn", "result"), ZIPS, ids=lambda x: getattr(x, "__name__", ""))
 def test_a_function_of_two_numbers_has_simple_ops_value(fn: Any, result: Any, dtype: str) -> None:
     check(fn, result, np.repeat(values(dtype), len(values(dtype))), np.tile(values(dtype), len(values(dtype))))
+
+
+def views(seed: int) -> list[np.ndarray]:
+    """A (3, 4) of every layout, what broadcasts to it, and what has no elements."""
+    a = np.abs(numbers((3, 4), seed=seed)) + 0.5
+    inside = np.zeros((8, 9))
+    inside[1:7:2, 1:9:2] = a
+    return [a, np.ascontiguousarray(a.T).T, inside[1:7:2, 1:9:2], np.broadcast_to(a[:1], (3, 4)), a[:, :1], a[0], a[1, 2].reshape(())]
+
+
+@pytest.mark.usefixtures("launched")
+@pytest.mark.parametrize("fn", [fn for fn, _ in MAPS], ids=lambda fn: fn.__name__)
+def test_a_function_of_one_number_is_simple_ops_on_every_layout(fn: Any) -> None:
+    for a in [*views(1), np.zeros((0, 4))]:
+        expected = SimpleBackend.map(fn)(tensor(a, SimpleBackend)).to_numpy()
+        np.testing.assert_allclose(FastBackend.map(fn)(tensor(a)).to_numpy(), expected, rtol=1e-14, atol=0, err_msg=str(a.strides))
+
+
+@pytest.mark.usefixtures("launched")
+@pytest.mark.parametrize("fn", [fn for fn, _ in ZIPS], ids=lambda fn: fn.__name__)
+def test_a_function_of_two_numbers_is_simple_ops_on_every_pair_of_layouts(fn: Any) -> None:
+    pairs = [(a, b) for a in views(1) for b in views(2)] + [(np.zeros((0, 4)), views(1)[5]), (np.zeros((3, 0)), views(1)[4])]
+    for a, b in pairs:
+        expected = SimpleBackend.zip(fn)(tensor(a, SimpleBackend), tensor(b, SimpleBackend)).to_numpy()
+        got = FastBackend.zip(fn)(tensor(a), tensor(b)).to_numpy()
+        np.testing.assert_allclose(got, expected, rtol=1e-14, atol=0, err_msg=f"{a.shape} {a.strides}, {b.shape} {b.strides}")
+
+
+@pytest.mark.usefixtures("launched")
+def test_a_result_may_be_written_over_an_operand() -> None:
+    a, b = numbers((130, 70), seed=1), numbers((130, 70), seed=2)
+    for order in ((0, 1), (1, 0)):
+        x = np.array(a.transpose(order), order="C").transpose(order)
+        FastBackend.add_zip(tensor(x), tensor(b), tensor(x))
+        np.testing.assert_array_equal(x, a + b)
+        FastBackend.relu_map(tensor(x), tensor(x))
+        np.testing.assert_array_equal(x, np.maximum(a + b, 0))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
@@ -251,6 +284,34 @@ def test_exp_sigmoid_and_tanh_are_exact_to_the_last_digit_or_two(dtype: str, dig
             got, value = FastBackend.map(fn)(tensor(x)).to_numpy(), value.astype(dtype)
             np.testing.assert_allclose(got[abs(x) < normal], value[abs(x) < normal], rtol=digits, atol=0, err_msg=fn.__name__)
             np.testing.assert_allclose(got, value, rtol=digits, atol=np.finfo(dtype).smallest_subnormal, err_msg=fn.__name__)
+
+
+@pytest.mark.parametrize(("dtype", "last", "beyond"), [("float64", 709.782, 709.783), ("float32", 88.722, 88.723)])
+def test_exp_sigmoid_and_tanh_at_the_ends_of_the_numbers(dtype: str, last: float, beyond: float) -> None:
+    exp, sigmoid, tanh = (
+        lambda *xs, fn=fn: FastBackend.map(fn)(tensor(np.array(xs, dtype))).to_numpy().tolist()
+        for fn in (operators.exp, operators.sigmoid, operators.tanh)
+    )
+    tiny = float(np.finfo(dtype).smallest_subnormal)
+    assert exp(beyond, 1e30, math.inf, -1e30, -math.inf, 0.0, -0.0, tiny) == [math.inf] * 3 + [0.0] * 2 + [1.0] * 3
+    assert exp(last)[0] == pytest.approx(float(np.finfo(dtype).max), rel=1e-2)
+    assert sigmoid(1e30, math.inf, -1e30, -math.inf, 0.0, tiny) == [1.0, 1.0, 0.0, 0.0, 0.5, 0.5]
+    assert tanh(1e30, math.inf, -1e30, -math.inf, 0.0, tiny, -tiny) == [1.0, 1.0, -1.0, -1.0, 0.0, tiny, -tiny]
+    assert math.copysign(1, tanh(-0.0)[0]) == -1
+    assert np.isnan([exp(math.nan), sigmoid(math.nan), tanh(math.nan)]).all()
+
+
+@pytest.mark.parametrize("name", ["add_zip", "mul_zip"])
+def test_a_large_result_of_one_layout_is_shared_among_threads_too(name: str) -> None:
+    a, b = numbers((600, 500), seed=1), numbers((600, 500), seed=2)
+    assert a.size >= loops.PARALLEL
+    np.testing.assert_array_equal(getattr(FastBackend, name)(tensor(a), tensor(b)).to_numpy(), a + b if name == "add_zip" else a * b)
+
+
+@pytest.mark.usefixtures("launched")
+def test_products_without_elements_are_zeros() -> None:
+    for n, k, m in [(0, 3, 2), (3, 0, 2), (3, 2, 0), (0, 0, 0)]:
+        np.testing.assert_array_equal((tensor(np.ones((n, k))) @ tensor(np.ones((k, m)))).to_numpy(), np.zeros((n, m)))
 
 
 def test_operands_of_two_dtypes_meet_in_numpys() -> None:
@@ -334,3 +395,22 @@ def test_the_compiled_backend_is_known_by_its_name(name):
     (y * y).sum().backward()
     assert x.grad.backend is minitorch.SimpleBackend
     assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_a_kernel_put_in_the_place_of_the_matrix_product_is_called_with_three_dimensions(monkeypatch):
+    seen = []
+
+    def kernel(out, out_shape, out_strides, a_storage, a_shape, a_strides, b_storage, b_shape, b_strides):
+        seen.append([tuple(map(int, shape)) for shape in (out_shape, a_shape, b_shape)])
+        out[:] = [19, 22, 43, 50]
+
+    monkeypatch.setattr(fast_ops, "tensor_matrix_multiply", kernel)
+    a = minitorch.tensor([[1, 2], [3, 4]], backend=FastBackend)
+    b = minitorch.tensor([[5, 6], [7, 8]], backend=FastBackend)
+    assert (a @ b).tolist() == [[19, 22], [43, 50]]
+    assert seen == [[(1, 2, 2)] * 3]
+
+
+def test_a_zip_without_out_answers_in_the_dtype_of_both():
+    a, b = minitorch.tensor([1], dtype=minitorch.int64, backend=FastBackend), minitorch.tensor([0.5], backend=FastBackend)
+    assert FastOps.zip(operators.add)(a, b).tolist() == [1.5]

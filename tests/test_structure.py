@@ -131,14 +131,15 @@ def test_no_file_is_too_long_to_read():
 
 def test_the_public_names_are_these():
     names = """
-        SGD Context Dual FastBackend FastOps Function Graph History IndexingError Line MathTest MathTestVariable Module Optimizer
-        Parameter Scalar ScalarFunction ScalarHistory ScalarLike SimpleBackend SimpleOps Tensor TensorBackend
-        TensorData TensorLike TensorOps Trace UserIndex UserShape Variable arange backpropagate bool_ broadcast_index
-        cat central_difference datasets derivative_check dot eye float32 float64 forward_trace from_dlpack from_numpy
-        full get_default_dtype grad_central_difference grad_check index_to_position int32 int64 jvp linspace
-        manual_seed no_grad ones operators prod rand randn reverse_trace set_default_dtype shape_broadcast stack
-        strides_from_shape tensor to_index topological_sort where zeros
-    """
+        SGD Context CudaOps Dual FastBackend FastOps Function Graph History IndexingError Line MathTest
+        MathTestVariable Module Optimizer Parameter Scalar ScalarFunction ScalarHistory ScalarLike SimpleBackend
+        SimpleOps Tensor TensorBackend TensorData TensorLike TensorOps Trace UserIndex UserShape Variable arange
+        backpropagate bool_ broadcast_index cat central_difference cuda_backend datasets derivative_check dot eye
+        float32 float64 forward_trace from_dlpack from_numpy full get_default_dtype grad_central_difference
+        grad_check index_to_position int32 int64 jvp linspace manual_seed mm_practice no_grad ones operators prod
+        rand randn reverse_trace set_default_dtype shape_broadcast stack strides_from_shape sum_practice tensor
+        to_index topological_sort where zeros
+        """
     assert minitorch.__all__ == names.split()
     for name in minitorch.__all__:
         assert hasattr(minitorch, name)
@@ -215,7 +216,7 @@ def test_the_package_cut_after_a_stage_imports_and_passes_its_tests(stage, tmp_p
     (tmp_path / "minitorch" / "__init__.py").write_text(cut(source, stage.number), encoding="utf-8")
     program = "import sys, minitorch\nfrom minitorch import *\nprint(minitorch.__file__, 'numba' in sys.modules)"
     assert python("-c", program, cwd=tmp_path) == f"{tmp_path / 'minitorch' / '__init__.py'} {stage.number >= 3}"
-    if stage is course().stages[-1]:
+    if stage == course().stages[-1]:
         return
 
     tests = tmp_path / "tests"

@@ -452,7 +452,7 @@ def test_what_a_forward_computes_within_is_not_recorded():
 
     result = Twice.apply(x)
     assert seen == [None]
-    assert result.parents == [x]
+    assert list(result.parents) == [x]
     result.backward(tensor([1.0, 10.0]))
     assert_close_tensor(x.grad, [2.0, 20.0])
 

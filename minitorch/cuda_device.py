@@ -1,0 +1,168 @@
+"""Stage 3 - The door to numba.cuda: whether there is a GPU, how functions are compiled for it, and how kernels are launched.
+
+No other room imports numba.cuda. With NUMBA_ENABLE_CUDASIM=1 in the environment before Python starts, numba runs every GPU thread as a
+thread of Python: slow, but it needs no GPU.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import types
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from minitorch.tensor_ops import ieee
+
+if not hasattr(np, "row_stack"):  # NumPy 2.5 has dropped what numba-cuda 0.30 calls
+    np.row_stack = np.vstack  # type: ignore[attr-defined]  # it is made here
+
+cuda: Any = None
+config: Any = None
+_problem: Exception | None = None
+try:
+    import numba.cuda
+except Exception as error:  # numba-cuda may raise anything where the CUDA libraries are missing
+    _problem = error
+else:
+    cuda, config = numba.cuda, numba.config  # type: ignore[attr-defined]  # its stubs lack config
+
+if config is not None:
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = False  # a course's tensors are small: numba need not warn of each
+
+SIMULATED = bool(config is not None and config.ENABLE_CUDASIM)
+"""Whether kernels run in numba's simulator."""
+
+_launching = threading.Lock() if SIMULATED else None
+
+
+def available() -> bool:
+    """Whether kernels can run here, on a GPU or in the simulator."""
+    if cuda is None:
+        return False
+    try:
+        return bool(cuda.is_available())
+    except Exception:  # a driver that does not load
+        return False
+
+
+def problem() -> str:
+    """Why numba.cuda could not be imported; empty if it could."""
+    return f"{type(_problem).__name__}: {_problem}" if _problem else ""
+
+
+def require_cuda() -> None:
+    """That kernels can run here.
+
+    Raises:
+        RuntimeError: If there is neither a GPU nor the simulator.
+    """
+    if not available():
+        reason = f" ({problem()})" if problem() else ""
+        raise RuntimeError(
+            f"the cuda backend expected an NVIDIA GPU with its driver, got none{reason}; run on a machine with a GPU, "
+            "or start Python with NUMBA_ENABLE_CUDASIM=1 to try kernels in the simulator, or use the backend of the CPU: x.to('cpu')"
+        )
+
+
+def device_name() -> str:
+    """The name of the GPU, or "simulator"."""
+    require_cuda()
+    name = "simulator" if SIMULATED else cuda.get_current_device().name
+    return name.decode() if isinstance(name, bytes) else name
+
+
+# Compiling
+
+
+def jit(kernel: Callable[..., None], **options: Any) -> Any:
+    """A kernel compiled for the GPU, at its first launch; launched as kernel[blocks, threads](…).
+
+    Raises:
+        NotImplementedError: If the kernel does nothing but raise it; on a GPU it would do so unnoticed, in every thread.
+    """
+    compiler = _cuda()
+    code = kernel.__code__
+    if code.co_names == ("NotImplementedError",):
+        kernel(*[None] * code.co_argcount)
+    return compiler.jit(**options)(kernel)
+
+
+def _cuda() -> Any:
+    """numba.cuda, which compiles without a GPU, too."""
+    if cuda is None:
+        require_cuda()
+    return cuda
+
+
+def device_jit(fn: Callable[..., Any]) -> Any:
+    """A function compiled for the GPU, which kernels call; where numba.cuda cannot be imported, the function itself."""
+    return fn if cuda is None else cuda.jit(device=True)(fn)
+
+
+_source: dict[Any, Callable[..., float]] = {}
+
+
+@cache
+def number_function(fn: Callable[..., float], single: bool = False) -> Any:
+    """A function from numbers to a number, compiled for the GPU, and answering as IEEE 754 has it.
+
+    Args:
+        fn: Such as operators.mul.
+        single: Whether its constants become float32, so that float32 stays float32: most cards compute float64 many times slower.
+    """
+    _cuda()
+    written = _in_float32(fn) if single else fn
+    compiled = device_jit(_as_hardware(written) if SIMULATED else written)
+    _source[compiled] = fn
+    return compiled
+
+
+def python_function(compiled: Any) -> Callable[..., float]:
+    """What `number_function` was given to compile."""
+    return _source[compiled]
+
+
+def _in_float32(fn: Any) -> Any:
+    """fn with float32 in place of every float among its constants, globals and closed-over names."""
+    if not isinstance(fn, types.FunctionType):
+        return fn
+
+    def converted(value: Any) -> Any:
+        return np.float32(value) if type(value) is float else value
+
+    code = fn.__code__.replace(co_consts=tuple(map(converted, fn.__code__.co_consts)))
+    names = {name: converted(value) for name, value in fn.__globals__.items()}
+    cells = tuple(types.CellType(converted(cell.cell_contents)) for cell in fn.__closure__ or ())
+    return types.FunctionType(code, names, fn.__name__, fn.__defaults__, cells)
+
+
+def _as_hardware(fn: Callable[..., float]) -> Callable[..., float]:
+    """fn as a GPU computes it where Python raises or NumPy warns, for the simulator."""
+    quiet = ieee(fn)
+
+    def simulated(*xs: Any) -> float:
+        with np.errstate(all="ignore"):
+            return quiet(*(x if isinstance(x, np.floating) else np.int64(x) for x in xs))
+
+    return simulated
+
+
+# Launching
+
+
+def launch(kernel: Any, blocks: int | tuple[int, ...], threads: int | tuple[int, ...], *args: Any) -> None:
+    """Run a kernel on a grid of blocks of threads; on a GPU it returns before the kernel has ended."""
+    if _launching is None:
+        kernel[blocks, threads](*args)
+        return
+    with _launching, np.errstate(all="ignore"):  # two launches at once break the simulator
+        kernel[blocks, threads](*args)
+
+
+def blocks_for(count: int, per_block: int) -> int:
+    """How many blocks it takes."""
+    return math.ceil(count / per_block)

@@ -1,0 +1,225 @@
+"""Compile and assemble every CUDA kernel for several cards, on a machine without any: registers, shared memory, stack and spills.
+
+    make check-cuda            # or, where requirements.cuda.txt is installed: python -m tests.cuda.compile_check
+
+It fails if a kernel does not compile, or needs local memory: a stack or spilled registers lie in slow global memory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+TARGETS = ((8, 0), (9, 0))
+"""Compute capabilities: A100, H100."""
+
+PACKAGES = "numba-cuda, nvidia-nvvm, nvidia-nvjitlink: pip install -r requirements.cuda.txt, or make check-cuda"
+
+SHARED_LIMIT = 48 * 1024
+"""Bytes of shared memory that a block has on every card."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with the types of its arguments.
+
+    Attributes:
+        name: Shown in the table.
+        body: The function in Python.
+        args: Types of its arguments.
+        threads: Of a block.
+    """
+
+    name: str
+    body: Callable[..., None]
+    args: tuple[Any, ...]
+    threads: int
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a kernel takes of a multiprocessor."""
+
+    registers: int
+    shared: int
+    stack: int
+    spills: int
+
+
+def kernels() -> Iterator[Kernel]:
+    """All of them: every function of the backend on both kinds of floats, layouts of 1, 2 and 4 dimensions, every tile.
+
+    Last come those that a student may write: index buffers give them a stack.
+    """
+    from numba import boolean, float32, float64, int32, int64, types
+
+    from minitorch import cuda_kernels, cuda_matmul, cuda_ops, math_functions, operators, tensor_functions
+    from minitorch.cuda_device import number_function
+
+    def storage(dtype: Any) -> Any:
+        return types.Array(dtype, 1, "C")
+
+    def layout(dtype: Any, dims: int) -> tuple[Any, ...]:
+        return storage(dtype), types.UniTuple(int64, dims), types.UniTuple(int64, dims)
+
+    elementwise = cuda_ops.THREADS_PER_BLOCK
+    maps = "neg id relu sigmoid log exp inv sin cos tanh sqrt"
+    zips = "add mul lt eq is_close relu_back log_back inv_back power"
+    folds = operators.add, operators.mul, tensor_functions._both, math_functions.larger, math_functions.smaller
+    for dtype in (float32, float64):
+        single = dtype is float32
+        for name in maps.split():
+            body = cuda_kernels.map_kernel(number_function(getattr(operators, name), single))
+            for dims in (1, 2, 4) if name == "id" else (1,):
+                yield Kernel(f"map {name}, {dims}-d, {dtype}", body, (*layout(dtype, dims), int64, *layout(dtype, dims)), elementwise)
+        for name in zips.split():
+            out = boolean if name in ("lt", "eq", "is_close") else dtype
+            body = cuda_kernels.zip_kernel(number_function(getattr(operators, name), single))
+            for dims in (1, 2, 4) if name == "add" else (1,):
+                args = (*layout(out, dims), int64, *layout(dtype, dims), *layout(dtype, dims))
+                yield Kernel(f"zip {name}, {dims}-d, {dtype}", body, args, elementwise)
+        for fn in folds:
+            for fold in (cuda_kernels.ROW, cuda_kernels.SHORT_ROW, cuda_kernels.COLUMN, cuda_kernels.SHORT_COLUMN):
+                body = cuda_kernels.reduce_kernel(number_function(fn, single), fold)
+                out = boolean if fn is tensor_functions._both else dtype
+                args = (*layout(out, 2), int64, *layout(dtype, 2), int64, float64)
+                shape = f"{fold.outputs}×{fold.lanes}{' along' if fold.along else ''}"
+                yield Kernel(f"reduce {fn.__name__.lstrip('_')}, {shape}, {dtype}", body, args, fold.outputs * fold.lanes)
+        for tiles in (cuda_matmul.LARGE, cuda_matmul.SMALL):
+            size = tiles[np.dtype(str(dtype))]
+            args = (*layout(dtype, 3), int64, *layout(dtype, 3), *layout(dtype, 3))
+            yield Kernel(f"matmul {size.rows}×{size.columns}×{size.depth}, {dtype}", cuda_matmul.product_kernel(size), args, size.threads)
+    for dtype in (float32, float64, int64, int32):
+        args = (*layout(dtype, 3), int64, *layout(dtype, 3), *layout(dtype, 3))
+        yield Kernel(f"matmul of the textbook, {dtype}", cuda_ops._tensor_matrix_multiply, args, cuda_ops.BLOCK_DIM**2)
+    whole = cuda_kernels.zip_kernel(number_function(operators.add, False))
+    for dtype in (int64, int32, boolean):
+        yield Kernel(f"zip add, 1-d, {dtype}", whole, (*layout(dtype, 1), int64, *layout(dtype, 1), *layout(dtype, 1)), elementwise)
+    for dtype in (float32, float64):
+        yield Kernel(f"sum_practice, {dtype}", cuda_ops._sum_practice, (storage(dtype), storage(dtype), int64), cuda_ops.PRACTICE_BLOCK)
+        yield Kernel(
+            f"mm_practice, {dtype}",
+            cuda_ops._mm_practice,
+            (storage(dtype), storage(dtype), storage(dtype), int64),
+            cuda_ops.PRACTICE_BLOCK**2,
+        )
+    for dtype in (float32, float64):
+        for dims in (1, 3):
+            out, layouts = (*layout(dtype, dims), int64), [layout(dtype, dims)] * 2
+            yield Kernel(f"map of a student, {dims}-d, {dtype}", students("tensor_map", operators.neg), (*out, *layouts[0]), elementwise)
+            yield Kernel(
+                f"zip of a student, {dims}-d, {dtype}",
+                students("tensor_zip", operators.add),
+                (*out, *layouts[0], *layouts[1]),
+                elementwise,
+            )
+            args = (*out, *layouts[0], int64, float64)
+            yield Kernel(f"reduce of a student, {dims}-d, {dtype}", students("tensor_reduce", operators.add), args, cuda_ops.REDUCE_BLOCK)
+        args = (storage(dtype), storage(dtype), int64)
+        yield Kernel(f"sum_practice of a student, {dtype}", students("_sum_practice"), args, cuda_ops.PRACTICE_BLOCK)
+        args = (storage(dtype), storage(dtype), storage(dtype), int64)
+        yield Kernel(f"mm_practice of a student, {dtype}", students("_mm_practice"), args, cuda_ops.PRACTICE_BLOCK**2)
+        args = (*layout(dtype, 3), int64, *layout(dtype, 3), *layout(dtype, 3))
+        yield Kernel(f"matmul of a student, {dtype}", students("_tensor_matrix_multiply"), args, cuda_ops.BLOCK_DIM**2)
+
+
+def students(name: str, fn: Callable[..., float] | None = None) -> Callable[..., None]:
+    """The body of a kernel as a student may write it, from the solutions on which the wrong answers are based.
+
+    Args:
+        name: Of the function in cuda_ops.
+        fn: What it makes a kernel of, if it makes one.
+    """
+    from minitorch import cuda_ops
+    from minitorch.cuda_device import number_function
+
+    folder = Path(__file__).parents[2] / "course" / "staff" / "wrong_answers"
+    for task in ("3.3", "3.4"):
+        base = tomllib.loads((folder / f"{task}.toml").read_text(encoding="utf-8"))["base"]
+        if source := base.get(f"minitorch.cuda_ops:{name}"):
+            room = dict(vars(cuda_ops))
+            exec(source, room)
+            return room[name](number_function(fn)).py_func if fn else room[name]
+    raise LookupError(f"no solution of {name} in {folder}")
+
+
+def compiled(kernel: Kernel, target: tuple[int, int]) -> Use:
+    """Compile a kernel as numba does at its first launch, and link it to machine code for a card."""
+    from numba import cuda, types
+
+    code, _ = cuda.compile(kernel.body, types.void(*kernel.args), cc=target, device=False, abi="numba", output="ltoir")
+    return assembled(code, target)
+
+
+def assembled(code: bytes, target: tuple[int, int]) -> Use:
+    """What the linker says of the machine code."""
+    from cuda.bindings import nvjitlink
+
+    handle = nvjitlink.create(3, [f"-arch=sm_{target[0]}{target[1]}", "-lto", "-verbose"])
+    try:
+        nvjitlink.add_data(handle, nvjitlink.InputType.LTOIR, code, len(code), "kernel")
+        nvjitlink.complete(handle)
+        log = bytearray(nvjitlink.get_info_log_size(handle))
+        nvjitlink.get_info_log(handle, log)
+    finally:
+        nvjitlink.destroy(handle)
+    text = log.decode(errors="replace")
+
+    def number(pattern: str) -> int:
+        return sum(map(int, re.findall(pattern, text)))
+
+    return Use(
+        number(r"Used (\d+) registers"),
+        number(r"(\d+) bytes smem"),
+        number(r"(\d+) bytes stack frame"),
+        number(r"(\d+) bytes spill (?:stores|loads)"),
+    )
+
+
+def problem(kernel: Kernel, use: Use) -> str:
+    """What is wrong with it, or nothing."""
+    table = kernel.name.startswith(("map sin", "map cos"))  # CUDA's own sin and cos have a table there
+    if use.spills or (use.stack and not table and "of a student" not in kernel.name):
+        return "USES LOCAL MEMORY"
+    if use.registers * kernel.threads > 65536 or use.registers == 0:
+        return "TOO MANY REGISTERS FOR ITS BLOCK" if use.registers else "NO REGISTERS READ"
+    return "TOO MUCH SHARED MEMORY" if use.shared > SHARED_LIMIT else ""
+
+
+def main() -> int:
+    """Print the table; 1 if a kernel is bad, 2 if nothing can be compiled here."""
+    if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") != "0":
+        print("NOT RUN: NUMBA_ENABLE_CUDASIM is set, and the simulator has no compiler; unset it")
+        return 2
+    try:
+        import numba.cuda.dispatcher as dispatcher
+        from cuda.bindings import nvjitlink  # noqa: F401  # only whether it is there
+    except ImportError as error:
+        print(f"NOT RUN: {error}; it needs {PACKAGES}")
+        return 2
+    bad = 0
+    print(f"{'kernel':44} {'target':7} {'threads':>7} {'registers':>9} {'shared':>7} {'stack':>6} {'spills':>6}")
+    for target in TARGETS:
+        # A function that a kernel calls asks the current card what it can do; there is none, so this answers.
+        dispatcher.get_current_device = lambda target=target: SimpleNamespace(compute_capability=target)
+        for kernel in kernels():
+            use = compiled(kernel, target)
+            wrong = problem(kernel, use)
+            bad += bool(wrong)
+            card = f"sm_{target[0]}{target[1]}"
+            print(f"{kernel.name:44} {card:7} {kernel.threads:7} {use.registers:9} {use.shared:7} {use.stack:6} {use.spills:6} {wrong}")
+    print("PASS: compiled and assembled, not run" if not bad else f"FAIL: {bad} kernels")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

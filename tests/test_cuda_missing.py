@@ -1,0 +1,130 @@
+"""A machine without a GPU: what the cuda backend says there, and that its tests do not pass for having run."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import minitorch
+from benchmarks import gpu
+from minitorch import CudaOps, TensorBackend, cuda_device, tensor
+
+from .cuda import conftest
+
+ROOT = Path(__file__).parent.parent
+
+REMEDY = (
+    "the cuda backend expected an NVIDIA GPU with its driver, got none; run on a machine with a GPU, "
+    "or start Python with NUMBA_ENABLE_CUDASIM=1 to try kernels in the simulator, or use the backend of the CPU: x.to('cpu')"
+)
+
+
+ATTEMPTS = {
+    "TensorBackend(CudaOps)": lambda: TensorBackend(CudaOps),
+    "to": lambda: tensor([1.0]).to("cuda"),
+    "device_name": cuda_device.device_name,
+    "sum_practice": lambda: minitorch.sum_practice(tensor([1.0])),
+    "mm_practice": lambda: minitorch.mm_practice(tensor([[1.0]]), tensor([[1.0]])),
+}
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    """As on a machine without one."""
+    monkeypatch.setattr(cuda_device, "available", lambda: False)
+    minitorch.cuda_backend.cache_clear()
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("attempt", ATTEMPTS.values(), ids=ATTEMPTS.keys())
+def test_without_a_gpu_the_backend_says_what_to_do(attempt):
+    with pytest.raises(RuntimeError) as error:
+        attempt()
+    assert str(error.value) == REMEDY
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_the_reason_why_numba_cannot_reach_the_gpu_is_told(monkeypatch):
+    monkeypatch.setattr(cuda_device, "_problem", OSError("libcudart is missing"))
+    with pytest.raises(RuntimeError, match=r"got none \(OSError: libcudart is missing\); run on"):
+        cuda_device.require_cuda()
+
+
+def test_the_library_works_without_numba_cuda():
+    """On some machines its import raises, and not always an ImportError."""
+    program = """
+import sys
+class Broken:
+    def find_spec(self, name, *rest):
+        if name == "numba.cuda": raise OSError("libcudart is missing")
+sys.meta_path.insert(0, Broken())
+import minitorch
+from benchmarks import gpu
+assert (minitorch.tensor([1.0]) + 1).item() == 2.0
+try:
+    minitorch.TensorBackend(minitorch.CudaOps)
+except RuntimeError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "got none (OSError: libcudart is missing)" in run.stdout
+
+
+def test_numpys_lack_of_row_stack_is_made_good():
+    """NumPy 2.5 has none, and numba-cuda 0.30 compiles nothing without it."""
+    program = "import numpy as np; vars(np).pop('row_stack', None); import minitorch; print(np.row_stack is np.vstack)"
+    run = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout == "True\n"
+
+
+@pytest.mark.skipif(cuda_device.available(), reason="there is a GPU here, or the simulator")
+def test_the_tests_of_the_gpu_are_not_run_and_say_so():
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/cuda/test_cuda_storage.py"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "0"})
+    assert run.returncode == 0
+    assert "passed" not in run.stdout
+    assert "NOT RUN: no NVIDIA GPU here; make test-cuda-sim runs this in the simulator" in run.stdout
+
+
+def test_with_a_gpu_that_numba_cannot_use_they_say_that(monkeypatch):
+    monkeypatch.setattr(conftest, "has_gpu", lambda: True)
+    monkeypatch.setattr(cuda_device, "_problem", OSError("libcudart is missing"))
+    assert conftest.not_run() == (
+        "NOT RUN: an NVIDIA GPU is here, but numba cannot use it (OSError: libcudart is missing); install CUDA's compilers with "
+        "pip install -r requirements.cuda.txt, or set NUMBA_ENABLE_CUDASIM=1 for the simulator"
+    )
+
+
+def unwritten(out, a, size):
+    """A kernel as a student finds it."""
+    raise NotImplementedError("Need to implement for Task 3.3")
+
+
+def half_written(out, a, size):
+    if size > 3:
+        raise NotImplementedError("only small ones")
+    out[0] = cuda_device.cuda.threadIdx.x
+
+
+def test_a_kernel_that_is_not_written_says_so_before_it_is_compiled():
+    """On a GPU an exception within a kernel goes unnoticed."""
+    with pytest.raises(NotImplementedError, match=r"^Need to implement for Task 3\.3$") as error:
+        cuda_device.jit(unwritten)
+    assert error.traceback[-1].name == "unwritten", "the line to look at is the student's"
+    cuda_device.jit(half_written)
+
+
+def test_names_lead_to_backends_and_others_are_dtypes():
+    x = tensor([1.0])
+    assert x.device == "cpu"
+    assert x.to("simple").backend is minitorch.SimpleBackend
+    assert x.to("cpu").device == "cpu"
+    assert x.to("float32").dtype == minitorch.float32
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_the_benchmark_says_that_it_was_not_run(capsys):
+    assert gpu.main([]) == gpu.NOT_RUN
+    assert capsys.readouterr().out == "NOT RUN: no NVIDIA GPU here\n"

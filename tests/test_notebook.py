@@ -1,0 +1,140 @@
+"""The notebook that takes a repository to a GPU: its cells run without a GPU, and in a miniature with all around them faked."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+import nbformat
+import pytest
+
+from course.manifest import ROOT
+
+NOTEBOOK = ROOT / "project" / "gpu.ipynb"
+CELLS = {cell["id"]: cell for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]}
+ON_A_GPU = ("gpu", "tests-3-3", "tests-3-4", "timing", "training-gpu", "training-cpu")
+"""The cells that run something on the card."""
+
+EXECUTE = """
+import json, sys
+import nbformat
+from nbclient import NotebookClient
+notebook = nbformat.reads(sys.stdin.read(), as_version=4)
+NotebookClient(notebook, timeout=60).execute()
+outputs = {cell.id: "".join(output.get("text", "") for output in cell.outputs) for cell in notebook.cells if cell.cell_type == "code"}
+print(json.dumps(outputs))
+"""
+
+
+def execute(folder, before=""):
+    """What each code cell prints when the notebook runs in a folder, after some code that no student has."""
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(before, id="before"))
+    settings = folder / ".ipython"
+    (settings / "profile_default").mkdir(parents=True)
+    environment = os.environ | {"IPYTHONDIR": str(settings), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    result = subprocess.run(
+        [sys.executable, "-c", EXECUTE],
+        input=nbformat.writes(notebook), cwd=folder, env=environment, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def miniature(folder):
+    """A repository with a GPU that is not there, and programs that only say that they ran."""
+    files = {
+        "course/__init__.py": "",
+        "course/tasks.toml": "",
+        "course/gpu.py": "def has_gpu():\n    return True\n",
+        "project/timing.py": "import os, sys\nprint('timing', *sys.argv[1:], os.environ.get('NUMBA_ENABLE_CUDASIM'))\n",
+        "project/run_fast_tensor.py": "import sys\nprint('training', *sys.argv[1:])\nsys.exit('gpu' in sys.argv)\n",
+        "tests/test_marks.py": "import pytest as p\n@p.mark.task3_3\ndef test_one(): pass\n@p.mark.task3_4\ndef test_two(): assert 0\n",
+        "pytest.ini": "[pytest]\nmarkers =\n    task3_3: a\n    task3_4: b\n",
+        "reports/gpu/speed.png": "a picture",
+        "bin/nvidia-smi": "#!/bin/sh\necho a card\n",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "bin" / "nvidia-smi").chmod(0o755)
+    return f"import os\nos.environ['PATH'] = {str(folder / 'bin')!r} + os.pathsep + os.environ['PATH']\n"
+
+
+def test_the_notebook_is_valid_and_holds_no_outputs():
+    nbformat.validate(nbformat.read(NOTEBOOK, as_version=4))
+    assert [cell["id"] for cell in CELLS.values() if cell.get("outputs") or cell.get("execution_count")] == []
+
+
+def test_it_names_only_files_and_marks_that_exist():
+    source = "".join("".join(cell["source"]) for cell in CELLS.values())
+    for path in ("requirements.txt", "requirements.extra.txt", "requirements.cuda.txt", "project/timing.py", "project/run_fast_tensor.py"):
+        assert path in source
+        assert (ROOT / path).is_file(), f"the notebook names {path}"
+
+
+@pytest.mark.parametrize(("program", "cell"), [("project/timing.py", "timing"), ("project/run_fast_tensor.py", "training-gpu")])
+def test_the_programs_that_it_runs_know_its_flags(program, cell):
+    flags = [word for word in "".join(CELLS[cell]["source"]).replace('"', " ").replace(",", " ").split() if word.startswith("--")]
+    told = subprocess.run([sys.executable, program, "--help"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert flags
+    assert [flag for flag in flags if flag not in told] == []
+
+
+def test_without_a_gpu_every_step_says_not_run_and_why(tmp_path):
+    for name in ("course", "requirements.txt"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    no_gpu = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport course.gpu\ncourse.gpu.has_gpu = lambda: False\n"
+    (tmp_path / "project").mkdir()
+    outputs = execute(tmp_path / "project", no_gpu)
+    assert outputs["repository"] == f"The repository is in {tmp_path}\n"
+    assert outputs["install"] == "NOT RUN: this is not Colab, and your environment is left as it is\n"
+    assert {outputs[cell] for cell in ON_A_GPU} == {"NOT RUN: no NVIDIA GPU with a driver here\n"}
+    report = (tmp_path / "reports" / "gpu" / "report.md").read_text()
+    assert report.count("NOT RUN: no NVIDIA GPU with a driver here") == len(ON_A_GPU)
+    assert outputs["report"].endswith("NOT RUN: this is not Colab, and there is nothing to download\n")
+
+
+def test_with_a_gpu_the_report_holds_what_every_step_printed_and_what_failed(tmp_path):
+    before = miniature(tmp_path) + "os.environ['NUMBA_ENABLE_CUDASIM'] = '1'\n"  # it must not reach the steps
+    execute(tmp_path, before)
+    with zipfile.ZipFile(tmp_path / "reports" / "gpu.zip") as archive:
+        assert archive.namelist() == ["reports/gpu/report.md", "reports/gpu/speed.png"]
+        report = archive.read("reports/gpu/report.md").decode()
+    sections = dict(section.split("\n", 1) for section in report.split("\n## ")[1:])
+    assert sections["The card"] == "\n```\n$ nvidia-smi\na card\n```\n"
+    assert "1 passed, 1 deselected" in sections["Task 3.3"]
+    assert "FAIL" not in sections["Task 3.3"]
+    assert "1 failed, 1 deselected" in sections["Task 3.4"]
+    assert "FAIL: the command ended with status 1" in sections["Task 3.4"]
+    assert "timing --report reports/gpu 0" in sections["Matrix products"]
+    assert sections["Training on the GPU"].endswith("\nFAIL: the command ended with status 1\n```\n")
+    assert "--backend cpu" in sections["Training on the processor"]
+    assert "FAIL" not in sections["Training on the processor"]
+
+
+COLAB = """
+import subprocess, sys, types, zipfile
+asked = []
+def upload():
+    with zipfile.ZipFile("sent.zip", "w") as archive:
+        archive.writestr("mine/course/tasks.toml", "")
+        archive.writestr("mine/course/__init__.py", "")
+        archive.writestr("mine/course/gpu.py", "def has_gpu():\\n    return False\\n")
+    return {"sent.zip": b""}
+files = types.SimpleNamespace(upload=upload, download=lambda path: print("downloaded", path))
+sys.modules["google.colab"] = types.SimpleNamespace(files=files)
+subprocess.run = lambda command, **options: print("ran", command[1:], options["cwd"])
+"""
+
+
+def test_on_colab_it_unpacks_installs_and_downloads(tmp_path):
+    outputs = execute(tmp_path, COLAB)
+    root = tmp_path / "workspace" / "mine"
+    assert outputs["repository"] == f"The repository is in {root}\n"
+    lists = ["requirements.txt", "requirements.extra.txt", "requirements.cuda.txt"]
+    command = ["-m", "pip", "install", "--quiet", *[word for name in lists for word in ("-r", name)], "-e", "."]
+    assert outputs["install"] == f"ran {command} {root}\ninstalled: {', '.join(lists)}\n"
+    assert outputs["gpu"] == "NOT RUN: no NVIDIA GPU with a driver here\n"
+    assert outputs["report"].endswith(f"downloaded {root / 'reports' / 'gpu.zip'}\n")
