@@ -25,12 +25,14 @@ class Place:
         line: Its number, from 1.
         source: What stands there.
         function: The function around it, "Scalar.__add__"; empty outside of one.
+        in_task: Whether that is a function, or inside of one, that some task has the student write.
     """
 
     file: str
     line: int
     source: str = ""
     function: str = ""
+    in_task: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Card:
         inputs: The smallest input found, as name and value.
         expected, yours: The two sides of the comparison that failed, where there was one.
         error: What else went wrong: an exception's type and message.
-        place: The student's line, else the test's.
+        place: The student's line, else that of the package or of the test.
         called: Where the student's functions begin that the test calls, if the error passed through none of them.
         traceback: For those who ask for it.
     """
@@ -84,7 +86,6 @@ def render(card: Card, width: int = 80) -> Text:
     """The card as text of about this width; print it with `soft_wrap`, so that its commands stay whole."""
     from rich.text import Text  # not needed by pytest, which makes cards too
 
-    mine = card.place is not None and not card.place.file.startswith("tests/")
     rows: list[tuple[str, str, str]] = [("The test says", card.says, "bold")]
     if card.case:
         rows.append(("Case", card.case, ""))
@@ -97,7 +98,8 @@ def render(card: Card, width: int = 80) -> Text:
     if card.error:
         rows.append(("Note" if card.yours is not None else "Error", card.error, "" if card.yours is not None else "red"))
     if card.place is not None:
-        rows.append(("Your line" if mine else "Test line", f"{card.place.file}:{card.place.line}", "cyan"))
+        label = "Test line" if card.place.file.startswith("tests/") else "Your line" if card.place.in_task else "Line"
+        rows.append((label, f"{card.place.file}:{card.place.line}", "cyan"))
         if card.place.source:
             rows.append(("", f"    {card.place.source}", ""))
     if card.called:

@@ -26,6 +26,7 @@ LOOKS = {
     "failing": ("✗", "red"),
     "todo": ("○", "yellow"),
     "blocked": ("‖", "blue"),
+    "not run": ("–", "magenta"),
     "unknown": ("?", "dim"),
 }
 """Each state's sign and style."""
@@ -116,6 +117,8 @@ def status(as_json: AsJson = False, time_limit: Limit = TIME_LIMIT) -> None:
             state = states[task.id]
             table.add_row("", task.id, task.title, f"{state.passed} of {state.total} tests", _state(state))
         console.print(table)
+    for reason in [state.card.error for state in states.values() if state.state == "unknown" and state.card][:1]:
+        console.print(f"Unknown: {reason}", soft_wrap=True)
     console.print(_next(manifest, states), soft_wrap=True)
 
 
@@ -130,10 +133,11 @@ def run_tests_of(
     root, manifest = _workspace()
     if id:
         tasks = [task for task in manifest.tasks if str(task.stage) == id] or [_task(manifest, id)]
-        _run(root, tasks, time_limit)
+        done = _run(root, tasks, time_limit)
+        states = cached_states(root) | done
     else:
-        tasks = [_first_open(root, manifest, time_limit)]
-    states = cached_states(root)
+        task, states = _first_open(root, manifest, time_limit)
+        tasks = [task]
     open_tasks = [task for task in tasks if states[task.id].state != "passed"]
     if as_json:
         _print_json(tasks, states)
@@ -145,7 +149,8 @@ def run_tests_of(
             _explain(console, open_tasks[0], states, verbose, _unwritten(root, manifest, open_tasks[0]))
         else:
             console.print(_next(manifest, states, tasks[-1]), soft_wrap=True)
-    raise typer.Exit(TESTS_FAIL if open_tasks else 0)
+    cannot = any(states[task.id].state == "not run" for task in open_tasks)
+    raise typer.Exit((ENVIRONMENT if cannot else TESTS_FAIL) if open_tasks else 0)
 
 
 @app.command()
@@ -205,15 +210,16 @@ def _known(root: Path, tasks: Iterable[Task], time_limit: float) -> dict[str, Ta
     return states | _run(root, unknown, time_limit) if unknown else states
 
 
-def _first_open(root: Path, manifest: Manifest, time_limit: float) -> Task:
-    """The first task that is not passed, else the last one; module by module, so that an early one is found early."""
+def _first_open(root: Path, manifest: Manifest, time_limit: float) -> tuple[Task, dict[str, TaskState]]:
+    """The first task that is not passed, else the last one, and all states; module by module, so that an early one is found early."""
+    states: dict[str, TaskState] = {}
     for stage in manifest.stages:
         tasks = [task for task in manifest.tasks if task.stage == stage.number]
         states = _known(root, tasks, time_limit)
         for task in tasks:
             if states[task.id].state != "passed":
-                return task
-    return manifest.tasks[-1]
+                return task, states
+    return manifest.tasks[-1], states
 
 
 def _unwritten(root: Path, manifest: Manifest, task: Task) -> list[str]:
@@ -256,10 +262,16 @@ def _table() -> Table:
 
 
 def _state(state: TaskState) -> Text:
-    """Sign and word; what a blocked task waits for."""
+    """Sign and word; what a blocked task waits for, and what the kernels of one for the GPU ran on."""
     sign, style = LOOKS[state.state]
     waits = f" by {', '.join(state.blocked_by)}" if state.state == "blocked" else ""
-    return Text(f"{sign} {state.state}{waits}", style=style)
+    return Text(f"{sign} {state.state}{waits}{_device(state)}", style=style)
+
+
+def _device(state: TaskState) -> str:
+    """What the kernels ran on, behind a verdict."""
+    words = {"gpu": " on the GPU", "simulator": " in the simulator"}
+    return words.get(state.device, "") if state.state in ("passed", "failing") else ""
 
 
 def _heading(title: str, passed: Sequence[Task], tasks: Sequence[Task]) -> Text:
@@ -278,13 +290,16 @@ def _summary(task: Task, state: TaskState) -> Text:
     counts = ", ".join(f"{getattr(state, key)} {words}" for key, words in parts.items() if getattr(state, key))
     total = f" Of {state.total} test{'' if state.total == 1 else 's'} {counts}." if state.total else ""
     line = Text().append(f"{sign} ", style=style).append(f"Task {task.id} {task.title}", style="bold")
-    return line.append(f": {state.state}.{total}")
+    return line.append(f": {state.state}{_device(state)}.{total}")
 
 
 def _explain(console: Console, task: Task, states: dict[str, TaskState], verbose: bool, unwritten: Sequence[str]) -> None:
     """What to do about a task that is not passed; `unwritten` are those of the tasks before it whose code is missing."""
     state = states[task.id]
     console.print()
+    if state.state in ("not run", "unknown"):
+        console.print(Text(state.card.error or "" if state.card else ""), soft_wrap=True)
+        return
     if state.state == "blocked":
         first = state.blocked_by[0]
         console.print(

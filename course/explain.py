@@ -33,8 +33,28 @@ def assertion_parts(message: str, comparison: tuple[str, str, str] | None) -> tu
 
 def error_line(error: BaseException) -> str:
     """The type and the first lines of the message."""
-    text = _first_lines(error.msg if isinstance(error, SyntaxError) else str(error))
+    if from_compiler(error):
+        text = _first_lines(_typing_trouble(str(error)))
+    else:
+        text = _first_lines(error.msg if isinstance(error, SyntaxError) else str(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def from_compiler(error: BaseException) -> bool:
+    """Whether numba raised an error, whose message holds more than anybody wants to read."""
+    return type(error).__module__.startswith("numba.")
+
+
+def _typing_trouble(message: str) -> str:
+    """What numba's message says about the student's code, without how numba came to it.
+
+    Of the functions that it tried, and there may be many, only the reasons are kept why they do not fit.
+    """
+    about, _, tried = re.split(r'^(?:During: |File ")', message, maxsplit=1, flags=re.MULTILINE)[0].partition("\nThere are ")
+    about = re.sub(r"Function\(<(?:built-in )?function (.+?)(?: at 0x\w+)?>\)", r"\1", about)
+    lines = [line for line in about.splitlines() if line.strip() and not line.startswith("Failed in ")]
+    reasons = re.findall(r"^ *\w*Error: (.+)$", tried, re.MULTILINE)
+    return "\n".join(lines + list(dict.fromkeys(re.sub(r'.* due to "\w+: (.+)"\.$', r"\1", reason) for reason in reasons)))
 
 
 def _first_lines(text: str) -> str:

@@ -45,7 +45,9 @@ class Task:
         hints: From a first nudge to the last, which still is no code.
         page: Its chapter under docs/, without suffix.
         app: Its page under project/views/, without .py.
-        leave_out: Functions that only the reference's solutions call, named as in `write`; a student's workspace lacks them.
+        leave_out: Functions that only the reference's solutions call, named as in `write`, and whole rooms, as "minitorch.loops"; a
+            student's workspace lacks them.
+        gpu: Whether its tests need a GPU, or numba's simulator of one.
     """
 
     id: str
@@ -58,6 +60,7 @@ class Task:
     page: str
     app: str
     leave_out: tuple[str, ...] = ()
+    gpu: bool = False
 
     @property
     def stage(self) -> int:
@@ -135,6 +138,8 @@ def _trouble(task: Task, ids: list[str], number: int, stages: tuple[Stage, ...])
         return f"expected the mark task{task.id.replace('.', '_')}, got {task.mark}"
     if isinstance(task.points, bool) or not isinstance(task.points, int) or task.points < 1:
         return f"expected a whole number of points, at least 1, got {task.points!r}"
+    if not isinstance(task.gpu, bool):
+        return f"expected true or false for gpu, got {task.gpu!r}"
     for name in ("requires", "write", "hints", "leave_out"):
         values = getattr(task, name)
         if not isinstance(values, tuple) or not all(isinstance(value, str) for value in values):

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import functools
 import linecache
+import os
 import re
 import sys
 import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
+from typing import Any
 
 from course.card import Place
+from course.explain import from_compiler
 from course.manifest import ManifestError, load
 
 STUDENTS = ("minitorch", "project", "tests")
 """The folders in which a student writes."""
+
+CACHED = type(functools.cache(len))
+"""The type of functions behind functools.cache."""
 
 MOST = 4
 """So many methods are shown; where a test calls more, they tell nothing."""
@@ -40,7 +50,12 @@ class Places:
                     self.written.setdefault(module.replace(".", "/") + ".py", {})[function] = task.id
 
     def of(self, error: BaseException, test: Path | None = None) -> Place | None:
-        """The line to look at: the last one in a function that students write, in their files, or in the test, whichever there is first."""
+        """The line to look at: the last one in a function that students write, in their files, or in the test, whichever there is first.
+
+        A compiler's error comes from none of their lines, but its message may name one.
+        """
+        if from_compiler(error) and (place := self._compiled(str(error))):
+            return place
         if isinstance(error, SyntaxError) and error.filename and (file := self._student_file(error.filename)):
             return Place(file, error.lineno or 1, (error.text or "").strip())
         found: Place | None = None
@@ -57,8 +72,42 @@ class Places:
             function = "" if code.co_qualname == "<module>" else code.co_qualname.replace("<locals>.", "")
             found = Place(file, summary.lineno or 1, (summary.line or "").strip(), function)
             if self._task(found):
-                theirs = found
+                theirs = found = replace(found, in_task=True)
         return theirs or found
+
+    def _compiled(self, message: str) -> Place | None:
+        """The first line in a function that students write, of those that numba's message names: the innermost."""
+        for filename, number in re.findall(r'^File "(.+)", line (\d+):', message, re.MULTILINE):
+            path, line = os.path.abspath(filename), int(number)
+            if (file := self._student_file(path)) is None:
+                continue
+            place = Place(file, line, linecache.getline(path, line).strip(), ".".join(_functions_at(path, line)), in_task=True)
+            if self._task(place):
+                return place
+        return None
+
+    def unreturned(self, error: BaseException) -> tuple[Place, str] | None:
+        """Where the function begins that should have returned a kernel, if the error says that there is none, and what to do."""
+        if not isinstance(error, TypeError):
+            return None
+        if re.fullmatch("'NoneType' object is not (callable|subscriptable)", str(error)):
+            for file, functions in self.written.items():
+                for name, inner, line in _without_return(self.root / file):
+                    if name in functions:
+                        return self._beginning(file, line, name), f"{name} returned None; return the kernel made from {inner}"
+        elif str(error) == "'function' object is not subscriptable":  # a kernel of the GPU is launched as kernel[blocks, threads](…)
+            for value in _frames(error)[-1].f_locals.values():
+                code = value.__code__ if isinstance(value, FunctionType) else None
+                file = self._student_file(code.co_filename) if code else None
+                if code and file and code.co_qualname.partition(".")[0] in self.written.get(file, ()):
+                    name = code.co_qualname.partition(".")[0]
+                    place = self._beginning(file, code.co_firstlineno, code.co_qualname.replace("<locals>.", ""))
+                    return place, f"{name} returned {code.co_name} as it stands; return it compiled, jit({code.co_name})"
+        return None
+
+    def _beginning(self, file: str, line: int, function: str) -> Place:
+        """The line where a function begins that a student has written."""
+        return Place(file, line, linecache.getline(str(self.root / file), line).strip(), function, in_task=True)
 
     def named(self, error: BaseException, task: str | None, place: Place | None) -> tuple[Place, ...]:
         """Where the methods of a task begin that the message names, as Mul.backward, if the error came through none of its functions."""
@@ -79,21 +128,31 @@ class Places:
         if not frames:
             return ()
         in_line = set(re.findall(r"\w+", place.source)) | parameters
-        found = []
-        for name in frames[-1].f_code.co_names:
-            code = getattr(frames[-1].f_globals.get(name), "__code__", None)
-            file = self._student_file(code.co_filename) if code else None
-            mine = any(f"{other}.".startswith(f"{name}.") for other in self.written.get(file or "", ()))
-            if code and file and mine and not file.startswith("tests/"):
-                found.append(Place(file, _first_line(code), function=name))
+        found = self._functions(frames[-1].f_code.co_names, frames[-1].f_globals)
         if found:
             return tuple([other for other in found if other.function in in_line] or found)
+        in_helpers = _names_in_helpers(frames[-1].f_code, frames[-1].f_globals).union(*(frame.f_code.co_names for frame in frames))
+        if found := [other for other in self._functions(sorted(in_helpers), frames[-1].f_globals) if self._task(other) == task]:
+            return tuple(found)
         in_test = parameters.union(*(_names(frame.f_code) for frame in frames))
         methods = self._methods(task)
         for names in (in_line, in_test):
             if found := [other for other in methods if _is_called(other.function, names)]:
                 break
         return tuple(found) if len(found) <= MOST else ()
+
+    def _functions(self, names: Iterable[str], values: Mapping[str, Any]) -> list[Place]:
+        """Where the functions begin that students write and that these names of a test's file stand for, also behind a cache."""
+        found = []
+        for name in names:
+            value = values.get(name)
+            value = value.__wrapped__ if isinstance(value, CACHED) else value
+            code = value.__code__ if isinstance(value, FunctionType) else None  # of others, asking may run a student's code
+            file = self._student_file(code.co_filename) if code else None
+            mine = any(f"{other}.".startswith(f"{code.co_name}.") for other in self.written.get(file or "", ())) if code else False
+            if code and file and mine and not file.startswith("tests/"):
+                found.append(Place(file, _first_line(code), function=code.co_name, in_task=True))
+        return list(dict.fromkeys(found))
 
     def _methods(self, task: str | None) -> list[Place]:
         """Where the methods of a task begin, as far as their modules have been loaded."""
@@ -104,7 +163,7 @@ class Places:
                 owner, _, method = name.rpartition(".")
                 code = getattr(getattr(getattr(module, owner, None), method, None), "__code__", None)
                 if code is not None and self._student_file(code.co_filename) == file:
-                    found.append(Place(file, _first_line(code), function=name))
+                    found.append(Place(file, _first_line(code), function=name, in_task=True))
         return found
 
     def _task(self, place: Place) -> str | None:
@@ -119,6 +178,54 @@ class Places:
             return None
         relative = path.relative_to(self.root)
         return relative.as_posix() if relative.parts[0] in STUDENTS else None
+
+
+def _names_in_helpers(code: CodeType, values: Mapping[str, Any]) -> set[str]:
+    """The names that the functions of a test's own file use which the test calls, and the functions that these call."""
+    names, waiting = set(code.co_names), list(code.co_names)
+    while waiting:
+        value = values.get(waiting.pop())
+        if isinstance(value, FunctionType) and value.__code__.co_filename == code.co_filename:
+            new = _names(value.__code__) - names
+            waiting += new
+            names |= new
+    return names
+
+
+def _without_return(path: Path) -> Iterator[tuple[str, str, int]]:
+    """The functions of a file that define a function and return nothing, though they should.
+
+    Yields:
+        The name, that of the last function inside, the line of `def`.
+    """
+    for function in _parsed(path):
+        if not isinstance(function, ast.FunctionDef) or ast.unparse(function.returns or ast.Name("")) == "None":
+            continue
+        inner = [node for node in function.body if isinstance(node, ast.FunctionDef)]
+        inside = {node for each in inner for node in ast.walk(each)}
+        returns = [node for node in ast.walk(function) if isinstance(node, ast.Return) and node.value and node not in inside]
+        if inner and not returns:
+            yield function.name, inner[-1].name, function.lineno
+
+
+def _parsed(path: Path) -> list[ast.stmt]:
+    """What a file holds; nothing if it is missing, or has become wrong since it was loaded."""
+    try:
+        return ast.parse(path.read_text(encoding="utf-8")).body
+    except (OSError, SyntaxError, ValueError):
+        return []
+
+
+def _functions_at(path: str, line: int) -> list[str]:
+    """The names of the classes and functions around a line, the outermost first."""
+    names: list[str] = []
+    body = _parsed(Path(path))
+    while around := [
+        node for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
+    ]:
+        names.append(around[0].name)
+        body = around[0].body
+    return names
 
 
 def _frames(error: BaseException) -> list[FrameType]:

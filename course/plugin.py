@@ -72,13 +72,18 @@ class Unwritten(pytest.fail.Exception):
         self.stub = stub
 
 
+WAITING = 4
+"""By the clock a test may take so many times its limit: on a busy machine a right answer must not fail, and compiling takes its time."""
+
+
 class Watcher:
     """Judges every test and keeps a row for it.
 
     Args:
         root: The workspace.
         report: Where to write the rows, if anywhere.
-        limit: Seconds for a test, if it has a limit; where the system has no such timer (Windows), it has none.
+        limit: Seconds of computing for a test, if it has a limit, and WAITING times as many by the clock; where the system has no such
+            timers (Windows), it has none.
     """
 
     def __init__(self, root: Path, report: Path | None, limit: float | None) -> None:
@@ -97,13 +102,15 @@ class Watcher:
     def pytest_sessionstart(self) -> None:
         """Start the clock for the loading of the tests; when it runs out, that is as if the student had pressed Ctrl-C."""
         if self.limit is not None:
-            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            for number in (signal.SIGVTALRM, signal.SIGALRM):
+                signal.signal(number, signal.default_int_handler)
             self._wind_up()
 
     def _wind_up(self, running: bool = True) -> None:
-        """Set the clock back to the full time, or to rest."""
+        """Set both clocks back to the full time, or to rest."""
         if self.limit is not None:
-            signal.setitimer(signal.ITIMER_REAL, self.limit if running else 0)
+            signal.setitimer(signal.ITIMER_VIRTUAL, self.limit if running else 0)
+            signal.setitimer(signal.ITIMER_REAL, WAITING * self.limit if running else 0)
 
     # What happens inside a test
 
@@ -177,7 +184,10 @@ class Watcher:
             report.course_state = row["state"]  # type: ignore[attr-defined]  # read by pytest_report_teststatus
             self.rows[item.nodeid] = row
         elif report.when == "call" or report.skipped:
-            self.rows[item.nodeid] = self._row(item.nodeid, _task_of(item)) | {"state": "skipped" if report.skipped else "passed"}
+            row = self._row(item.nodeid, _task_of(item)) | {"state": "skipped" if report.skipped else "passed"}
+            if report.skipped:
+                row["reason"] = _reason(report)
+            self.rows[item.nodeid] = row
         return report
 
     def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any], report: Any) -> None:
@@ -228,7 +238,9 @@ class Watcher:
         task = _task_of(item)
         place = self.places.of(error, item.path)
         called = self.places.named(error, task, place)
-        if called:
+        if unreturned := self.places.unreturned(error):
+            place, message = unreturned
+        elif called:
             place = None  # the line lies in what called them, such as another task's function
         elif place and place.file.startswith("tests/"):
             called = self.places.called(error, task, place, _parameters(item))
@@ -335,6 +347,12 @@ def _leaf(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[-1]
     return error
+
+
+def _reason(report: pytest.TestReport) -> str:
+    """Why a test was skipped."""
+    where = report.longrepr
+    return str(where[2]).removeprefix("Skipped: ") if isinstance(where, tuple) else str(getattr(report, "wasxfail", where))
 
 
 def _says(item: pytest.Item) -> str:

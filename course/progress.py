@@ -9,25 +9,27 @@ import contextlib
 import hashlib
 import importlib.util
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from course.card import Card, card_from
 from course.files import write_json
+from course.gpu import environment, has_gpu, simulated
 from course.manifest import ROOT, Manifest, Task, load
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the cache's format."""
 
 TIME_LIMIT = 30.0
-"""Seconds that one test may take."""
+"""Seconds that one test may compute; see `plugin.WAITING`."""
 
 PATIENCE = 20
 """So many times the limit may a whole run take, in case a test cannot be stopped from within."""
@@ -51,12 +53,13 @@ class TaskState:
 
     Attributes:
         task: Its id.
-        state: "passed", "failing" (a test fails), "todo" (its code is not written), "blocked" (another task's code is missing)
-            or "unknown" (its tests have not run since something changed).
+        state: "passed", "failing" (a test fails), "todo" (its code is not written), "blocked" (another task's code is missing),
+            "not run" (this machine cannot run its tests) or "unknown" (its tests have not run since something changed).
         passed, failing, todo, blocked: How many of its tests ended so.
         total: How many tests it has; 0 if unknown.
         blocked_by: The tasks whose code is missing.
         card: Of the first test that did not pass.
+        device: What the kernels of a task that needs a GPU ran on: "gpu" or "simulator". Else empty.
     """
 
     task: str
@@ -68,6 +71,7 @@ class TaskState:
     total: int = 0
     blocked_by: tuple[str, ...] = ()
     card: Card | None = None
+    device: str = ""
 
 
 def cached_states(root: Path = ROOT) -> dict[str, TaskState]:
@@ -93,12 +97,15 @@ def run_tasks(tasks: Iterable[str], root: Path = ROOT, time_limit: float = TIME_
     for package in ("pytest", "hypothesis"):
         if importlib.util.find_spec(package) is None:
             raise CannotRun(f"the tests need {package}, which {sys.executable} does not have; run: {_install(root)}")
-    fingerprint = _fingerprint(root)  # before the run: what is edited meanwhile must not count as tested
+    fingerprint = _fingerprint(root)
     states: dict[str, TaskState] = {}
     while wanted:
-        done = _run(wanted, root, time_limit)
+        around = environment(wanted[0])  # tasks run in one process as far as they need the same
+        done = _run([task for task in wanted if environment(task) == around], root, time_limit, around)
         states |= done
         wanted = [task for task in wanted if task.id not in done]
+    if _fingerprint(root) != fingerprint:  # which of the tests ran on which code is not known
+        return {id: TaskState(id, card=Card("", id, error=f"a file changed while the tests ran; run: course test {id}")) for id in states}
     _write_cache(root, fingerprint, _read_cache(root, fingerprint) | states)
     return states
 
@@ -116,8 +123,11 @@ def _install(root: Path) -> str:
 # One run of pytest
 
 
-def _run(tasks: Sequence[Task], root: Path, time_limit: float) -> dict[str, TaskState]:
-    """The states that one run of pytest settles: of all tasks, or of some, at least one, if it had to be stopped."""
+def _run(tasks: Sequence[Task], root: Path, time_limit: float, around: Mapping[str, str]) -> dict[str, TaskState]:
+    """The states that one run of pytest settles: of all tasks, or of some, at least one, if it had to be stopped.
+
+    `around` is what its environment holds besides this process's.
+    """
     files = _test_files(tasks, root)
     testless = {task.id: _broken(task, f"no test under tests/ carries the mark {task.mark}") for task in tasks if not files[task.id]}
     if testless:
@@ -128,7 +138,7 @@ def _run(tasks: Sequence[Task], root: Path, time_limit: float) -> dict[str, Task
         command += ["--color=no", "--tb=short", "-q", "-m", " or ".join(task.mark for task in tasks), f"--course-report={report}"]
         command += [f"--course-limit={time_limit}"]
         command += dict.fromkeys(name for task in tasks for name in sorted(files[task.id], key=lambda name: _rank(task, name)))
-        output, killed = _output(command, root, PATIENCE * time_limit)
+        output, killed = _output(command, root, PATIENCE * time_limit, os.environ | around)
         try:
             document = json.loads(report.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -157,9 +167,10 @@ def _rank(task: Task, name: str) -> tuple[int, str]:
     return stems.index(stem) if stem in stems else len(stems), name
 
 
-def _output(command: Sequence[str], root: Path, time_limit: float) -> tuple[str, bool]:
+def _output(command: Sequence[str], root: Path, time_limit: float, env: Mapping[str, str]) -> tuple[str, bool]:
     """What a command prints, and whether it had to be stopped. Interrupted from the keyboard, it takes the command along."""
-    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
+    with subprocess.Popen(command, cwd=root, env=env, **pipes) as process:
         try:
             return process.communicate(timeout=time_limit)[0], False
         except subprocess.TimeoutExpired:
@@ -187,14 +198,19 @@ def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> Task
     """The state of a task by the rows of its tests."""
     mine = [row for row in rows if row["task"] == task.id]
     ran = [row for row in mine if row["state"] != "skipped"]
+    reasons = sorted({row["reason"] for row in mine if row["state"] == "skipped"})
+    if not ran and task.gpu and mine:
+        return TaskState(task.id, "not run", card=Card("", task.id, "", error="\n".join(reasons)))
     if not ran:
-        reason = "all of its tests were skipped" if mine else f"none of its tests ran; pytest ended with:\n{output}"
+        reason = f"all of its tests were skipped: {'; '.join(reasons)}" if mine else f"none of its tests ran; pytest ended with:\n{output}"
         return _broken(task, reason)
     count = {state: sum(row["state"] == state for row in ran) for state in ("passed", "failing", "todo", "blocked")}
     state = next((state for state in ("failing", "todo", "blocked") if count[state]), "passed")
     first = next((row["card"] for row in ran if row["state"] == state and row["card"]), None)
     blocked_by = sorted({row["needs"] for row in ran if row["state"] == "blocked"})
-    return TaskState(task.id, state, **count, total=len(ran), blocked_by=tuple(blocked_by), card=card_from(first) if first else None)
+    device = ("simulator" if simulated(os.environ | environment(task)) else "gpu") if task.gpu else ""
+    card = card_from(first) if first else None
+    return TaskState(task.id, state, **count, total=len(ran), blocked_by=tuple(blocked_by), card=card, device=device)
 
 
 def _stopped(tasks: Sequence[Task], document: dict[str, Any], seconds: float) -> dict[str, TaskState]:
@@ -223,6 +239,8 @@ def _broken(task: Task, reason: str) -> TaskState:
 def _fingerprint(root: Path) -> str:
     """A hash of all that the results depend on."""
     digest = hashlib.sha256(sys.version.encode())
+    if any(task.gpu for task in _manifest(root).tasks):  # what passed in the simulator has not run on a GPU
+        digest.update(f"{has_gpu()} {simulated(os.environ)}".encode())
     for path in sorted({path for pattern in WATCHED for path in root.glob(pattern) if path.is_file()}):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0")
         digest.update(path.read_bytes() + b"\0")

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from course.files import write_json
 from course.manifest import Manifest, Task
@@ -28,12 +29,14 @@ class WrongAnswer:
         name: Its name, unique in the task.
         mistake: What the student did, in a sentence.
         patch: Definitions by "module:function".
+        compiled: Whether its tests must run with numba's compiler on, because the mistake shows in compiled code alone.
     """
 
     task: str
     name: str
     mistake: str
     patch: Mapping[str, str]
+    compiled: bool = False
 
     @property
     def key(self) -> str:
@@ -50,22 +53,51 @@ def load_answers(folder: Path, tasks: Iterable[Task]) -> list[WrongAnswer]:
     answers = []
     for task in tasks:
         file = folder / f"{task.id}.toml"
-        if not file.is_file():
-            continue
-        try:
-            entries = tomllib.loads(file.read_text(encoding="utf-8")).get("wrong", [])
-        except tomllib.TOMLDecodeError as error:
-            raise StaffError(f"{file} is not valid TOML: {error}") from None
+        document = _read(file)
+        entries = document.get("wrong", [])
         names = [entry.get("name") for entry in entries]
         for entry, name in zip(entries, names, strict=True):
-            if set(entry) != {"name", "mistake", "patch"} or not entry["patch"]:
+            known = {"name", "mistake"} <= set(entry) <= {"name", "mistake", "patch", "change", "compiled"}
+            if not known or not {**entry.get("patch", {}), **entry.get("change", {})}:
                 raise StaffError(
-                    f"{file}: entry {name!r} has {', '.join(entry)}; expected name, mistake and a patch of at least one function"
+                    f"{file}: entry {name!r} has {', '.join(entry)}; "
+                    "expected name, mistake, a patch or a change of at least one function, and perhaps compiled"
                 )
             if names.count(name) > 1:
                 raise StaffError(f"{file}: {name!r} stands there twice")
-            answers.append(WrongAnswer(task.id, name, entry["mistake"], entry["patch"]))
+            changed = _changed(file, name, document.get("base", {}), entry.get("change", {}))
+            answers.append(
+                WrongAnswer(task.id, name, entry["mistake"], {**changed, **entry.get("patch", {})}, entry.get("compiled", False))
+            )
     return answers
+
+
+def load_right_answers(folder: Path, tasks: Iterable[Task]) -> dict[str, dict[str, str]]:
+    """By task, the textbook solution that its wrong answers are changes of: definitions by "module:function"."""
+    bases = {task.id: _read(folder / f"{task.id}.toml").get("base", {}) for task in tasks}
+    return {id: base for id, base in bases.items() if base}
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """A file of wrong answers; a task may have none."""
+    if not file.is_file():
+        return {}
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise StaffError(f"{file} is not valid TOML: {error}") from None
+
+
+def _changed(file: Path, name: str, base: Mapping[str, str], change: Mapping[str, list[str]]) -> dict[str, str]:
+    """The functions of the textbook solution that an entry changes: the first text, which must stand there once, becomes the second."""
+    patch = {}
+    for full, (old, new) in change.items():
+        if base.get(full, "").count(old) != 1:
+            raise StaffError(
+                f"{file}: {name!r} changes a text of {full} that stands {base.get(full, '').count(old)} times in [base]: {old}"
+            )
+        patch[full] = base[full].replace(old, new)
+    return patch
 
 
 def patched(answer: WrongAnswer, files: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
@@ -101,7 +133,7 @@ def content_hash(answer: WrongAnswer, root: Path, run: Iterable[str]) -> str:
     for path in sorted(targets):
         if not (root / path).is_file():
             raise StaffError(f"wrong answer {answer.key} patches {', '.join(answer.patch)}, but there is no {path}")
-    digest = hashlib.sha256(json.dumps(sorted(answer.patch.items())).encode())
+    digest = hashlib.sha256(json.dumps([sorted(answer.patch.items()), *([True] if answer.compiled else [])]).encode())
     for path in sorted(import_closure(root, {*run, *targets})):
         content = (root / path).read_bytes()
         digest.update(f"\n{path} {len(content)}\n".encode())

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from course.manifest import Manifest, Task
 from course.staff import RequestError, StaffError, syntax
+from course.staff.answers import load_right_answers
 from course.staff.leaks import find_leaks, find_orphans
 from course.staff.selection import marks, select
 
@@ -56,7 +57,12 @@ def write_names(manifest: Manifest, last: int, only: str | None = None) -> dict[
 
 def left_out_names(manifest: Manifest, last: int) -> dict[str, dict[str, str]]:
     """The functions that are not in the workspace at all, as in `write_names`."""
-    return _by_file([(full, task) for task in manifest.tasks if task.stage <= last for full in task.leave_out])
+    return _by_file([(full, task) for task in manifest.tasks if task.stage <= last for full in task.leave_out if ":" in full])
+
+
+def left_out_rooms(manifest: Manifest, last: int) -> dict[str, str]:
+    """The rooms that are not in the workspace at all: dotted name → task id."""
+    return {full: task.id for task in manifest.tasks if task.stage <= last for full in task.leave_out if ":" not in full}
 
 
 def _by_file(entries: Iterable[tuple[str, Task]]) -> dict[str, dict[str, str]]:
@@ -106,6 +112,37 @@ def leave_out(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str,
     return result
 
 
+def leave_out_rooms(files: Mapping[str, str | bytes], rooms: Mapping[str, str]) -> dict[str, str | bytes]:
+    """The files without the named rooms, without what the package's table of contents, the manifest and the book say of them.
+
+    Raises:
+        StaffError: If a room that the manifest names is not there, or is still imported.
+    """
+    result = dict(files)
+    for room, task in rooms.items():
+        path = room.replace(".", "/") + ".py"
+        if result.pop(path, None) is None:
+            raise StaffError(f"tasks.toml: task {task} leaves {room} out, but there is no {path} in the workspace")
+        package, name = room.split(".")
+        init = f"{package}/__init__.py"
+        result[init] = syntax.remove_imports(str(result[init]), package, {name})
+        listed = re.compile(rf'(?ms)^(rooms = \[[^\]]*)"{name}"(?:, )?')
+        result["course/tasks.toml"] = listed.sub(r"\1", str(result["course/tasks.toml"]))
+    for path, content in result.items():
+        if path.startswith("docs/api/"):
+            result[path] = _without_rooms(str(content), rooms)
+        elif path.endswith(".py") and (lost := sorted(syntax.needed_modules(str(content)) & set(rooms))):
+            raise StaffError(f"{path} imports {', '.join(lost)}, which tasks.toml says to leave out of a workspace")
+    return result
+
+
+def _without_rooms(page: str, rooms: Iterable[str]) -> str:
+    """A page of the reference without the directives that show these rooms, and without the headings that are left with nothing."""
+    for room in rooms:
+        page = re.sub(rf"(?ms)^```\{{eval-rst\}}\n\.\. auto\w+:: {re.escape(room)}\b.*?^```\n\n?", "", page)
+    return re.sub(r"(?m)^## .*\n\n(?=## |\Z)", "", page).rstrip() + "\n"
+
+
 def _named_source(files: Mapping[str, str | bytes], path: str, tasks: Mapping[str, str]) -> str:
     """A file that the manifest speaks of."""
     source = files.get(path)
@@ -136,24 +173,62 @@ def handout_files(root: Path, manifest: Manifest, last: int) -> dict[str, str | 
     for task in manifest.tasks:
         if task.stage <= last and task.mark not in tested:
             raise StaffError(f"no test carries the mark {task.mark} of task {task.id}; write its tests, or take the task out of tasks.toml")
-    names, left_out = write_names(manifest, last), left_out_names(manifest, last)
-    files = leave_out(stub_files(reference, names), left_out)
+    names, left_out, rooms = write_names(manifest, last), left_out_names(manifest, last), left_out_rooms(manifest, last)
+    files = leave_out_rooms(leave_out(stub_files(reference, names), left_out), rooms)
     for template in sorted(TEMPLATES.iterdir()):
         files[template.name] = _known_programs(template.read_text(encoding="utf-8"), files)
     removed = {path: {**names.get(path, {}), **left_out.get(path, {})} for path in [*names, *left_out]}
-    if troubles := leaks_of(reference, files, removed):
+    also = _bodies_of_rooms(reference, rooms) | _textbooks(root, manifest, last)
+    if troubles := leaks_of(reference, files, removed, also):
         raise StaffError("the handout would give solutions away:\n" + "\n".join(f"  {trouble}" for trouble in troubles))
     return files
 
 
 def _known_programs(text: str, files: Mapping[str, str | bytes]) -> str:
-    """A template without the lines that show programs which the workspace does not hold."""
-    lines = text.splitlines(keepends=True)
-    return "".join(line for line in lines if not (found := re.search(r"python (project/\w+\.py)", line)) or found[1] in files)
+    """A template without the lines that show programs, or targets of make, which the workspace does not hold."""
+    lines, makefile = [], str(files["Makefile"])
+    for line in text.splitlines(keepends=True):
+        programs, targets = re.findall(r"python (project/\w+\.py)", line), re.findall(r"`make (\S+)`", line)
+        if all(program in files for program in programs) and all(f"\n{target}:" in makefile for target in targets):
+            lines.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "".join(lines))
 
 
-def leaks_of(reference: Mapping[str, str | bytes], files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """What still shows solutions, one line each: pieces of removed bodies, and private helpers that only they used."""
+def _bodies_of_rooms(reference: Mapping[str, str | bytes], rooms: Iterable[str]) -> dict[str, str]:
+    """The bodies of all functions of these rooms; what stands inside another function belongs to that."""
+    bodies = {}
+    for room in rooms:
+        found = syntax.bodies(str(reference[room.replace(".", "/") + ".py"]))
+        bodies |= {f"{room}:{name}": body for name, body in found.items() if name.rpartition(".")[0] not in found}
+    return bodies
+
+
+def _textbooks(root: Path, manifest: Manifest, last: int) -> dict[str, str]:
+    """The solutions that wrong answers are changes of, for each task in one: what two of them have in common gives them away, too."""
+    tasks = [task for task in manifest.tasks if task.stage <= last]
+    right = load_right_answers(root / "course" / "staff" / "wrong_answers", tasks)
+    return {
+        f"task {id}, as textbooks have it": "".join(
+            syntax.bodies(definition)[full.rpartition(":")[2].split(".")[-1]] for full, definition in definitions.items()
+        )
+        for id, definitions in right.items()
+    }
+
+
+def leaks_of(
+    reference: Mapping[str, str | bytes],
+    files: Mapping[str, str | bytes],
+    names: Mapping[str, Mapping[str, str]],
+    also: Mapping[str, str] | None = None,
+) -> list[str]:
+    """What still shows solutions, one line each: pieces of removed bodies, and private helpers that only they used.
+
+    Args:
+        reference: The workspace with the solutions.
+        files: The workspace.
+        names: The functions that were taken out of files, as in `write_names`.
+        also: Other bodies of which no long piece must show, by what they are called.
+    """
     removed: dict[str, str] = {}
     orphans: list[str] = []
     for path, tasks in names.items():
@@ -164,7 +239,7 @@ def leaks_of(reference: Mapping[str, str | bytes], files: Mapping[str, str | byt
             f"{path}: {name} serves removed solutions alone; define it in the function that uses it, or add it to `write` or `leave_out`"
             for name in find_orphans(before, after)
         ]
-    return [*map(str, find_leaks(removed, files)), *orphans]
+    return [*map(str, find_leaks(removed, files, also)), *orphans]
 
 
 def make_handout(root: Path, manifest: Manifest, last: int, folder: Path, force: bool = False) -> Handout:

@@ -44,26 +44,28 @@ class Leak:
         return f"{self.path}:{self.line} shows the solution of {self.name}: {self.text}"
 
 
-def find_leaks(removed: Mapping[str, str], files: Mapping[str, str | bytes]) -> list[Leak]:
+def find_leaks(removed: Mapping[str, str], files: Mapping[str, str | bytes], also: Mapping[str, str] | None = None) -> list[Leak]:
     """Where the files still show a removed body, one leak for each pair of body and file.
 
     Args:
         removed: Removed bodies by the manifest's name of their function.
         files: The workspace.
+        also: Other bodies of which no long piece, of 2 N tokens, must show: shorter ones are idioms that every page may use.
     """
     grams: dict[tuple[str, ...], list[str]] = {}
     bodies: dict[tuple[str, ...], set[str]] = {}
     sizes = set()
-    for name, body in removed.items():
-        whole = " ".join(token for token, _ in _tokens(_without_comments(body)))
-        for part in INNER_HEADER.split(_without_comments(body)):
-            tokens = [token for token, _ in _tokens(part)]
-            size = min(N, len(tokens))
-            if size >= SHORTEST:
-                sizes.add(size)
-                for gram in _windows(tokens, size):
-                    grams.setdefault(gram, []).append(name)
-                    bodies.setdefault(gram, set()).add(whole)
+    for n, several in ((N, removed), (2 * N, also or {})):
+        for name, body in several.items():
+            whole = " ".join(token for token, _ in _tokens(_without_comments(body)))
+            for part in INNER_HEADER.split(_without_comments(body)):
+                tokens = [token for token, _ in _tokens(part)]
+                size = min(n, len(tokens))
+                if size >= SHORTEST:
+                    sizes.add(size)
+                    for gram in _windows(tokens, size):
+                        grams.setdefault(gram, []).append(name)
+                        bodies.setdefault(gram, set()).add(whole)
     grams = {gram: names for gram, names in grams.items() if len(bodies[gram]) == 1}
     leaks: dict[tuple[str, str], Leak] = {}
     for path, content in files.items():

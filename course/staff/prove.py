@@ -7,10 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from course.gpu import environment
 from course.manifest import Manifest
 from course.staff.answers import WrongAnswer, content_hash, graded_files, patched
 from course.staff.runs import LIMIT, copy, each, run_tests
 from course.staff.selection import select
+
+COMPILED = {"NUMBA_DISABLE_JIT": "0", "NUMBA_NUM_THREADS": "2"}
+"""The environment of a proof in compiled code; a race needs two threads."""
+
+PLAIN = {"NUMBA_DISABLE_JIT": "1"}
+"""That of all others: in a copy of the repository every kernel would be compiled anew, and answer the same."""
 
 BROKEN = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError")
 """Errors that say that the patch is broken, not that a test caught the mistake."""
@@ -75,7 +82,8 @@ def prove(
     def meet(answer: WrongAnswer) -> Verdict:
         task = manifest.task(answer.task)
         with copy(patched(answer, files)) as folder:
-            run = run_tests(folder, ["-x", "-m", task.mark, *graded_files(task, files)], limit)
+            around = environment(task) | (COMPILED if answer.compiled else PLAIN)
+            run = run_tests(folder, ["-x", "-m", task.mark, *graded_files(task, files)], limit, around)
         if run.timed_out:
             return Verdict(answer, "killed", f"the time limit of {limit:g} s")
         if run.rows is None:

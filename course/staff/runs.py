@@ -56,18 +56,19 @@ def copy(files: Mapping[str, str | bytes]) -> Iterator[Path]:
         yield Path(folder)
 
 
-def run_tests(folder: Path, arguments: Sequence[str], limit: float = LIMIT) -> Run:
+def run_tests(folder: Path, arguments: Sequence[str], limit: float = LIMIT, environment: Mapping[str, str] | None = None) -> Run:
     """Run pytest in a folder.
 
     Args:
         folder: A copy of the repository, or a handout.
         arguments: Files, `-m mark`, `-x` …
         limit: Seconds after which it is stopped, with all processes that it started.
+        environment: What the process finds in its environment besides this one's.
     """
     report = folder / ".course" / "report.json"
     report.unlink(missing_ok=True)
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "PYTHON", "HYPOTHESIS_"))}
-    environment |= {"CI": "1", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "PYTHON", "HYPOTHESIS_"))}
+    environment = {**inherited, **(environment or {}), "CI": "1", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
     command = [sys.executable, "-c", LAUNCH, str(ROOT), "-q", "-p", "no:cacheprovider", f"--course-report={report}", *arguments]
     process = subprocess.Popen(
         command,

@@ -10,6 +10,7 @@ import ast
 import posixpath
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from course.manifest import Manifest
@@ -30,10 +31,11 @@ PATTERNS = (
     *(f"docs/**/*.{suffix}" for suffix in ("md", "py", "css", "js", "html", "svg", "png")),
     *(f"project/**/*.{suffix}" for suffix in ("py", "css", "svg", "png")),
     "project/**/config.toml",
+    "project/*.ipynb",
 )
 """The files that a workspace may hold beside the package and the tests."""
 
-NOT_FOR_STUDENTS = ("docs/_build/", "docs/decisions", "docs/api/generated/", "docs/lab_log.md")
+NOT_FOR_STUDENTS = ("docs/_build/", "docs/decisions", "docs/api/generated/", "docs/lab_log.md", "docs/module3/performance.md")
 """What the patterns catch and a workspace does not need."""
 
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
@@ -45,9 +47,11 @@ NOT_ASKED_OF_STUDENTS = """\
 
 EDITS = {
     "Makefile": (
-        (r"(?m)^(prove|bench):.*\n(\t.*\n)*\n", ""),
+        (r"(?m)^(prove|bench|check-cuda):.*\n(\t.*\n)*\n", ""),
+        (r"(?m)^\n# numba-cuda .*\n\.venv-cuda/\.made:.*\n(\t.*\n)*", ""),
+        (r"(?m)^\trm -rf \$\(VENV\) \.venv-cuda", "\trm -rf $(VENV)"),
         (r"(?m)^\t.*tests/test_structure\.py .*\n", ""),
-        (r"(?m)^(\.PHONY:.*) prove bench", r"\1"),
+        (r"(?m)^(\.PHONY:.*) check-cuda (.*) prove bench", r"\1 \2"),
         (r", types and the layers of the package", " and types"),
     ),
     "pyproject.toml": (
@@ -61,6 +65,12 @@ EDITS = {
     ".pre-commit-config.yaml": ((r"(?m)^ *- id: layers\n(?: {8}.*\n)+", ""),),
 }
 """What in a file serves the teacher alone: patterns that must be found, and what takes their place."""
+
+GPU_EDITS = {"Makefile": ((r"(?m)^test-cuda-sim:.*\n(\t.*\n)*\n", ""), (r"(?m)^(\.PHONY:.*) test-cuda-sim", r"\1"))}
+"""What in a file serves the tasks that need a GPU alone."""
+
+GPU_FILES = ("requirements.cuda.txt", "project/gpu.ipynb")
+"""The files that do."""
 
 
 def select(root: Path, manifest: Manifest, last: int) -> dict[str, str | bytes]:
@@ -98,7 +108,7 @@ def marks(source: str) -> set[str]:
     return {node.attr for node in attributes if isinstance(node.value, ast.Attribute) and node.value.attr == "mark"}
 
 
-def imports(root: Path, path: str, later: bool = False) -> set[str]:
+def imports(root: Path, path: str, later: bool = False) -> frozenset[str]:
     """What a file imports when it is imported itself, as dotted names.
 
     `from a import b` counts as a and a.b, and so does a use of a.b after `import a`.
@@ -108,7 +118,13 @@ def imports(root: Path, path: str, later: bool = False) -> set[str]:
         path: The file.
         later: Count what its functions import when they are called, too.
     """
-    tree = ast.parse((root / path).read_text(encoding="utf-8"))
+    return _imports(path, (root / path).read_text(encoding="utf-8"), later)
+
+
+@cache
+def _imports(path: str, source: str, later: bool) -> frozenset[str]:
+    """`imports` of a file with this source: the proofs ask for each file hundreds of times."""
+    tree = ast.parse(source)
     names: set[str] = set()
     for node in ast.walk(tree) if later else _top_level(tree):
         if isinstance(node, ast.Import):
@@ -118,7 +134,7 @@ def imports(root: Path, path: str, later: bool = False) -> set[str]:
             module = ".".join([*package, node.module] if node.module else package)
             names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
     used = {f"{n.value.id}.{n.attr}" for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
-    return names | {name for name in used if name.split(".")[0] in names}
+    return frozenset(names | {name for name in used if name.split(".")[0] in names})
 
 
 def import_closure(root: Path, paths: set[str], later: bool = False) -> set[str]:
@@ -213,10 +229,13 @@ def _top_level(tree: ast.AST) -> Iterator[ast.AST]:
 def _cut(files: dict[str, str | bytes], manifest: Manifest, last: int, dropped: set[str]) -> None:
     """Take out of the files what serves the teacher alone or belongs to later stages."""
     later = [task for task in manifest.tasks if task.stage > last]
+    for_gpu = any(task.gpu and task not in later for task in manifest.tasks)
+    for path in () if for_gpu else GPU_FILES:
+        files.pop(path, None)
     for path, content in files.items():
         if isinstance(content, bytes):
             continue
-        for pattern, replacement in EDITS.get(path, ()):
+        for pattern, replacement in (*EDITS.get(path, ()), *(() if for_gpu else GPU_EDITS.get(path, ()))):
             content, count = re.subn(pattern, replacement, content)
             if not count:
                 raise StaffError(
@@ -279,7 +298,8 @@ def _cut_toctrees(path: str, text: str, dropped: set[str]) -> str:
         for line in fence[0].splitlines(True):
             target = re.sub(r".*<(.*)>", r"\1", line.strip()).removesuffix(".md")
             base = "docs" if target.startswith("/") else posixpath.dirname(path)
-            if posixpath.normpath(f"{base}/{target.lstrip('/')}.md") not in dropped:
+            page = posixpath.normpath(f"{base}/{target.lstrip('/')}.md")
+            if page not in dropped and not page.startswith(NOT_FOR_STUDENTS):
                 lines.append(line)
         return "".join(lines)
 

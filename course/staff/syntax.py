@@ -103,6 +103,25 @@ def _unused(source: str, names: Collection[str]) -> str:
     return source
 
 
+def needed_modules(source: str) -> set[str]:
+    """The dotted names that the source imports, wherever the import stands; not where it says that the module may be missing.
+
+    `from a import b` counts as a and a.b.
+    """
+    found: set[str] = set()
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.With) and "suppress(ModuleNotFoundError)" in map(ast.unparse, (item.context_expr for item in node.items)):
+            continue
+        waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
 def functions(source: str) -> dict[str, str]:
     """The text of every function of the source by its name, decorators included; of two with one name the last."""
     texts: dict[str, str] = {}

@@ -124,6 +124,18 @@ def test_root():
     assert root(2) == 1
 '''
 
+EDITS = '''"""A test during which a file changes, as if the student had saved it."""
+
+import pathlib
+
+import pytest
+
+
+@pytest.mark.task0_1
+def test_and_save():
+    pathlib.Path("minitorch/new.py").write_text("")
+'''
+
 
 class Workspace:
     """A student's folder.

@@ -169,6 +169,40 @@ ignore = [
 [tool.pyright]
 exclude = ["course/staff/wrong_answers"]
 """,
+    "Makefile": """.PHONY: help test-cuda-sim check check-cuda docs prove bench format
+
+check: .venv/.dev  ## Check style, types and the layers of the package
+	@status=0; \\
+	ruff check . || status=1; \\
+	pytest -q tests/test_structure.py || status=1; \\
+	exit $$status
+
+test-cuda-sim: .venv/.dev  ## Run the tests of the GPU
+	NUMBA_ENABLE_CUDASIM=1 pytest tests/cuda
+
+check-cuda: .venv-cuda/.made  ## Compile every kernel
+	.venv-cuda/bin/python -m tests.cuda.compile_check
+
+test:
+	pytest
+
+format:
+	ruff format
+
+prove: .venv/.dev  ## Prove
+	python -m course.staff prove --all
+
+bench: .venv/.dev  ## Time
+	python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .venv-cuda build
+
+# numba-cuda has an environment of its own.
+.venv-cuda/.made: requirements.cuda.txt
+	python3 -m venv .venv-cuda
+	@touch $@
+""",
     "LICENSE": "MIT\n",
     "notes.txt": "Not for students.\n",
 }

@@ -12,7 +12,7 @@ import pytest
 
 from course.card import Card, Place, render, rerun_commands, sentence
 
-from .conftest import Workspace, clean_environment
+from .conftest import EDITS, Workspace, clean_environment
 
 CARD = """\
 The test says   double(x) is twice x.
@@ -180,6 +180,25 @@ def test_a_student_works_through_a_task(workspace: Workspace) -> None:
     assert done.stdout.endswith("Every task is passed. Well done.\n")
 
 
+@pytest.mark.parametrize("arguments", [["0.1"], []])
+def test_a_file_that_changed_while_the_tests_ran_is_told(workspace: Workspace, arguments: list[str]) -> None:
+    workspace.write("tests/test_signs.py", EDITS)
+    done = workspace.course("test", *arguments)
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == ["? Task 0.1 Sums: unknown.", "", "a file changed while the tests ran; run: course test 0.1"]
+
+
+def test_status_says_why_tasks_are_unknown_after_all_tests_ran(workspace: Workspace) -> None:
+    workspace.write("tests/test_signs.py", EDITS)
+    lines = workspace.course("status").stdout.splitlines()
+    assert lines[-3] == "Unknown: a file changed while the tests ran; run: course test 0.1"
+
+
+def test_a_workspace_that_cannot_be_written_to_still_tells_the_result(workspace: Workspace) -> None:
+    workspace.write(".course", "a file where the folder should be")
+    assert workspace.course("test", "0.1").stdout.splitlines()[0] == "✓ Task 0.1 Sums: passed. Of 1 test 1 pass."
+
+
 def test_hints_open_one_by_one(shared: Workspace) -> None:
     first, last = shared.course("hint", "0.1"), shared.course("hint", "0.1", "2")
     assert first.returncode == last.returncode == 0
@@ -306,12 +325,24 @@ def test_a_card_fits_its_width_but_keeps_its_commands_whole(width: int) -> None:
         case="x = 1.0, y = 2.0",
         inputs={"xs": str(list(range(100)))},
         error="ValueError: " + "long " * 40,
-        place=Place("minitorch/sums.py", 6, "return x + y" * 20, "add"),
+        place=Place("minitorch/sums.py", 6, "return x + y" * 20, "add", in_task=True),
     )
     lines = render(card, width).plain.splitlines()
     assert all(len(line) <= width for line in lines[:-1])
     assert lines[-1].split(maxsplit=1) == ["pytest", f"'{nodeid}'"]
     assert [line for line in lines if line.startswith("Your line")] == ["Your line       minitorch/sums.py:6"]
+
+
+@pytest.mark.parametrize(
+    ("place", "label"),
+    [
+        (Place("minitorch/sums.py", 6, in_task=True), "Your line"),
+        (Place("minitorch/sums.py", 6), "Line"),
+        (Place("tests/test_sums.py", 6, in_task=True), "Test line"),
+    ],
+)
+def test_a_card_calls_a_line_the_students_if_a_task_has_them_write_it(place: Place, label: str) -> None:
+    assert f"{label:<16}{place.file}:6" in render(Card("", place=place)).plain.splitlines()
 
 
 def test_a_card_takes_brackets_literally() -> None:

@@ -3,9 +3,12 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numba
 import pytest
+from numba.core.errors import TypingError
+from numba.extending import register_jitable
 
-from course.explain import LONGEST_VALUE, shown
+from course.explain import LONGEST_VALUE, error_line, shown
 
 
 class Matrix:
@@ -45,3 +48,41 @@ def test_a_tensor_tells_where_its_elements_lie_unless_that_is_plain(value: Any, 
 def test_the_strides_of_a_long_tensor_are_still_shown() -> None:
     value = Matrix((1, 2), 0, contiguous=False, text="1" * 1000)
     assert shown(value) == "1" * LONGEST_VALUE + "…\n    its strides (1, 2), offset 0"
+
+
+@register_jitable
+def less_twice(x, y):
+    return x - 2 * y
+
+
+def too_few(x):
+    return less_twice(x)
+
+
+def text_as_index(x):
+    pair = (x, x)
+    return pair["first"]
+
+
+def misspelt(x):
+    return less_twyce(x, x)  # noqa: F821  # what a student might write
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (
+            too_few,
+            "No implementation of function less_twice found for signature:\n >>> less_twice(float64)\nmissing a required argument: 'y'",
+        ),
+        (
+            text_as_index,
+            "No implementation of function getitem found for signature:\n >>> getitem(UniTuple(float64 x 2), Literal[str](first))",
+        ),
+        (misspelt, "NameError: name 'less_twyce' is not defined"),
+    ],
+)
+def test_a_compilers_error_says_what_is_wrong_and_not_how_it_was_found(function: Any, expected: str) -> None:
+    with pytest.raises(TypingError) as caught:
+        numba.njit(function)(1.0)
+    assert error_line(caught.value) == f"TypingError: {expected}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import posixpath
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +40,7 @@ def git(folder: Path, *arguments: str) -> str:
 def test_a_stage_holds_its_own_files_and_those_before_it(repository: Repository) -> None:
     machine = {f"course/{file.name}" for file in (ROOT / "course").glob("*.py")} | {"course/tasks.toml"}
     first = {
-        "LICENSE", "pyproject.toml", "minitorch/__init__.py", "minitorch/operators.py", "project/app.py", "project/run_relu.py",
+        "LICENSE", "Makefile", "pyproject.toml", "minitorch/__init__.py", "minitorch/operators.py", "project/app.py", "project/run_relu.py",
         "project/lab/later.py", "project/views/home.py", "project/views/m0_relu.py", "docs/index.md", "docs/module0/index.md",
         "tests/__init__.py", "tests/strategies.py", "tests/test_operators.py",
     }  # fmt: skip
@@ -159,9 +161,16 @@ def test_what_students_write_is_taken_out(repository: Repository) -> None:
     )
     assert 'Task 1.1")' in str(files["minitorch/scalar.py"])
     template = (TEMPLATES / "README.md").read_text(encoding="utf-8")
-    absent = ("python project/run_manual.py", "python project/run_tensor.py")  # this repository does not have them
-    assert all(program in template for program in absent)
-    assert files["README.md"] == "".join(line for line in template.splitlines(True) if not any(program in line for program in absent))
+    absent = (
+        "project/run_manual.py",
+        "project/run_tensor.py",
+        "project/timing.py",
+        "`make test-cuda-sim`",
+    )  # of this repository's students
+    assert all(name in template for name in absent)
+    assert not any(name in str(files["README.md"]) for name in absent)
+    assert "- `make check`: style and types are clean" in str(files["README.md"])
+    assert "\n\n\n" not in str(files["README.md"])
 
 
 def test_a_task_without_tests_is_refused(repository: Repository) -> None:
@@ -306,6 +315,159 @@ def test_what_is_left_out_must_exist_and_not_be_needed(helped: Repository, path:
     assert str(error.value) == message
 
 
+# What is left out with everything that it holds
+
+
+FAST = {
+    "minitorch/fast.py": '''"""Stage 1."""
+
+
+def doubled(x: float) -> float:
+    """Twice."""
+    for _ in range(1):
+        x = x + x if x > 0 else x - x + x + x * (1 + 1 - 1) - x * (1 - 1) + x * 0
+    return x
+''',
+    "tests/test_fast.py": "from minitorch import fast\n\n\ndef test_fast() -> None:\n    assert fast.doubled(1.0) == 2.0\n",
+    "docs/api/stage1.md": """# Stage 1
+
+## Scalars
+
+```{eval-rst}
+.. automodule:: minitorch.scalar
+   :members:
+```
+
+## What they stand on
+
+```{eval-rst}
+.. automodule:: minitorch.fast
+   :members:
+```
+
+```{eval-rst}
+.. autofunction:: minitorch.fast.doubled
+```
+""",
+}
+
+
+@pytest.fixture
+def roomy(repository: Repository) -> Repository:
+    """The repository with a room that only the solution of Task 1.1 imports."""
+    root, _ = repository
+    for path, text in FAST.items():
+        (root / path).write_text(text, encoding="utf-8")
+    edits = {
+        "minitorch/__init__.py": ("import Scalar\n", "import Scalar\nfrom minitorch import fast as fast\n"),
+        "minitorch/scalar.py": (
+            "        return Scalar(self.data + self.data)",
+            "        from minitorch.fast import doubled\n\n        return Scalar(doubled(self.data))",
+        ),
+        "course/tasks.toml": ('rooms = ["scalar"]', 'rooms = ["fast", "scalar"]'),
+    }
+    for path, (old, new) in edits.items():
+        replace_once(root / path, old, new)
+    replace_once(root / "course" / "tasks.toml", 'write = ["minitorch.scalar', 'leave_out = ["minitorch.fast"]\nwrite = ["minitorch.scalar')
+    return root, load(root / "course" / "tasks.toml")
+
+
+def replace_once(file: Path, old: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_a_room_that_only_solutions_import_is_left_out_with_all_that_is_said_of_it(roomy: Repository) -> None:
+    files = handout_files(*roomy, 1)
+    assert "minitorch/fast.py" not in files
+    assert "tests/test_fast.py" not in files
+    assert "\n# Stage 1 - Scalars\nfrom minitorch.scalar import Scalar\n" in str(files["minitorch/__init__.py"])
+    assert 'rooms = ["scalar"]' in str(files["course/tasks.toml"])
+    assert str(files["docs/api/stage1.md"]) == FAST["docs/api/stage1.md"].partition("## What")[0].rstrip() + "\n"
+    assert "fast" not in "".join(map(str, (content for path, content in files.items() if not path.startswith(("course/", "README")))))
+
+
+def test_a_room_that_a_later_task_leaves_out_is_not_missed_in_an_earlier_stage(roomy: Repository) -> None:
+    assert "minitorch/scalar.py" not in handout_files(*roomy, 0)
+
+
+def test_a_room_left_out_must_exist(roomy: Repository) -> None:
+    manifest = roomy[0] / "course" / "tasks.toml"
+    replace_once(manifest, '["minitorch.fast"]', '["minitorch.faster"]')
+    with pytest.raises(StaffError) as error:
+        handout_files(roomy[0], load(manifest), 1)
+    assert str(error.value) == "tasks.toml: task 1.1 leaves minitorch.faster out, but there is no minitorch/faster.py in the workspace"
+
+
+@pytest.mark.parametrize(
+    "line", ["from minitorch import fast", "from minitorch.fast import doubled", "def f():\n    import minitorch.fast"]
+)
+def test_a_room_left_out_must_not_be_needed(roomy: Repository, line: str) -> None:
+    replace_once(roomy[0] / "minitorch" / "scalar.py", '"""Stage 1."""\n', f'"""Stage 1."""\n\n{line}\n')
+    with pytest.raises(StaffError) as error:
+        handout_files(*roomy, 1)
+    assert str(error.value) == "minitorch/scalar.py imports minitorch.fast, which tasks.toml says to leave out of a workspace"
+
+
+def test_a_room_may_be_imported_where_it_may_be_missing(roomy: Repository) -> None:
+    guarded = "with suppress(ModuleNotFoundError):\n    from minitorch.fast import doubled\n"
+    replace_once(
+        roomy[0] / "minitorch" / "scalar.py", '"""Stage 1."""\n', f'"""Stage 1."""\n\nfrom contextlib import suppress\n\n{guarded}'
+    )
+    assert guarded in str(handout_files(*roomy, 1)["minitorch/scalar.py"])
+
+
+def test_what_a_room_left_out_holds_must_not_show_anywhere(roomy: Repository) -> None:
+    body = FAST["minitorch/fast.py"].splitlines()[5:7]
+    with (roomy[0] / "docs" / "module1" / "index.md").open("a", encoding="utf-8") as file:
+        file.write("\n".join(body))
+    with pytest.raises(StaffError) as error:
+        handout_files(*roomy, 1)
+    assert "docs/module1/index.md:6 shows the solution of minitorch.fast:doubled: for _ in range" in str(error.value)
+
+
+def test_a_textbook_solution_that_wrong_answers_change_must_not_show_anywhere(repository: Repository) -> None:
+    root, manifest = repository
+    body = "if self.data > 0:\n    return Scalar(self.data + self.data * 1)\nreturn Scalar(self.data * 2 + 0)"
+    (root / "course" / "staff" / "wrong_answers").mkdir(parents=True)
+    definition = "def double(self):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    (root / "course" / "staff" / "wrong_answers" / "1.1.toml").write_text(
+        f'[base]\n"minitorch.scalar:Scalar.double" = """\n{definition}"""\n', encoding="utf-8"
+    )
+    handout_files(root, manifest, 1)
+    with (root / "docs" / "module1" / "index.md").open("a", encoding="utf-8") as file:
+        file.write(body)
+    with pytest.raises(StaffError) as error:
+        handout_files(root, manifest, 1)
+    assert "docs/module1/index.md:6 shows the solution of task 1.1, as textbooks have it: if self . data > 0" in str(error.value)
+
+
+# What serves a GPU
+
+
+def test_what_serves_a_gpu_is_in_a_workspace_whose_tasks_need_one(repository: Repository) -> None:
+    root, manifest = repository
+    for path in ("requirements.cuda.txt", "project/gpu.ipynb"):
+        (root / path).write_text("{}\n", encoding="utf-8")
+    tasks = tuple(replace(task, gpu=task.id == "1.1") for task in manifest.tasks)
+    without, with_one = select(root, manifest, 1), select(root, replace(manifest, tasks=tasks), 1)
+    assert set(with_one) - set(without) == {"requirements.cuda.txt", "project/gpu.ipynb"}
+    assert ".PHONY: help test-cuda-sim check docs format\n" in str(with_one["Makefile"])
+    assert "\ntest-cuda-sim: " in str(with_one["Makefile"])
+    assert ".PHONY: help check docs format\n" in str(without["Makefile"])
+    assert "cuda" not in str(without["Makefile"])
+    assert str(with_one["Makefile"]).endswith("\trm -rf $(VENV) build\n")
+    assert set(select(root, replace(manifest, tasks=tasks), 0)) == set(select(root, manifest, 0))
+
+
+def test_contents_of_the_book_do_not_lead_to_pages_that_are_not_for_students(repository: Repository) -> None:
+    index = repository[0] / "docs" / "module0" / "index.md"
+    index.write_text("# Floats\n\n```{toctree}\n/lab_log\nother\n```\n", encoding="utf-8")
+    (repository[0] / "docs" / "lab_log.md").write_text("# Log\n", encoding="utf-8")
+    assert select(*repository, 0)["docs/module0/index.md"] == "# Floats\n\n```{toctree}\nother\n```\n"
+
+
 # Where it is written
 
 
@@ -420,6 +582,21 @@ def test_the_courses_handouts_do_not_speak_of_the_teachers_tools() -> None:
         if isinstance(content, str):
             assert "course-staff" not in content, path
             assert "course/staff" not in content.replace('"course/staff', ""), path
+
+
+@pytest.mark.parametrize("last", sorted({task.stage for task in course().tasks}))
+def test_no_page_of_the_courses_handouts_leads_to_one_that_is_not_there(last: int) -> None:
+    files = select(ROOT, course(), last)
+    for path in [path for path in files if path.startswith("docs/") and path.endswith(".md")]:
+        for target in re.findall(r"\]\(([\w./-]+\.md)(?:#[\w-]*)?\)", str(files[path])):
+            assert posixpath.normpath(f"{posixpath.dirname(path)}/{target}") in files, f"{path} leads to {target}"
+
+
+def test_the_courses_handouts_hold_what_their_readme_shows() -> None:
+    readmes = [str(handout_files(ROOT, course(), last)["README.md"]) for last in (2, 3)]
+    shown = [set(re.findall(r"project/\w+\.py|`make [a-z-]+`", readme)) for readme in readmes]
+    later = {"project/run_fast_tensor.py", "project/timing.py", "project/parallel_check.py", "`make test-cuda-sim`"}
+    assert shown[1] - shown[0] == later
 
 
 def test_all_files_that_are_edited_for_a_handout_are_in_it() -> None:

@@ -86,6 +86,14 @@ def test_a_body_of_a_few_tokens_cannot_leak() -> None:
     assert places({"docs/a.md": "def cube(x, y):\n    return x * y\n"}, "return x * y\n") == []
 
 
+def test_of_other_bodies_only_long_pieces_are_leaks() -> None:
+    body = "".join(f"total = total + a[{i}] * b[{i}]\n" for i in range(9))  # lines of 13 tokens
+    for lines, found in ((2, []), (3, [("docs/a.md", 1)])):
+        page = "".join(body.splitlines(True)[:lines])
+        leaks = find_leaks({}, {"docs/a.md": page}, {"task 1.1, as textbooks have it": body})
+        assert [(leak.path, leak.line) for leak in leaks] == found
+
+
 def test_a_picture_is_not_searched() -> None:
     assert places({"docs/a.png": BODY.encode()}) == []
 

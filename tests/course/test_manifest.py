@@ -72,7 +72,7 @@ def test_a_missing_entry_is_told(path: Path) -> None:
 
 def test_an_unknown_entry_is_told(path: Path) -> None:
     message = spoilt(path, "points = 10\n", "points = 10\npoint = 10\n")
-    assert message.startswith(f"{path}: task 0.1 has unknown point; it may have app, hints, id, ")
+    assert message.startswith(f"{path}: task 0.1 has unknown point; it may have app, gpu, hints, id, ")
 
 
 def test_a_task_that_stands_there_twice_is_told(path: Path) -> None:
@@ -121,6 +121,16 @@ def test_a_string_in_the_place_of_what_is_left_out_is_told(path: Path) -> None:
     assert spoilt(path, "points = 10\n", 'points = 10\nleave_out = "f"\n') == message
 
 
+def test_a_task_may_need_a_gpu(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("points = 10\n", "points = 10\ngpu = true\n", 1), encoding="utf-8")
+    assert [task.gpu for task in load(path).tasks[:2]] == [True, False]
+
+
+def test_what_is_neither_true_nor_false_is_told(path: Path) -> None:
+    assert spoilt(path, "points = 10\n", 'points = 10\ngpu = "yes"\n') == f"{path}: task 0.1 expected true or false for gpu, got 'yes'"
+
+
 def test_an_unknown_task_is_told(path: Path) -> None:
     with pytest.raises(ManifestError) as caught:
         load(path).task("9.9")
@@ -138,7 +148,11 @@ def ours() -> Manifest:
 def test_every_name_that_students_write_or_do_not_get_exists_once(ours: Manifest) -> None:
     for task in ours.tasks:
         for entry in task.write + task.leave_out:
-            module, name = entry.split(":")
+            module, _, name = entry.partition(":")
+            if not name:  # a whole room
+                assert entry in task.leave_out, entry
+                assert (ROOT / (module.replace(".", "/") + ".py")).is_file(), entry
+                continue
             found = defined_names(ROOT / (module.replace(".", "/") + ".py")).count(name)
             assert found == 1, f"task {task.id}: {entry} was found {found} times"
 

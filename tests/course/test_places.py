@@ -209,3 +209,189 @@ def test_a_message_that_names_a_method_of_the_task_leads_there(cards: dict[str, 
 )
 def test_an_error_in_the_tasks_own_function_names_its_line(cards: dict[str, dict[str, Any]], name: str, function: str) -> None:
     assert (called(cards[name]), cards[name]["place"]["function"]) == ([], function)
+
+
+# Kernels
+
+KERNELS = '''"""Functions that return kernels, each with a mistake of its own."""
+
+from numba import njit
+
+
+def visit_all(x) -> None:
+    def visit(y):
+        return y
+
+    visit(x)
+
+
+def tensor_map(fn):
+    def _map(out, x):
+        for i in range(len(out)):
+            out[i] = fn(x[i], x[i])
+
+    return njit(_map)
+
+
+def tensor_zip(fn):
+    def _zip(x, y):
+        return fn(x, y)
+
+    njit(_zip)
+
+
+def tensor_reduce(fn):
+    def _reduce(x):
+        return 0
+
+    return _reduce
+'''
+
+DEVICE = '''"""Given with the course."""
+
+
+def launch(kernel):
+    kernel[1, 2]()
+'''
+
+KERNEL_TESTS = '''"""Tests of kernels."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.extending import register_jitable
+
+from minitorch.device import launch
+from minitorch.kernels import tensor_map, tensor_reduce, tensor_zip
+from minitorch.sums import add
+
+reduce_kernel = cache(tensor_reduce)
+
+
+@register_jitable
+def negative(x):
+    return -x
+
+
+class Later:
+    """Runs a student's code when it is asked for anything, as the kernel of the matrix product does."""
+
+    def __getattr__(self, name):
+        raise NotImplementedError(name)
+
+
+later = Later()
+
+
+def reduced(x):
+    kernel = reduce_kernel(negative) if later else tensor_reduce(negative)
+    return kernel(add(x, 0))
+
+
+def twice_reduced(x):
+    return reduced(reduced(x))
+
+
+@pytest.mark.task1_2
+def test_compiled():
+    tensor_map(negative)(np.ones(3), np.ones(3))
+
+
+@pytest.mark.task1_2
+def test_of_what_the_test_compiles():
+    njit(lambda x: negative(x, x))(1)
+
+
+@pytest.mark.task1_2
+def test_none():
+    tensor_zip(negative)(1, 2)
+
+
+@pytest.mark.task1_2
+def test_none_is_launched():
+    launch(tensor_zip(negative))
+
+
+@pytest.mark.task1_2
+def test_a_function_is_launched():
+    launch(tensor_reduce(negative))
+
+
+@pytest.mark.task1_2
+def test_a_number_is_launched():
+    launch(3)
+
+
+@pytest.mark.task1_2
+def test_through_helpers():
+    assert twice_reduced(3) == 1
+
+
+@pytest.mark.task1_2
+def test_of_a_value():
+    assert check(reduce_kernel(negative)(3))
+
+
+def check(value):
+    assert value == 1
+'''
+
+
+@pytest.fixture(scope="module")
+def kernel_cards(new_workspace: Callable[[], Workspace]) -> dict[str, dict[str, Any]]:
+    """The cards of tests of kernels, by the test's name; Task 1.2 has the student write the functions that return them."""
+    workspace = new_workspace()
+    names = [f"kernels:{name}" for name in ("visit_all", "tensor_map", "tensor_zip", "tensor_reduce")]
+    names = ["lost:none", "half:none", *names]  # a file that is not there, and one that is being edited
+    workspace.write("minitorch/half.py", "def none(:")
+    write = ", ".join(f'"minitorch.{name}"' for name in names)
+    workspace.mend("course/tasks.toml", 'write = ["minitorch.sums:sign"]', f"write = [{write}]")
+    workspace.write("minitorch/kernels.py", KERNELS)
+    workspace.write("minitorch/device.py", DEVICE)
+    workspace.write("tests/test_kernels.py", KERNEL_TESTS)
+    workspace.python("pytest", "tests/test_kernels.py", "--course-report=report.json")
+    rows = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))["tests"]
+    return {row["nodeid"].split("::", 1)[-1]: row["card"] for row in rows}
+
+
+def place(file: str, line: int, source: str, function: str, in_task: bool = True) -> dict[str, Any]:
+    return {"file": file, "line": line, "source": source, "function": function, "in_task": in_task}
+
+
+def test_the_line_that_a_compilers_message_names_is_the_students(kernel_cards: dict[str, dict[str, Any]]) -> None:
+    card = kernel_cards["test_compiled"]
+    assert card["place"] == place("minitorch/kernels.py", 16, "out[i] = fn(x[i], x[i])", "tensor_map._map")
+
+
+def test_a_line_that_the_message_names_but_no_student_writes_is_passed_over(kernel_cards: dict[str, dict[str, Any]]) -> None:
+    card = kernel_cards["test_of_what_the_test_compiles"]
+    assert card["error"].startswith("TypingError: No implementation of function negative found")
+    assert (card["place"]["function"], card["place"]["in_task"]) == ("test_of_what_the_test_compiles", False)
+
+
+@pytest.mark.parametrize("name", ["test_none", "test_none_is_launched"])
+def test_a_forgotten_return_is_told_where_it_was_forgotten(kernel_cards: dict[str, dict[str, Any]], name: str) -> None:
+    card = kernel_cards[name]
+    assert card["error"] == "tensor_zip returned None; return the kernel made from _zip"
+    assert card["place"] == place("minitorch/kernels.py", 21, "def tensor_zip(fn):", "tensor_zip")
+
+
+def test_a_kernel_that_is_not_compiled_is_told_where_it_stands(kernel_cards: dict[str, dict[str, Any]]) -> None:
+    card = kernel_cards["test_a_function_is_launched"]
+    assert card["error"] == "tensor_reduce returned _reduce as it stands; return it compiled, jit(_reduce)"
+    assert card["place"] == place("minitorch/kernels.py", 29, "def _reduce(x):", "tensor_reduce._reduce")
+
+
+def test_a_line_of_the_package_is_not_called_the_students(kernel_cards: dict[str, dict[str, Any]]) -> None:
+    card = kernel_cards["test_a_number_is_launched"]
+    assert card["error"] == "TypeError: 'int' object is not subscriptable"
+    assert card["place"] == place("minitorch/device.py", 5, "kernel[1, 2]()", "launch", in_task=False)
+
+
+@pytest.mark.parametrize("name", ["test_through_helpers", "test_of_a_value"])
+def test_a_function_of_the_task_is_found_behind_a_cache_and_through_a_tests_helpers(
+    kernel_cards: dict[str, dict[str, Any]], name: str
+) -> None:
+    assert called(kernel_cards[name]) == ["tensor_reduce"]

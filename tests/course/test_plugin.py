@@ -187,7 +187,7 @@ def test_unwritten_code_is_todo(rows: dict[str, Any]) -> None:
     row = rows["test_square"]
     assert (row["task"], row["state"], row["needs"]) == ("0.3", "todo", "0.3")
     place = {"file": "minitorch/sums.py", "line": 16, "function": "square"}
-    assert row["card"]["place"] == place | {"source": 'raise NotImplementedError("Need to implement for Task 0.3")'}
+    assert row["card"]["place"] == place | {"source": 'raise NotImplementedError("Need to implement for Task 0.3")', "in_task": True}
 
 
 def test_unwritten_code_of_another_task_blocks(rows: dict[str, Any]) -> None:
@@ -216,7 +216,7 @@ def test_other_not_implemented_errors_are_failures(rows: dict[str, Any]) -> None
 
 def test_what_passes_or_is_skipped_is_noted(rows: dict[str, Any]) -> None:
     assert rows["test_add"] == {"nodeid": "tests/test_sums.py::test_add", "task": "0.1", "state": "passed", "needs": None, "card": None}
-    assert rows["test_skipped"]["state"] == "skipped"
+    assert (rows["test_skipped"]["state"], rows["test_skipped"]["reason"]) == ("skipped", "no reason")
 
 
 def test_a_failing_property_gives_the_smallest_input_and_both_sides(rows: dict[str, Any]) -> None:
@@ -283,7 +283,7 @@ def test_a_comparison_that_was_caught_is_not_shown(rows: dict[str, Any]) -> None
 def test_an_error_names_the_students_line(rows: dict[str, Any]) -> None:
     card = rows["test_error_in_the_code"]["card"]
     assert card["error"] == "TypeError: unsupported operand type(s) for +: 'int' and 'str'"
-    assert card["place"] == {"file": "minitorch/sums.py", "line": 6, "source": "return x + y", "function": "add"}
+    assert card["place"] == {"file": "minitorch/sums.py", "line": 6, "source": "return x + y", "function": "add", "in_task": True}
     assert "tests/test_odd.py" in card["traceback"]
 
 
@@ -316,13 +316,19 @@ def test_a_file_with_a_syntax_error_fails_its_tasks(rows: dict[str, Any]) -> Non
     assert (row["task"], row["state"]) == ("0.1", "failing")
     assert row["card"]["says"] == "tests/test_broken.py can be loaded."
     assert row["card"]["error"] == "SyntaxError: invalid syntax"
-    assert row["card"]["place"] == {"file": "tests/test_broken.py", "line": 3, "source": "def broken(:", "function": ""}
+    assert row["card"]["place"] == {"file": "tests/test_broken.py", "line": 3, "source": "def broken(:", "function": "", "in_task": False}
 
 
 def test_a_file_with_an_import_error_names_its_line(rows: dict[str, Any]) -> None:
     card = rows["tests/test_lost.py"]["card"]
     assert card["error"].startswith("ImportError: cannot import name 'nothing' from 'minitorch.sums'")
-    assert card["place"] == {"file": "tests/test_lost.py", "line": 1, "source": "from minitorch.sums import nothing", "function": ""}
+    assert card["place"] == {
+        "file": "tests/test_lost.py",
+        "line": 1,
+        "source": "from minitorch.sums import nothing",
+        "function": "",
+        "in_task": False,
+    }
 
 
 def test_the_terminal_shows_one_line_a_task_instead_of_tracebacks(run: tuple[Workspace, Any]) -> None:
@@ -351,7 +357,13 @@ def test_an_error_below_the_students_function_names_the_students_line(workspace:
     )
     workspace.python("pytest", "-k", "test_double_of_nothing", "--course-report=report.json")
     rows = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))["tests"]
-    assert rows[0]["card"]["place"] == {"file": "minitorch/sums.py", "line": 11, "source": "return given(x)", "function": "double"}
+    assert rows[0]["card"]["place"] == {
+        "file": "minitorch/sums.py",
+        "line": 11,
+        "source": "return given(x)",
+        "function": "double",
+        "in_task": True,
+    }
 
 
 def test_letters_and_words(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from course.files import write_json
 from course.manifest import ManifestError
 from course.progress import CannotRun, TaskState, cached_states, run_tasks
 
-from .conftest import Workspace
+from .conftest import EDITS, Workspace
 
 pytestmark = pytest.mark.usefixtures("clean")
 
@@ -65,7 +65,7 @@ def test_a_task_whose_tests_are_all_skipped_is_not_passed(ran: tuple[Workspace, 
     state = ran[1]["1.2"]
     assert (state.state, state.total) == ("failing", 0)
     assert state.card is not None
-    assert state.card.error == "all of its tests were skipped"
+    assert state.card.error == "all of its tests were skipped: later"
 
 
 def test_students_code_runs_in_another_process(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
@@ -108,6 +108,14 @@ def test_an_edit_makes_results_unknown_and_its_reversal_known_again(workspace: W
     else:
         (root / file).write_bytes(before)
     assert cached_states(root)["0.1"].state == "passed"
+
+
+def test_what_ran_while_a_file_changed_is_unknown_and_says_so(workspace: Workspace) -> None:
+    workspace.write("tests/test_signs.py", EDITS)
+    state = state_of(workspace, "0.1")
+    assert (state.state, state.card and state.card.error) == ("unknown", "a file changed while the tests ran; run: course test 0.1")
+    assert cached_states(workspace.root)["0.1"] == TaskState("0.1")
+    assert state_of(workspace, "0.1").state == "passed"
 
 
 @pytest.mark.parametrize(
@@ -191,9 +199,17 @@ def test_the_first_failing_test_is_that_of_the_file_which_is_written_first(works
 
 
 def test_the_time_limit_is_for_each_test(workspace: Workspace) -> None:
-    slow = "@pytest.mark.task1_2\n@pytest.mark.parametrize('n', [1, 2])\ndef test_sign(n):\n    time.sleep(2)\n"
+    works = "    end = time.process_time() + 2\n    while time.process_time() < end:\n        pass\n"
+    slow = f"@pytest.mark.task1_2\n@pytest.mark.parametrize('n', [1, 2])\ndef test_sign(n):\n{works}"
     workspace.write("tests/test_signs.py", f"import time\n\nimport pytest\n\n\n{slow}")
     assert state_of(workspace, "1.2", time_limit=3.5).state == "passed"
+
+
+@pytest.mark.parametrize(("seconds", "state"), [(4, "passed"), (60, "failing")])
+def test_waiting_counts_a_quarter(workspace: Workspace, seconds: int, state: str) -> None:
+    test = f"import time\n\nimport pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    time.sleep({seconds})\n"
+    workspace.write("tests/test_signs.py", test)
+    assert state_of(workspace, "1.2", time_limit=2).state == state
 
 
 def test_code_that_hangs_while_it_is_imported_fails(workspace: Workspace) -> None:
@@ -292,5 +308,5 @@ def test_an_editors_lock_does_not_disturb(new_workspace: Callable[[], Workspace]
 
 def test_the_cache_is_plain_json(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
     document = json.loads((ran[0].root / ".course" / "results.json").read_text(encoding="utf-8"))
-    assert document["schema"] == 1
+    assert document["schema"] == 2
     assert document["states"]["0.1"]["passed"] == 1

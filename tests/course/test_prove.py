@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,16 @@ from typer.testing import CliRunner
 
 from course.manifest import ROOT, Manifest, course
 from course.staff import StaffError, answers, cli, prove, runs
-from course.staff.answers import WrongAnswer, content_hash, graded_files, load_answers, patched, read_ledger, write_ledger
+from course.staff.answers import (
+    WrongAnswer,
+    content_hash,
+    graded_files,
+    load_answers,
+    load_right_answers,
+    patched,
+    read_ledger,
+    write_ledger,
+)
 from course.staff.prove import Verdict, choose, hash_all, needed_files
 
 from . import miniature
@@ -47,6 +57,14 @@ def test_every_patch_fits_the_reference_and_changes_it() -> None:
         assert patched(answer, files) != files, answer.key
 
 
+def test_every_change_of_a_textbook_solution_is_one() -> None:
+    right = load_right_answers(answers.FOLDER, course().tasks)
+    assert set(right) == {"3.1", "3.2", "3.3", "3.4"}
+    for answer in load_answers(answers.FOLDER, course().tasks):
+        for full, definition in answer.patch.items():
+            assert right.get(answer.task, {}).get(full) != definition, f"{answer.key} leaves {full} as it was"
+
+
 def test_every_file_of_wrong_answers_belongs_to_a_task() -> None:
     assert {file.stem for file in answers.FOLDER.glob("*.toml")} <= {task.id for task in course().tasks}
 
@@ -59,16 +77,40 @@ def test_wrong_answers_are_read_in_order(repository: Repository, tmp_path: Path)
     assert [answer.key for answer in load_answers(tmp_path, manifest.tasks)] == ["0.1/b", "0.1/a", "1.1/c"]
 
 
+BASE = '[base]\n"minitorch.operators:relu" = "def relu(x): return x * (x > 0)"\n'
+CHANGE = '[[wrong]]\nname = "a"\nmistake = "Is wrong."\n{}[wrong.change]\n"minitorch.operators:{}" = ["{}", "{}"]\n'
+
+
+def test_a_wrong_answer_may_be_a_change_of_a_textbook_solution(repository: Repository, tmp_path: Path) -> None:
+    _, manifest = repository
+    (tmp_path / "0.1.toml").write_text(BASE + CHANGE.format("compiled = true\n", "relu", "(x > 0)", "(x < 0)"), encoding="utf-8")
+    (answer,) = load_answers(tmp_path, manifest.tasks)
+    assert answer == WrongAnswer("0.1", "a", "Is wrong.", {RELU: "def relu(x): return x * (x < 0)"}, compiled=True)
+    assert load_right_answers(tmp_path, manifest.tasks) == {"0.1": {RELU: "def relu(x): return x * (x > 0)"}}
+
+
+@pytest.mark.parametrize(("function", "old", "count"), [("relu", "x >= 0", 0), ("relu", "x", 3), ("id", "x", 0)])
+def test_what_is_changed_must_stand_in_the_textbook_solution_once(
+    repository: Repository, tmp_path: Path, function: str, old: str, count: int
+) -> None:
+    (tmp_path / "0.1.toml").write_text(BASE + CHANGE.format("", function, old, "y"), encoding="utf-8")
+    with pytest.raises(StaffError) as error:
+        load_answers(tmp_path, repository[1].tasks)
+    file, full = tmp_path / "0.1.toml", f"minitorch.operators:{function}"
+    assert str(error.value) == f"{file}: 'a' changes a text of {full} that stands {count} times in [base]: {old}"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[[wrong]\n", " is not valid TOML: "),
         (
             '[[wrong]]\nname = "a"\nmistake = "b"\n',
-            ": entry 'a' has name, mistake; expected name, mistake and a patch of at least one function",
+            ": entry 'a' has name, mistake; expected name, mistake, a patch or a change of at least one function, and perhaps compiled",
         ),
-        ('[[wrong]]\nmistake = "b"\npatch = {a = "b"}\n', ": entry None has mistake, patch; expected name, mistake and a patch"),
-        ('[[wrong]]\nname = "a"\nmistake = "b"\npatch = {}\n', ": entry 'a' has name, mistake, patch; expected name, mistake and a patch"),
+        ('[[wrong]]\nmistake = "b"\npatch = {a = "b"}\n', ": entry None has mistake, patch; expected name, mistake, a patch"),
+        ('[[wrong]]\nname = "a"\nmistake = "b"\npatch = {}\n', ": entry 'a' has name, mistake, patch; expected name, mistake, a patch"),
+        ('[[wrong]]\nname = "a"\nmistake = "b"\nother = 1\npatch = {a = "b"}\n', ": entry 'a' has name, mistake, other, patch; expected"),
         (2 * '[[wrong]]\nname = "a"\nmistake = "b"\npatch = {a = "b"}\n', ": 'a' stands there twice"),
     ],
 )
@@ -135,6 +177,28 @@ def test_a_wrong_answer_that_runs_on_is_killed_by_the_time_limit(repository: Rep
     root, manifest = repository
     (verdict,) = prove.prove([wrong("while True: pass")], manifest, needed_files(root, manifest), limit=4)
     assert (verdict.state, verdict.by) == ("killed", "the time limit of 4 s")
+
+
+@pytest.mark.parametrize(("gpu", "compiled"), [(False, False), (False, True), (True, False)])
+def test_proofs_run_with_the_compiler_off_unless_they_need_it_and_in_the_simulator_without_a_gpu(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, gpu: bool, compiled: bool
+) -> None:
+    root, manifest = repository
+    monkeypatch.setattr("course.gpu.has_gpu", lambda: False)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1" if compiled else "0")
+    manifest = replace(manifest, tasks=tuple(replace(task, gpu=gpu) for task in manifest.tasks))
+    body = "import os; raise ValueError([os.environ.get(name) for name in ('NUMBA_DISABLE_JIT', 'NUMBA_ENABLE_CUDASIM')])"
+    answer = replace(wrong(body), compiled=compiled)
+    seen: list[runs.Run] = []
+    monkeypatch.setattr(prove, "run_tests", lambda *arguments: seen.append(runs.run_tests(*arguments)) or seen[-1])
+    (verdict,) = prove.prove([answer], manifest, needed_files(root, manifest))
+    assert verdict.state == "killed"
+    assert f"ValueError: {['0' if compiled else '1', '1' if gpu else None]}" in seen[0].output
+
+
+def test_a_proof_with_the_compiler_on_is_another_one(repository: Repository) -> None:
+    answer = wrong("return x")
+    assert content_hash(replace(answer, compiled=True), repository[0], []) != content_hash(answer, repository[0], [])
 
 
 def test_tests_that_do_not_load_are_no_proof(repository: Repository) -> None:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import pytest
 
+from course.gpu import environment
 from course.manifest import ROOT, Task, course
 from course.staff import syntax
-from course.staff.answers import graded_files
-from course.staff.handout import handout_files, stub_files, write_names
-from course.staff.prove import needed_files
+from course.staff.answers import FOLDER, WrongAnswer, graded_files, load_right_answers, patched
+from course.staff.handout import handout_files, leave_out_rooms, left_out_rooms, stub_files, write_names
+from course.staff.prove import COMPILED, PLAIN, needed_files
 from course.staff.runs import copy, each, run_tests
 from course.staff.selection import select
 
@@ -66,12 +67,19 @@ class Result:
         return {needed for state, needed in self.states[task] if state != "passed"}
 
 
-def run(files: Mapping[str, str | bytes]) -> Result:
+SIMULATED = {name: value for task in course().tasks for name, value in environment(task).items()}
+"""With it, tests that need a GPU run without one."""
+
+
+def run(files: Mapping[str, str | bytes], *arguments: str, compiled: bool = False) -> Result:
+    """The states of the tests; with the compiler off, those that need it are left out."""
     with copy({**files, "conftest.py": FEW_EXAMPLES}) as folder:
-        rows = run_tests(folder, [], limit=300).rows
+        rows = run_tests(folder, arguments, limit=300, environment=SIMULATED | (COMPILED if compiled else PLAIN)).rows
     assert rows
     states: dict[str, dict[tuple[str, str | None], int]] = {}
     for row in rows:
+        if row["state"] == "skipped" and not compiled:
+            continue
         found = states.setdefault(row["task"], {})
         key = (row["state"], row["needs"])
         found[key] = found.get(key, 0) + 1
@@ -80,14 +88,21 @@ def run(files: Mapping[str, str | bytes]) -> Result:
 
 @pytest.fixture(scope="module")
 def without() -> dict[str, Result]:
-    """The reference without the code of one task, by that task; "" is all of it."""
+    """The reference without the code of one task, by that task; "" is all of it, with the compiler on."""
     files = needed_files(ROOT, course())
     graded = {path for task in course().tasks for path in graded_files(task, files)}
     files = {path: content for path, content in files.items() if not path.split("/")[-1].startswith("test_") or path in graded}
     last = STAGES[-1]
+
+    def result(id: str) -> Result:
+        if not id:
+            return run(files, compiled=True)
+        stage = course().task(id).stage  # the tests of earlier ones import none of its code: test_structure cuts the package there
+        marks = " or ".join(task.mark for task in course().tasks if task.stage >= stage)
+        return run(stub_files(files, write_names(course(), last, only=id)), "-m", marks)
+
     ids = ["", *(task.id for task in course().tasks)]
-    results = each(lambda id: run(stub_files(files, write_names(course(), last, only=id)) if id else files), ids)
-    return dict(zip(ids, results, strict=True))
+    return dict(zip(ids, each(result, ids), strict=True))
 
 
 @pytest.mark.slow
@@ -108,9 +123,9 @@ def test_without_one_task_it_and_those_that_require_it_fail_and_no_other(without
 
 @pytest.mark.slow
 @pytest.mark.parametrize("last", STAGES)
-def test_a_fresh_handout_is_all_unwritten_and_passes_with_the_solutions_put_back(last: int) -> None:
+def test_a_fresh_handout_is_all_unwritten_and_passes_with_the_solutions_put_back(last: int, without: dict[str, Result]) -> None:
     reference, files = select(ROOT, course(), last), handout_files(ROOT, course(), last)
-    fresh = run(files)
+    fresh = run(files, compiled=True)
     tasks = {task.id for task in course().tasks if task.stage <= last}
     assert fresh.of("todo") | fresh.of("blocked") == tasks
     assert fresh.of("passed") | fresh.of("failing") | fresh.of("skipped") == set()
@@ -121,9 +136,26 @@ def test_a_fresh_handout_is_all_unwritten_and_passes_with_the_solutions_put_back
         solutions = syntax.functions(str(reference[path]))
         solved[path] = syntax.graft(str(solved[path]), {name: solutions[name] for name in names}, whole=True)
         assert solved[path] == reference[path]
-    result = run(solved)
+    result = without[""] if last == STAGES[-1] else run(solved, compiled=True)  # of all stages it is the reference itself
     assert result.of("passed") == tasks
     assert result.of("todo") | result.of("blocked") | result.of("failing") | result.of("skipped") == set()
+
+
+@pytest.mark.slow
+def test_textbook_solutions_run_where_the_rooms_of_the_reference_are_missing_and_pass() -> None:
+    """The solutions that wrong answers are changes of, all together, compiled as a student's kernels are."""
+    right = load_right_answers(FOLDER, course().tasks)
+    last = max(course().task(id).stage for id in right)
+    names = {path: {name: id for name, id in tasks.items() if id in right} for path, tasks in write_names(course(), last).items()}
+    rooms = left_out_rooms(course(), last)
+    files = leave_out_rooms(stub_files(select(ROOT, course(), last), names), rooms)
+    assert rooms
+    assert not {room.replace(".", "/") + ".py" for room in rooms} & set(files)
+    solutions = {full: definition for base in right.values() for full, definition in base.items()}
+    assert set(solutions) == {full for id in right for full in course().task(id).write}
+    marks = " or ".join(course().task(id).mark for id in right)
+    result = run(patched(WrongAnswer("", "", "", solutions), files), "-m", marks, compiled=True)
+    assert {id: set(states) for id, states in result.states.items()} == {id: {("passed", None)} for id in right}
 
 
 @pytest.mark.parametrize("last", STAGES)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from course.manifest import ROOT, course
-from course.staff.syntax import SyntaxTreeError, bodies, functions, graft, remove, remove_imports, stub
+from course.staff.syntax import SyntaxTreeError, bodies, functions, graft, needed_modules, remove, remove_imports, stub
 
 RAISE = 'raise NotImplementedError("Need to implement for Task 0.1")'
 
@@ -231,6 +231,21 @@ def test_a_graft_of_its_own_functions_gives_every_file_of_the_package_back() -> 
         count = Counter(names_of_functions(ast.parse(source)))  # a function may be defined in both branches of an `if`
         unique = {name: text for name, text in functions(source).items() if "@overload" not in name and count[name] <= 1}
         assert graft(source, unique, whole=True) == source, file.name
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import a.b", {"a.b"}),
+        ("from a import b, c as d", {"a", "a.b", "a.c"}),
+        ("def f():\n    from a.b import c", {"a.b", "a.b.c"}),
+        ("from . import a", set()),
+        ("with suppress(ModuleNotFoundError):\n    from a import b", set()),
+        ("with suppress(ValueError):\n    import a", {"a"}),
+    ],
+)
+def test_modules_that_a_source_needs(source: str, found: set[str]) -> None:
+    assert needed_modules(source) == found
 
 
 def test_bodies_are_without_docstring() -> None:

@@ -1,0 +1,164 @@
+"""Tasks that need a GPU: where their tests run, and the three verdicts, passed on the GPU, passed in the simulator and not run."""
+
+import json
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from course import cli, gpu
+from course.manifest import course
+from course.progress import TaskState, cached_states, run_tasks
+
+from .conftest import Workspace
+
+pytestmark = pytest.mark.usefixtures("clean")
+
+TESTS = """import os
+
+import pytest
+
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+
+
+@pytest.mark.task1_2
+@pytest.mark.skipif(not SIMULATED and not os.environ.get("CARD"), reason="NOT RUN: numba cannot use the GPU; install its compilers")
+def test_kernel():
+    pass
+"""
+
+IN_THE_SIMULATOR = TaskState("1.2", "passed", passed=1, total=1, device="simulator")
+
+
+@pytest.fixture(autouse=True)
+def driver(monkeypatch):
+    """A machine with as many GPUs as the test says; with none there is no driver either."""
+
+    def install(gpus=0, cu_init=0, cu_device_get_count=0):
+        def count(where):
+            where._obj.value = gpus
+            return cu_device_get_count
+
+        def load(name):
+            if not gpus:
+                raise OSError(f"{name}: no such file")
+            return SimpleNamespace(cuInit=lambda flags: cu_init, cuDeviceGetCount=count)
+
+        monkeypatch.setattr(gpu.ctypes, "CDLL", load)
+        gpu.has_gpu.cache_clear()
+
+    monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
+    install(0)
+    yield install
+    gpu.has_gpu.cache_clear()
+
+
+@pytest.fixture
+def kernels(workspace: Workspace) -> Workspace:
+    """The tiny course, whose task 1.2 needs a GPU."""
+    workspace.mend("course/tasks.toml", 'mark = "task1_2"\n', 'mark = "task1_2"\ngpu = true\n')
+    workspace.write("tests/test_kernels.py", TESTS)
+    return workspace
+
+
+def test_a_gpu_is_here_if_the_driver_says_so(driver) -> None:
+    assert not gpu.has_gpu()
+    driver(2)
+    assert gpu.has_gpu()
+    driver(1, cu_init=100)
+    assert not gpu.has_gpu()
+    driver(1, cu_device_get_count=3)
+    assert not gpu.has_gpu()
+
+
+def test_another_library_of_the_drivers_name_is_no_gpu(monkeypatch) -> None:
+    monkeypatch.setattr(gpu.ctypes, "CDLL", lambda name: SimpleNamespace())
+    gpu.has_gpu.cache_clear()
+    assert not gpu.has_gpu()
+
+
+def test_tasks_for_the_gpu_run_in_the_simulator_where_there_is_none(driver) -> None:
+    on_the_processor, on_the_gpu = course().task("3.1"), course().task("3.3")
+    assert gpu.environment(on_the_processor) == {}
+    assert gpu.environment(on_the_gpu) == {"NUMBA_ENABLE_CUDASIM": "1"}
+    driver(1)
+    assert gpu.environment(on_the_gpu) == {}
+
+
+@pytest.mark.parametrize(("value", "simulated"), [(None, False), ("0", False), ("1", True), ("yes", False)])
+def test_whether_numba_simulates_is_read_as_numba_reads_it(value: str | None, simulated: bool) -> None:
+    assert gpu.simulated({} if value is None else {"NUMBA_ENABLE_CUDASIM": value}) is simulated
+
+
+def test_without_a_gpu_a_task_passes_in_the_simulator_and_the_others_without(kernels: Workspace) -> None:
+    kernels.mend("tests/test_sums.py", "    assert add(1, 2) == 3", "    import os\n\n    assert 'NUMBA_ENABLE_CUDASIM' not in os.environ")
+    states = run_tasks(["0.1", "1.2"], kernels.root)
+    assert states["1.2"] == IN_THE_SIMULATOR
+    assert states["0.1"] == TaskState("0.1", "passed", passed=1, total=1)
+    assert cached_states(kernels.root)["1.2"] == IN_THE_SIMULATOR
+
+
+def test_a_task_that_is_not_written_ran_nowhere(kernels: Workspace) -> None:
+    kernels.mend("tests/test_kernels.py", "    pass", "    raise NotImplementedError('Need to implement for Task 1.2')")
+    assert run_tasks(["1.2"], kernels.root)["1.2"].state == "todo"
+    assert " in the simulator" not in kernels.course("list", CUDA_VISIBLE_DEVICES="-1").stdout
+
+
+def test_what_passed_in_the_simulator_is_not_known_on_a_machine_with_a_gpu(kernels: Workspace, driver, monkeypatch) -> None:
+    run_tasks(["1.2"], kernels.root)
+    driver(1)
+    assert cached_states(kernels.root)["1.2"].state == "unknown"
+    monkeypatch.setenv("CARD", "1")
+    assert run_tasks(["1.2"], kernels.root)["1.2"] == TaskState("1.2", "passed", passed=1, total=1, device="gpu")
+
+
+def test_with_a_gpu_that_numba_cannot_use_a_task_is_not_run_and_says_why(kernels: Workspace, driver) -> None:
+    driver(1)
+    state = run_tasks(["1.2"], kernels.root)["1.2"]
+    assert (state.state, state.total, state.device) == ("not run", 0, "")
+    assert state.card is not None
+    assert state.card.error == "NOT RUN: numba cannot use the GPU; install its compilers"
+
+
+def test_with_a_gpu_one_may_still_ask_for_the_simulator(kernels: Workspace, driver, monkeypatch) -> None:
+    driver(1)
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    assert run_tasks(["1.2"], kernels.root)["1.2"] == IN_THE_SIMULATOR
+
+
+def command(workspace: Workspace, monkeypatch, capsys, *arguments: str) -> tuple[int, str]:
+    """Run the student's command line in this process, which has the driver of the test."""
+    monkeypatch.chdir(workspace.root)
+    monkeypatch.setattr(sys, "argv", ["course", *arguments])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    return int(end.value.code or 0), capsys.readouterr().out
+
+
+def test_the_command_line_says_on_what_the_kernels_ran(kernels: Workspace, driver, monkeypatch, capsys) -> None:
+    code, out = command(kernels, monkeypatch, capsys, "test", "1.2")
+    assert code == 0
+    assert out.startswith("✓ Task 1.2 Signs: passed in the simulator. Of 1 test 1 pass.\n")
+    out = command(kernels, monkeypatch, capsys, "status")[1]
+    assert "1 of 1 tests  ✓ passed in the simulator" in out
+    rows = json.loads(command(kernels, monkeypatch, capsys, "list", "--json")[1])
+    assert {row["id"]: row["device"] for row in rows} == {"0.1": "", "0.2": "", "0.3": "", "1.1": "", "1.2": "simulator"}
+    driver(1)
+    monkeypatch.setenv("CARD", "1")
+    assert "passed on the GPU." in command(kernels, monkeypatch, capsys, "test", "1.2")[1]
+
+
+def test_the_command_line_says_why_a_task_was_not_run(kernels: Workspace, driver, monkeypatch, capsys) -> None:
+    driver(1)
+    assert command(kernels, monkeypatch, capsys, "test", "1.2") == (
+        cli.ENVIRONMENT,
+        "– Task 1.2 Signs: not run.\n\nNOT RUN: numba cannot use the GPU; install its compilers\n",
+    )
+    assert "– not run" in command(kernels, monkeypatch, capsys, "status")[1]
+
+
+def test_looking_for_a_gpu_does_not_load_numba(workspace: Workspace) -> None:
+    program = "import sys; from course import gpu; gpu.has_gpu(); print('numba' in sys.modules)"
+    workspace.write("look.py", program)
+    assert workspace.python("look", PYTHONPATH=os.pathsep.join(sys.path)).stdout == "False\n"
