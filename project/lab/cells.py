@@ -11,7 +11,18 @@ from typing import Any
 
 from streamlit.components.v2 import component
 
-LOOKS = {"picked": "picked", "linked": "belongs to the picked one", "wrong": "wrong", "faint": "not read"}
+WIDTH = 2.75
+"""The width of a cell in rem, where nothing else is said."""
+
+LOOKS = {
+    "picked": "picked",
+    "linked": "belongs to the picked one",
+    "wrong": "wrong",
+    "faint": "not read",
+    "read": "read in this step",
+    "changed": "changes in this step",
+    "idle": "idle",
+}
 """How a cell may stand out, and how that is said in words."""
 
 
@@ -27,6 +38,7 @@ class Cell:
         look: One of LOOKS, or nothing.
         pick: What a click on it says to the page; nothing if it cannot be picked.
         small: Small print below the number.
+        shade: Whether its ground is darker, as that of every other block of cells may be.
     """
 
     text: str
@@ -36,15 +48,17 @@ class Cell:
     look: str = ""
     pick: str = ""
     small: str = ""
+    shade: bool = False
 
 
-def grid(title: str, shape: Sequence[int], cells: Sequence[Cell]) -> str:
+def grid(title: str, shape: Sequence[int], cells: Sequence[Cell], width: float = WIDTH) -> str:
     """A tensor as markup: its last two dimensions are rows and columns, the others lie side by side.
 
     Args:
         title: Stands above it.
         shape: Size of every dimension.
         cells: In order, last dimension fastest.
+        width: Of a cell, in rem.
     """
     if len(cells) != math.prod(shape):
         raise ValueError(f"a grid of shape {tuple(shape)} expected {math.prod(shape)} cells, got {len(cells)}")
@@ -56,13 +70,18 @@ def grid(title: str, shape: Sequence[int], cells: Sequence[Cell]) -> str:
         start = number * rows * columns
         caption = f"<figcaption>[{', '.join(map(str, lead))}, :, :]</figcaption>" if lead else ""
         lines = "".join(_lines(cells[start : start + rows * columns], columns, len(shape)))
-        blocks.append(f'<figure>{caption}<div class="grid" style="--columns: {columns}">{lines}</div></figure>')
+        blocks.append(f'<figure>{caption}<div class="grid" style="--columns: {columns}; --width: {width}rem">{lines}</div></figure>')
     return _panel(title, f'<div class="blocks">{"".join(blocks)}</div>')
 
 
 def strip(title: str, cells: Sequence[Cell]) -> str:
     """A storage as markup: its cells in a row, which goes on in the next line where the page ends."""
     return _panel(title, f'<div class="strip">{"".join(map(_cell, cells))}</div>' if cells else '<p class="none">It has no elements.</p>')
+
+
+def in_pairs(panels: Sequence[str]) -> str:
+    """Panels as markup, two in a row; on a phone one below the other."""
+    return f'<div class="pairs">{"".join(panels)}</div>'
 
 
 def draw(panels: Sequence[str], key: str, on_pick: Callable[[], None]) -> None:
@@ -88,7 +107,12 @@ def _lines(cells: Sequence[Cell], columns: int, dims: int) -> Iterator[str]:
 def _cell(cell: Cell) -> str:
     """One cell; a button if it can be picked. The keyboard picks by the fields of the page, so Tab need not stop at every cell."""
     say = "; ".join(part for part in (cell.note or cell.text, LOOKS.get(cell.look, "")) if part)
-    facts = {"class": f"cell {cell.look}".strip(), "data-tag": cell.tag, "data-lights": " ".join(cell.lights), "title": cell.note}
+    facts = {
+        "class": " ".join(filter(None, ("cell", cell.look, "shade" if cell.shade else ""))),
+        "data-tag": cell.tag,
+        "data-lights": " ".join(cell.lights),
+        "title": cell.note,
+    }
     facts |= {"aria-label": say} | ({"data-pick": cell.pick, "tabindex": "-1", "type": "button"} if cell.pick else {"role": "img"})
     written = " ".join(f'{name}="{html.escape(value)}"' for name, value in facts.items() if value)
     small = f"<small>{html.escape(cell.small)}</small>" if cell.small else ""
@@ -110,21 +134,31 @@ h4 {margin: 0 0 .3rem; font-size: .9rem; font-weight: 600}
 .blocks {display: flex; flex-wrap: wrap; gap: .6rem 1.2rem}
 figure {margin: 0; max-width: 100%; overflow-x: auto; padding: 0 4px 4px 0}  /* room for the outline */
 figcaption {font-size: .75rem; opacity: .75; font-family: var(--st-code-font); padding-left: 1.2rem}
-.grid {display: grid; grid-template-columns: 1.1rem repeat(var(--columns), 2.75rem); gap: 3px; align-items: center}
+.pairs {display: grid; grid-template-columns: repeat(2, minmax(0, max-content)); gap: 1.2rem 2rem; align-items: start; max-width: 100%}
+@media (max-width: 900px) {.pairs {grid-template-columns: minmax(0, 100%)}}
+.grid {display: grid; grid-template-columns: 1.1rem repeat(var(--columns), var(--width)); gap: 3px; align-items: center}
 .grid i {font-size: .7rem; font-style: normal; text-align: center; opacity: .65}
-.strip {display: flex; flex-wrap: wrap; gap: 3px}
+.strip {--width: 2.75rem; display: flex; flex-wrap: wrap; gap: 3px}
 .cell {
-  box-sizing: border-box; width: 2.75rem; height: 2.5rem; padding: 0; display: inline-flex; flex-direction: column;
-  align-items: center; justify-content: center; font: inherit; font-size: .85rem; line-height: 1.05;
+  box-sizing: border-box; width: var(--width); height: calc(var(--width) * .91); padding: 0; display: inline-flex; flex-direction: column;
+  align-items: center; justify-content: center; font: inherit; font-size: max(.65rem, calc(var(--width) * .31)); line-height: 1.05;
   font-variant-numeric: tabular-nums; color: inherit; border-radius: 4px; background: var(--st-secondary-background-color);
   border: 1px solid color-mix(in srgb, var(--st-text-color) 35%, var(--st-background-color));
 }
 button.cell {cursor: pointer}
 .cell small {font-size: .62rem; opacity: .75}
+.shade {background: color-mix(in srgb, var(--st-text-color) 18%, var(--st-background-color))}
 .faint {background: transparent; border-style: dotted; opacity: .75}
 .linked {background: color-mix(in srgb, #2f7fd1 32%, var(--st-background-color)); border: 2px dashed #2f7fd1; opacity: 1}
 .picked {background: color-mix(in srgb, #e8741a 42%, var(--st-background-color)); border: 3px solid #e8741a; opacity: 1}
 .wrong {background: color-mix(in srgb, #d62f2f 25%, var(--st-background-color)); border: 3px double #d62f2f; text-decoration: line-through}
+.read {background: color-mix(in srgb, #2f7fd1 32%, var(--st-background-color)); border: 2px solid #2f7fd1}
+.changed {background: color-mix(in srgb, #23965a 32%, var(--st-background-color)); border: 2px solid #23965a; border-bottom-width: 5px}
+.idle {
+  border-style: dotted; opacity: .8;
+  background: repeating-linear-gradient(
+    -45deg, transparent 0 4px, color-mix(in srgb, var(--st-text-color) 16%, transparent) 4px 5px);
+}
 .near {outline: 2px solid var(--st-text-color); outline-offset: 1px}
 """
 

@@ -69,13 +69,13 @@ def report_folder(parser: Parser, name: str | None) -> Path | None:
 
 
 @contextmanager
-def progress_bar(total: int) -> Iterator[Callable[[], None]]:
+def progress_bar(total: int, what: str = "epoch") -> Iterator[Callable[[], None]]:
     """A bar on the terminal; nothing where standard error is none, so that files and pipes stay clean.
 
     Yields:
         What is called after each of the `total` steps.
     """
-    columns = (TextColumn("epoch"), MofNCompleteColumn(), BarColumn(bar_width=None), TimeRemainingColumn())
+    columns = (TextColumn(what), MofNCompleteColumn(), BarColumn(bar_width=None), TimeRemainingColumn())
     bar = Progress(
         *columns,
         console=Console(stderr=True),

@@ -6,14 +6,17 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import minitorch
 from project.lab import command_line, report
 from project.lab.trainer import Setting, Trainer
 
+AnySetting = TypeVar("AnySetting", bound=Setting)
+
 
 def main(
-    description: str | None, default: Setting, make_trainer: Callable[[Setting], Trainer], arguments: Sequence[str] | None = None
+    description: str | None, default: AnySetting, make_trainer: Callable[[AnySetting], Trainer], arguments: Sequence[str] | None = None
 ) -> int:
     """Train as the command line says.
 
@@ -34,6 +37,8 @@ def main(
     parser.add_argument("--rate", type=command_line.decimal, default=default.rate, metavar="X", help="learning rate")
     parser.add_argument("--epochs", type=command_line.number, default=default.epochs, metavar="N", help="how often to go through the data")
     parser.add_argument("--seed", type=command_line.number, default=default.seed, metavar="N", help="for the points and the first weights")
+    if backend := getattr(default, "backend", None):
+        parser.add_argument("--backend", type=str.lower, default=backend, metavar="NAME", help="what computes: cpu or gpu")
     parser.add_argument("--log-every", type=command_line.number, default=10, metavar="N", help="epochs from one printed line to the next")
     parser.add_argument("--report", metavar="DIR", help="folder for report.md, boundary.png and curves.png")
     options = vars(parser.parse_args(arguments))

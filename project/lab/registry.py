@@ -67,6 +67,15 @@ VIEWS = (
         "Step gradients back through the graph of a tensor expression, and see where they are summed.",
     ),
     View("m2_training", "Tensor training", 2, "model_training", "The network again, made of Tensors: all points at once."),
+    View(
+        "m3_diagnostics", "Parallel loops", 3, "lan", "What the compiler made of your loops: which run in parallel, and what they allocate."
+    ),
+    View("m3_speed", "Speed-up", 3, "speed", "Measure the backends on growing work and watch how many times faster they become."),
+    View("m3_tiling", "Tiling", 3, "grid_view", "A matrix product step by step, with every read from memory counted."),
+    View("m3_grid", "Grid explorer", 3, "apps", "Grid, block and thread: who computes which element, and how a block works together."),
+    View(
+        "m3_training", "Fast training", 3, "model_training", "The network on a compiled backend, a hundred numbers wide, in mini-batches."
+    ),
 )
 
 

@@ -40,7 +40,8 @@ def summary(trainer: Trainer) -> str:
         return f"No epoch of {trainer.setting.epochs} was finished."
     times = f"{sum(trainer.seconds):.1f} s ({fmean(trainer.seconds):.4f} s an epoch)"
     outcome = f"loss {trainer.losses[-1]:.4f}, {trainer.correct[-1]} of {trainer.graph.N} points right"
-    return f"{trainer.epoch} of {trainer.setting.epochs} epochs in {times}: {outcome}."
+    compiled = f" Compiling took {trainer.compiling:.1f} s before." if trainer.compiling else ""
+    return f"{trainer.epoch} of {trainer.setting.epochs} epochs in {times}: {outcome}.{compiled}"
 
 
 def markdown(trainer: Trainer, every: int) -> str:

@@ -71,12 +71,15 @@ class Trainer:
         graph: The data set.
         network: Module that gives the probability of label 1.
         optimizer: Its SGD; `optimizer.lr` may be changed between epochs.
-        losses: For every finished epoch the sum of -log(probability of the right label) over the points.
+        losses: For every finished epoch the sum of -log(probability of the right label) over the points; of mini-batches the mean.
         correct: For every finished epoch how many points had the right label.
         seconds: For every finished epoch the time it took.
         loss: Of the current epoch, as far as it has come.
         right: How many points of the current epoch had the right label so far.
+        compiling: Seconds that compiling took before the first epoch; 0 where nothing is compiled.
     """
+
+    compiling = 0.0
 
     def __init__(self, setting: Setting, make_network: Callable[[int], Any]) -> None:
         self.setting = setting

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import TypeVar
 
 import streamlit as st
 
@@ -16,10 +17,14 @@ TICK = 0.1  # seconds from one picture to the next
 WORK = 0.06  # how many of them are spent on training
 CELLS = 20  # the boundary is drawn with CELLS × CELLS probabilities
 
+SMALLEST_RATE = 0.01
+MOST_HIDDEN = 50  # of a page with a small network; one with a larger network takes twice that
+
 state = st.session_state
+AnySetting = TypeVar("AnySetting", bound=Setting)
 
 
-def show(default: Setting, make_trainer: Callable[[Setting], Trainer]) -> None:
+def show(default: AnySetting, make_trainer: Callable[[AnySetting], Trainer]) -> None:
     """Controls on the left; buttons, figures, charts and the command on the right.
 
     Args:
@@ -81,22 +86,34 @@ def advance(train: Callable[[Trainer], None]) -> None:
 # The parts of the page
 
 
-def chosen_setting(default: Setting) -> Setting:
+def chosen_setting(default: AnySetting) -> AnySetting:
     """What the controls say. They are also in the address, so that a setting can be shared, and stay from one training page to the next."""
     bind = "query-params"
     names = list(datasets)
     dataset = st.selectbox("Data set", names, names.index(default.dataset), key="dataset", bind=bind)
     points = st.number_input("Points", 2, 500, default.points, 10, key="points", bind=bind)
-    hidden = st.number_input("Hidden layer size", 1, 50, default.hidden, key="hidden", bind=bind)
-    rate = st.number_input("Learning rate", 0.01, 10.0, default.rate, 0.05, key="rate", bind=bind, help="May be changed while it trains.")
+    most = max(MOST_HIDDEN, 2 * default.hidden)
+    if state.get("hidden", 1) > most:  # it comes from a page with larger networks
+        state.hidden = most
+    hidden = st.number_input("Hidden layer size", 1, most, default.hidden, key="hidden", bind=bind)
+    step = max(SMALLEST_RATE, default.rate / 10)  # one click down from the default must not end at 0
+    help = "May be changed while it trains."
+    rate = st.number_input("Learning rate", SMALLEST_RATE, 10.0, default.rate, step, key="rate", bind=bind, help=help)
     epochs = st.number_input("Epochs", 1, 10_000, default.epochs, 50, key="epochs", bind=bind)
     seed = st.number_input("Seed", 0, 10_000, default.seed, key="seed", bind=bind, help="For the points and the first weights.")
-    return replace(default, dataset=dataset, points=int(points), hidden=int(hidden), rate=float(rate), epochs=int(epochs), seed=int(seed))
+    chosen = {"dataset": dataset, "points": int(points), "hidden": int(hidden), "rate": float(rate), "epochs": int(epochs)}
+    if hasattr(default, "backend"):
+        chosen["backend"] = st.selectbox("Backend", ["cpu", "gpu"], key="backend", bind=bind, help="What computes.")
+    try:
+        return replace(default, **chosen, seed=int(seed))
+    except ValueError as error:  # there is no GPU
+        guard.refuse(str(error), "Choose the backend cpu.")
 
 
-def prepare(setting: Setting, make_trainer: Callable[[Setting], Trainer]) -> Trainer:
-    """The trainer for these controls: the one at work, or a new one if they or the student's files have changed."""
-    made_from = (replace(setting, rate=1.0), state.get("sources") or sources.stamp())  # the rate may change on the way
+def prepare(setting: AnySetting, make_trainer: Callable[[AnySetting], Trainer]) -> Trainer:
+    """The trainer for these controls: the one at work, or a new one if they or what it is made from have changed."""
+    # In plain values, as a saved file makes new classes; the rate may change on the way.
+    made_from = (asdict(setting) | {"rate": None}, sources.digest(setting.program))
     if "trainer" not in state or state.get("made_from") != made_from:
         state.pop("trainer", None)
         state.update(running=False, failure=None, boundary=None, rate_changed=False, made_from=made_from)
@@ -161,7 +178,8 @@ def progress(trainer: Trainer) -> None:
         draw(picture(trainer), "boundary_chart")
         if trainer.epoch:
             draw(charts.curves(trainer.losses, trainer.correct, trainer.graph.N), "curves_chart")
-    st.caption(in_words(trainer))
+    compiled = f" Compiling took {trainer.compiling:.1f} s before the first epoch." if trainer.compiling else ""
+    st.caption(in_words(trainer) + compiled)
 
 
 def live() -> None:

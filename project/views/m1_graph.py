@@ -4,6 +4,7 @@ import streamlit as st
 
 from project.lab.expressions import FUNCTIONS, Expression, Refused, parse
 from project.lab.guard import number, refuse, task_guard
+from project.lab.player import player
 
 VARIABLES = ("x", "y", "z")
 EXAMPLES = {
@@ -38,29 +39,6 @@ def take_example() -> None:
     """Put the chosen example into the field."""
     if state.example:
         state.f, state.moment = EXAMPLES[state.example], 0
-
-
-def move(by: int) -> None:
-    """To another moment."""
-    state.moment += by
-
-
-def player(last: int) -> int:
-    """Buttons and a slider for the moment to show."""
-    state.moment = min(max(state.get("moment", 0), 0), last)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.button("Back", on_click=move, args=(-1,), disabled=state.moment == 0, icon=":material/arrow_back:", key="back")
-        st.button(
-            "Forward",
-            on_click=move,
-            args=(1,),
-            disabled=state.moment == last,
-            icon=":material/arrow_forward:",
-            type="primary",
-            key="forward",
-        )
-        st.slider("Visited so far", 0, last, key="moment", width=400)
-    return state.moment
 
 
 def gradients_table(function, names, values) -> None:
@@ -105,7 +83,7 @@ with task_guard(stop=False):
 written = recording is not None
 if recording is None:  # the card above says why: the graph at least can be looked at
     recording = forward_only(out)
-moment = player(len(recording.frames) - 1) if written else 0
+moment = player(len(recording.frames) - 1, "moment", "Visited so far") if written else 0
 frame = recording.frames[moment]
 st.info(frame.sentence, icon=":material/arrow_left_alt:")
 st.graphviz_chart(dot(recording, moment, dark=st.context.theme.type == "dark"), width="content", alt=frame.sentence)

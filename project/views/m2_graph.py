@@ -6,6 +6,7 @@ import streamlit as st
 from project.lab.expressions import FUNCTIONS, METHODS, Expression, Refused, parse
 from project.lab.grids import grid, side_by_side
 from project.lab.guard import plain, refuse, task_guard
+from project.lab.player import player
 from project.lab.steps import parse_shape
 
 VARIABLES = ("x", "y", "z")
@@ -54,22 +55,6 @@ def typed_shape(name: str) -> tuple[int, ...]:
         return parse_shape(text, 4, 64, fewest_dims=0)
     except Refused as refusal:
         refuse(f"Shape of {name}: {refusal}", "Type for example 2, 3 for two rows of three, or nothing for a single number.")
-
-
-def move(by: int) -> None:
-    """To another moment."""
-    state.step += by
-
-
-def player(last: int) -> int:
-    """Buttons and a slider for the moment to show."""
-    state.step = min(max(state.get("step", 0), 0), last)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.button("Back", on_click=move, args=(-1,), disabled=state.step == 0, icon=":material/arrow_back:", key="back")
-        forward = {"on_click": move, "args": (1,), "disabled": state.step == last, "icon": ":material/arrow_forward:"}
-        st.button("Forward", type="primary", key="forward", **forward)
-        st.slider("Visited so far", 0, last, key="step", width=400)
-    return state.step
 
 
 def show_details(recording, frame) -> None:
@@ -140,7 +125,7 @@ with task_guard(stop=False):
 written = recording is not None
 if recording is None:  # the card above says why: the graph at least can be looked at
     recording = forward_only(out)
-moment = player(len(recording.frames) - 1) if written else 0
+moment = player(len(recording.frames) - 1, "step", "Visited so far") if written else 0
 frame = recording.frames[moment]
 st.info(frame.sentence, icon=":material/arrow_left_alt:")
 st.graphviz_chart(dot(recording, moment, dark=st.context.theme.type == "dark"), width="content", alt=frame.sentence)

@@ -7,29 +7,12 @@ from streamlit.testing.v1 import AppTest
 
 from course.manifest import ROOT, course
 from course.progress import TaskState
-from project.lab import registry, sources
+from project.lab import registry
 from project.lab.guard import plain
+from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
 from tests.project.workspace import copy, show
 
 PAGES = [row.name for row in registry.VIEWS]
-
-
-@pytest.fixture(autouse=True)
-def _files_stand_still(monkeypatch):
-    """A file that is saved during a test would be imported again, without what the test has patched."""
-    monkeypatch.setattr(sources, "stamp", tuple)
-    monkeypatch.setattr(sources, "_imported", ())
-
-
-def open_page(name, **query):
-    app = AppTest.from_file(str(ROOT / "project" / "app.py"), default_timeout=60)
-    app.run()
-    app.switch_page(f"views/{name}.py")
-    for key, value in query.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception, app.exception[0].message
-    return app
 
 
 def texts(elements):
@@ -152,7 +135,7 @@ def test_every_page_survives_a_syntax_error_and_names_the_line(tmp_path):
     (folder / "minitorch" / "operators.py").write_text("def broken(:\n" + source)
     for name, page in show(folder, PAGES).items():
         assert page["exceptions"] == []
-        if name != "home":
+        if name not in ("home", "m3_tiling", "m3_grid"):  # those run no code of the student's
             assert "minitorch/operators.py, line 1: invalid syntax" in page["notices"][0].replace("\\", ""), name
 
 
@@ -168,7 +151,7 @@ def test_every_page_survives_a_fresh_workspace_in_which_nothing_is_written(tmp_p
                 )
     for name, page in show(folder, PAGES).items():
         assert page["exceptions"] == [], name
-        if name not in ("home", "m0_datasets", "m0_modules"):
+        if name not in ("home", "m0_datasets", "m0_modules", "m3_speed"):  # m3_speed runs student code when Start is pressed
             assert "is not written yet" in page["notices"][0], name
         if name == "m0_modules":
             assert "Task 0\\.4 is not written yet" in page["notices"][0]
@@ -218,7 +201,7 @@ def test_the_board_does_not_take_untested_tasks_for_open_ones(monkeypatch):
     app = open_page("home")
     assert "What was tested has passed" in app.info[0].value
     assert not any("Next:" in text for text in texts(app.info))
-    assert app.get("progress")[0].proto.text == "10 of 230 points; 14 of 15 tasks not tested since the last change"
+    assert app.get("progress")[0].proto.text == "10 of 320 points; 19 of 20 tasks not tested since the last change"
 
 
 def test_the_board_celebrates_when_all_has_passed(monkeypatch):

@@ -204,14 +204,36 @@ def test_the_stride_explorer_answers_a_changed_shape_and_a_clicked_cell(start_se
     assert "Traceback" not in log.read_text()
 
 
+def test_a_matrix_product_plays_until_pause_and_keeps_its_settings_in_the_address(start_server, page):
+    address, log = start_server()
+    page.goto(f"{address}/m3_tiling?n=3&tile=2")
+    button(page, "play").click()
+    page.get_by_text("So far 12 of 36 global reads").wait_for()  # two of the first block's tiles of A and B: 8, then 4 reads
+    button(page, "pause").click()
+    page.locator(".st-key-pause button[disabled]").wait_for()
+    page.locator('[data-pick="2,2"]').click()
+    page.get_by_text("Block (1, 1)").wait_for()
+
+    page.locator(".st-key-n button").first.click()  # down to 2, the least
+    page.locator('[data-pick="2,2"]').wait_for(state="detached")
+    wait_until(page, lambda: "n=2" in page.url)
+    page.reload()
+    page.get_by_text("of 8 global reads").first.wait_for()
+    assert page.hosts == {"127.0.0.1"}
+    assert "Traceback" not in log.read_text()
+
+
 def test_the_pages_on_tensor_data_fit_a_phone(start_server, page):
     address, _ = start_server()
     page.set_viewport_size({"width": 390, "height": 800})
     for name, cell in [
         ("m2_strides?shape=2, 3, 4&steps=x.permute(2, 0, 1)[::-1]", "cell:3,1,2"),
         ("m2_broadcasting?a=4,2,1&b=2,3", "b:1,2"),
+        ("m3_tiling?n=16&tile=5", "7,9"),
+        ("m3_grid?grid_shape=4,5&grid_threads=7", "1,5"),
+        ("m3_grid?grid_kernel=matmul&grid_rows=12&grid_columns=12", "9,3"),
     ]:
         page.goto(f"{address}/{name}")
-        page.locator(f'[data-pick="{cell}"]').click()
-        page.locator(f'[data-pick="{cell}"].picked').wait_for()
+        page.locator(f'[data-pick="{cell}"]').first.click()
+        page.locator(f'[data-pick="{cell}"].picked').first.wait_for()
         assert page.locator(".stMain").evaluate("main => main.scrollWidth <= main.clientWidth")

@@ -1,31 +1,14 @@
 """The pages of tensor functions and tensor graphs: with finished code, unwritten code, broken code, and shapes that do not fit."""
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from course.manifest import ROOT, course
-from project.lab import sources, tensor_graph, tensor_sandbox
+from project.lab import tensor_graph, tensor_sandbox
 from project.lab.guard import plain
+from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
 
 PAGES = ("m2_functions", "m2_graph")
 assert tensor_graph, tensor_sandbox  # imported here, so that every test patches what the pages use
-
-
-@pytest.fixture(autouse=True)
-def _files_stand_still(monkeypatch):
-    """A file that is saved during a test would be imported again, without what the test has patched."""
-    monkeypatch.setattr(sources, "stamp", tuple)
-    monkeypatch.setattr(sources, "_imported", ())
-
-
-def open_page(name, **query):
-    app = AppTest.from_file(str(ROOT / "project" / "app.py"), default_timeout=60)
-    app.switch_page(f"views/{name}.py")
-    for key, value in query.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception, app.exception[0].message
-    return app
 
 
 def texts(elements):

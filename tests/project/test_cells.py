@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from project.lab.cells import Cell, grid, strip
+from project.lab.cells import Cell, grid, in_pairs, strip
 
 
 def numbered(n):
@@ -58,3 +58,15 @@ def test_text_is_never_taken_for_markup():
     assert "<b>" not in markup
     assert 'data-tag="a&quot;b"' in markup
     assert "<small>&amp;</small>" in markup
+
+
+def test_a_grid_may_have_narrow_cells_and_shaded_blocks():
+    markup = grid("x", (1, 2), [Cell("7", "a", ()), Cell("8", "b", (), look="read", shade=True)], width=1.5)
+    assert "--width: 1.5rem" in markup
+    assert "--width: 2.75rem" in grid("x", (1, 2), numbered(2))
+    assert re.findall(r'class="(cell[^"]*)"', markup) == ["cell", "cell read shade"]
+    assert 'aria-label="8; read in this step"' in markup
+
+
+def test_panels_stand_in_pairs():
+    assert in_pairs(["<p>1</p>", "<p>2</p>"]) == '<div class="pairs"><p>1</p><p>2</p></div>'

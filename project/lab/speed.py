@@ -1,0 +1,178 @@
+"""How fast the backends are: map, zip, reduce and matrix product in growing sizes, measured in turns."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import minitorch
+from minitorch import cuda_device
+
+Run = Callable[[], Any]
+
+SIZES = {
+    "matmul": (64, 128, 256, 512, 1024),
+    "map": (1_000, 10_000, 100_000, 1_000_000, 10_000_000),
+    "zip": (1_000, 10_000, 100_000, 1_000_000, 10_000_000),
+    "reduce": (1_000, 10_000, 100_000, 1_000_000, 10_000_000),
+}
+"""By operation the sizes to measure: rows and columns of square matrices, or elements."""
+
+BATCH = 2
+"""Matrix products of one call."""
+
+BACKENDS = ("simple", "textbook", "fast", "cuda", "numpy")
+"""What can be measured: the three backends, the textbook's kernels where the repository has them, and NumPy."""
+
+ROUNDS = 5
+"""How often each is measured, in turns; the median counts."""
+
+PATIENCE = 2.0
+"""Seconds that one backend may take for one size. What is slower is measured less often, and not at all if one call would take longer."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One backend at one size.
+
+    Attributes:
+        op: What was computed.
+        size: A number of `SIZES`.
+        backend: A name of `BACKENDS`.
+        seconds: The median of a call; an estimate where nothing was measured.
+        runs: How many calls it is the median of; 0 for an estimate, from the last size that was measured.
+        compiling: Seconds by which the first call was slower.
+    """
+
+    op: str
+    size: int
+    backend: str
+    seconds: float
+    runs: int
+    compiling: float = 0.0
+
+
+def work(op: str, size: int) -> float:
+    """What a call computes: multiplications and additions of a matrix product, elements of anything else."""
+    return 2.0 * BATCH * size**3 if op == "matmul" else float(size)
+
+
+def missing(backend: str) -> str:
+    """Why a backend cannot be measured here; "" if it can."""
+    if backend == "textbook" and importlib.util.find_spec("benchmarks") is None:
+        return "the kernels of benchmarks/textbook.py are not in this workspace"
+    if backend == "cuda" and cuda_device.SIMULATED:
+        return "the simulator's time says nothing of a GPU's"
+    if backend == "cuda" and not cuda_device.available():
+        return "there is no GPU that numba can use"
+    return ""
+
+
+def measure(op: str, sizes: Sequence[int], backends: Sequence[str], dtype: str, patience: float = PATIENCE) -> Iterator[Measurement]:
+    """Measure all sizes, from the smallest on; at each the backends take turns.
+
+    Args:
+        op: A key of `SIZES`.
+        sizes: In growing order.
+        backends: Of which nothing is missing.
+        dtype: float32 or float64.
+        patience: See `PATIENCE`.
+
+    Yields:
+        The measurements, size by size in the order of the backends.
+    """
+    last: dict[str, Measurement] = {}
+    for size in sizes:
+        found: dict[str, Measurement] = {}
+        runs: dict[str, Run] = {}
+        first: dict[str, float] = {}
+        for name in backends:
+            estimate = last[name].seconds * work(op, size) / work(op, last[name].size) if name in last else 0.0
+            if estimate > patience:
+                found[name] = Measurement(op, size, name, estimate, 0)
+            else:
+                runs[name] = prepare(op, size, name, dtype)
+                first[name] = _seconds(runs[name])  # compiles, and brings the numbers near
+        times: dict[str, list[float]] = {name: [] for name in runs}
+        for _ in range(ROUNDS):
+            for name, run in runs.items():
+                if sum(times[name]) < patience:
+                    times[name].append(_seconds(run))
+        for name in backends:
+            if name in runs:
+                seconds = median(times[name])
+                found[name] = last[name] = Measurement(op, size, name, seconds, len(times[name]), max(0.0, first[name] - seconds))
+            yield found[name]
+
+
+def _seconds(run: Run) -> float:
+    """The time of a call, after a pause in which the threads of whoever ran before fall asleep."""
+    time.sleep(0.01)
+    begun = time.perf_counter()
+    run()
+    return time.perf_counter() - begun
+
+
+def prepare(op: str, size: int, backend: str, dtype: str) -> Run:
+    """What computes the operation once on random numbers."""
+    random = np.random.default_rng(0)
+    shape = (BATCH, size, size) if op == "matmul" else (size // 100, 100)
+    a, b = (random.standard_normal(shape).astype(dtype) for _ in range(2))
+    if backend == "numpy":
+        return {"matmul": lambda: a @ b, "map": lambda: -a, "zip": lambda: a * b, "reduce": lambda: a.sum(1)}[op]
+    if backend == "textbook":
+        return _textbook(op, a, b)
+    on = {"simple": lambda: minitorch.SimpleBackend, "fast": lambda: minitorch.FastBackend, "cuda": minitorch.cuda_backend}[backend]()
+    x, y = (minitorch.from_numpy(array).to(on) for array in (a, b))
+    if backend == "simple":  # its operations may lose gradients, which nobody asks for here
+        x, y = x.detach(), y.detach()
+    run: Run = {
+        "matmul": lambda: on.matrix_multiply(x, y),
+        "map": lambda: on.neg_map(x),
+        "zip": lambda: on.mul_zip(x, y),
+        "reduce": lambda: on.add_reduce(x, 1),
+    }[op]
+    return _to_the_end(run) if backend == "cuda" else run
+
+
+def _to_the_end(run: Run) -> Run:
+    """The call and the wait for the GPU, which a launch does not wait for."""
+
+    def waited() -> None:
+        run()
+        cuda_device.cuda.synchronize()
+
+    return waited
+
+
+def _textbook(op: str, a: np.ndarray, b: np.ndarray) -> Run:
+    """The textbook's kernel on two arrays."""
+    from minitorch import operators
+
+    kernels = importlib.import_module("benchmarks.textbook")
+
+    def parts(array: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return array.reshape(-1), np.array(array.shape, np.int32), np.array(array.strides, np.int32) // array.itemsize
+
+    kernel: Any = {
+        "matmul": lambda: kernels.matrix_multiply,
+        "map": lambda: kernels.tensor_map(operators.neg),
+        "zip": lambda: kernels.tensor_zip(operators.mul),
+        "reduce": lambda: kernels.tensor_reduce(operators.add),
+    }[op]()
+    out_shape = (a.shape[0], 1) if op == "reduce" else a.shape
+    inputs = {"map": parts(a), "reduce": (*parts(a), 1)}.get(op, (*parts(a), *parts(b)))
+
+    def run() -> np.ndarray:
+        out = np.zeros(out_shape, a.dtype)
+        kernel(*parts(out), *inputs)
+        return out
+
+    return run

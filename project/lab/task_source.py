@@ -1,0 +1,59 @@
+"""The source of what a task has the student write, read from the file: nothing is imported, so it takes no compiler and no GPU."""
+
+from __future__ import annotations
+
+import ast
+
+import streamlit as st
+
+from course.explain import unwritten_task
+from course.manifest import ROOT
+from project.lab.guard import WrongResult, task_guard
+
+
+def source(name: str) -> str:
+    """The text of a function.
+
+    Args:
+        name: Such as "minitorch.cuda_ops:_sum_practice", as the manifest has it.
+
+    Raises:
+        SyntaxError: If Python cannot read the file.
+        WrongResult: If the file, or the function in it, is not there.
+    """
+    module, _, qualified = name.partition(":")
+    file = module.replace(".", "/") + ".py"
+    try:
+        text = (ROOT / file).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise WrongResult(f"expected a file {file}, got none; take it from the handout again") from None
+    node: ast.AST = ast.parse(text, filename=str(ROOT / file))
+    for part in qualified.split("."):
+        found = [child for child in ast.iter_child_nodes(node) if getattr(child, "name", None) == part]
+        if not found:
+            raise WrongResult(f"expected a function {qualified} in {file}, got none; take its first lines from the handout again")
+        node = found[-1]
+    return ast.get_source_segment(text, node) or ""
+
+
+def unwritten(text: str) -> NotImplementedError | None:
+    """The error that a function raises which is not written yet; None if it is written."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Raise(exc=ast.Call(func=ast.Name(id="NotImplementedError"), args=[ast.Constant(value=str() as message)])):
+                error = NotImplementedError(message)
+                if unwritten_task(error):
+                    return error
+    return None
+
+
+def show(names: list[str]) -> None:
+    """Functions of the student's, and a card if one of them is not written yet."""
+    with task_guard(stop=False):
+        texts = [source(name) for name in names]
+        missing = next(filter(None, map(unwritten, texts)), None)
+        with st.expander("Your code"):
+            st.caption(" and ".join(f"`{name}`" for name in names))
+            st.code("\n\n\n".join(texts), language="python")
+        if missing:
+            raise missing

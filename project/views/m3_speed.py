@@ -1,0 +1,117 @@
+"""Module 3: how many times faster the backends become, measured live."""
+
+import streamlit as st
+
+from project.lab.drawing import draw
+from project.lab.guard import plain, task_guard
+from project.lab.jobs import Failed, Job
+
+TICK = 0.3  # seconds from one look at the measurements to the next
+state = st.session_state
+
+st.title("Speed-up")
+st.write(
+    "The same work on every backend in growing sizes, measured here and now. The backends take turns, and the median of five calls counts. "
+    "Whatever else this machine does meanwhile shows in the chart."
+)
+
+with task_guard():
+    from project.lab import speed, speed_chart
+
+
+def command() -> list[str]:
+    """The flags of timing.py that the controls stand for."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        op = st.segmented_control("Work", list(speed.SIZES), default="matmul", key="op", bind="query-params", required=True)
+        sizes = list(speed.SIZES[op])
+        if state.get(f"up_to_{op}", sizes[-1]) not in sizes:
+            del state[f"up_to_{op}"]
+        up_to = st.selectbox("Up to", sizes, len(sizes) - 1, format_func="{:,}".format, key=f"up_to_{op}", width=140)
+        dtype = st.segmented_control("Numbers", ["float32", "float64"], default="float32", key="dtype", bind="query-params", required=True)
+    chosen = st.pills("Backends", speed.BACKENDS, selection_mode="multi", default=speed.BACKENDS, key="backends", bind="query-params")
+    return ["--op", op, "--up-to", str(up_to), "--dtype", dtype, "--backends", *(chosen or speed.BACKENDS)]
+
+
+def start(flags: list[str]) -> None:
+    """Measure from the beginning."""
+    stop()
+    state.speed_flags = flags
+    state.speed_job = Job("timing.py", "--json", *flags)
+
+
+def stop() -> None:
+    """End the measurement; what has been measured stays."""
+    if "speed_job" in state:
+        state.speed_job.stop()
+
+
+def live() -> None:
+    """One look: take in what has been measured, and draw it."""
+    top, chart, words, numbers = (st.container() for _ in range(4))  # the same ones at every look: what is in them comes and goes
+    job: Job | None = state.get("speed_job")
+    if job is None:
+        top.info("Press Start to measure. The largest sizes take about half a minute.", icon=":material/speed:")
+        return
+    was_running = state.speed_running
+    with top:
+        read(job)
+    if was_running and not state.speed_running:
+        st.rerun()  # the buttons stand outside
+    if not job.lines:
+        if state.speed_running:
+            top.progress(0.0, "The backends are being loaded …")
+        return
+    plan, *rows = job.lines
+    found = [speed.Measurement(**row) for row in rows]
+    total = len(plan["sizes"]) * len(plan["backends"])
+    if state.speed_running:
+        top.progress(len(found) / total, f"{len(found)} of {total} measured")
+    if found:
+        with chart:
+            draw(speed_chart.speedup(found), "speed_chart")
+        words.caption(plain(speed_chart.in_words(found)))
+        numbers.expander("The numbers").dataframe(table(found), hide_index=True)
+    for note in speed_chart.notes(found, plan["left_out"]):
+        words.caption(plain(note))
+
+
+def read(job: Job) -> None:
+    """Take in what has been measured since; what went wrong is shown."""
+    try:
+        with task_guard(stop=False):
+            state.speed_running = False
+            state.speed_running = job.read()
+    except Failed as error:
+        st.error("The measurement ended with an error.", icon=":material/error:")
+        st.code(str(error), language=None)
+
+
+def table(found: list) -> list[dict]:
+    """The measurements as rows."""
+    ratio = speed_chart.speedups(found)
+    return [
+        {
+            "size": each.size,
+            "backend": each.backend,
+            "milliseconds": float(f"{each.seconds * 1000:.4g}"),
+            f"times as fast as {found[0].backend}": float(f"{ratio[each.size, each.backend]:.3g}"),
+            "measured": f"median of {each.runs}" if each.runs else "estimate",
+        }
+        for each in found
+        if (each.size, each.backend) in ratio
+    ]
+
+
+flags = command()
+job = state.get("speed_job")
+state.speed_running = job is not None and job.running
+with st.container(horizontal=True):
+    st.button(
+        "Start", on_click=start, args=(flags,), disabled=state.speed_running, icon=":material/play_arrow:", type="primary", key="start"
+    )
+    st.button("Stop", on_click=stop, disabled=not state.speed_running, icon=":material/stop:", key="stop")
+if job is not None and state.speed_flags != flags and not state.speed_running:
+    st.caption("The chart shows another choice: press Start to measure this one.")
+st.fragment(live, run_every=TICK if state.speed_running else None)()
+st.write("**The same in a terminal**")
+st.code(f"python project/timing.py {' '.join(flags)}", language="bash", wrap_lines=True)

@@ -1,0 +1,216 @@
+"""The tiling page and the grid explorer: what they answer, and what they show of code that is not written."""
+
+import re
+
+import pytest
+
+from course.manifest import course
+from project.lab import task_source
+from project.lab.guard import plain
+from project.lab.tree import MISSING
+from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
+
+CASES = [
+    ("m3_tiling", {}),
+    ("m3_tiling", {"tiling_order": "element by element"}),
+    ("m3_tiling", {"n": "16", "tile": "5"}),
+    ("m3_tiling", {"n": "999", "tile": "-1", "tiling_order": "x"}),
+    ("m3_grid", {}),
+    ("m3_grid", {"grid_kernel": "reduce"}),
+    ("m3_grid", {"grid_kernel": "matmul"}),
+    ("m3_grid", {"grid_kernel": "x", "grid_missing": "x", "grid_threads": "x"}),
+]
+
+
+def words(app):
+    """All that the page says, without the signs that keep Markdown from reading it."""
+    elements = [*app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.code]
+    return "\n".join(element.value for element in elements).replace("\\", "")
+
+
+def field(app, key, value):
+    app.number_input(key=key).set_value(value).run()
+    return app
+
+
+def forward(app):
+    return app.button(key="forward").click().run()
+
+
+# Finished and unwritten code
+
+
+@pytest.mark.parametrize(("page", "query"), CASES)
+def test_a_page_shows_finished_code_without_a_notice_of_trouble(page, query):
+    app = open_page(page, **query)
+    assert len(app.title) == 1
+    assert not app.error
+    assert not app.warning
+    assert not app.info
+    assert app.get("bidi_component")
+
+
+UNWRITTEN = [
+    ("m3_tiling", {"tiling_order": "element by element"}, "3.2", "fast_ops"),
+    ("m3_tiling", {}, "3.4", "cuda_ops"),
+    ("m3_grid", {}, "3.3", "cuda_ops"),
+    ("m3_grid", {"grid_kernel": "reduce"}, "3.3", "cuda_ops"),
+    ("m3_grid", {"grid_kernel": "matmul"}, "3.4", "cuda_ops"),
+]
+
+
+@pytest.mark.parametrize(("page", "query", "task", "room"), UNWRITTEN)
+def test_unwritten_code_becomes_a_card_below_the_picture(tmp_path, monkeypatch, page, query, task, room):
+    (tmp_path / "minitorch").mkdir()
+    names = [name.split(":")[1] for task_ in course().tasks for name in task_.write if name.startswith(f"minitorch.{room}:")]
+    marker = f'raise NotImplementedError("Need to implement for Task {task}")'
+    (tmp_path / "minitorch" / f"{room}.py").write_text("".join(f"def {name}():\n    {marker}\n\n\n" for name in names))
+    monkeypatch.setattr(task_source, "ROOT", tmp_path)
+    app = open_page(page, **query)
+    (card,) = [info.value for info in app.info]
+    title, body = card.split("\n\n", 1)
+    assert title.replace("\\", "") == f"**Task {task} is not written yet: open minitorch/{room}.py**"
+    assert body.startswith(plain(course().task(task).hints[0]))
+    assert marker in app.code[-1].value
+    assert app.get("bidi_component")
+    assert not app.error
+
+
+def test_the_students_own_code_is_shown():
+    assert "def matrix_multiply_kernel(" in open_page("m3_tiling", tiling_order="element by element").code[-1].value
+    assert "def _tensor_matrix_multiply(" in open_page("m3_tiling").code[-1].value
+    assert "def _sum_practice(" in open_page("m3_grid", grid_kernel="reduce").code[-1].value
+
+
+def test_a_syntax_error_is_named_below_the_picture(tmp_path, monkeypatch):
+    (tmp_path / "minitorch").mkdir()
+    (tmp_path / "minitorch" / "cuda_ops.py").write_text("def broken(:\n")
+    monkeypatch.setattr(task_source, "ROOT", tmp_path)
+    monkeypatch.setattr("project.lab.guard.ROOT", tmp_path)
+    app = open_page("m3_grid")
+    assert "minitorch/cuda_ops.py, line 1: invalid syntax" in words(app)
+    assert app.get("bidi_component")
+
+
+# Tiling
+
+
+def test_the_product_is_stepped_with_its_counts_and_its_arithmetic():
+    app = open_page("m3_tiling", n="4", tile="2")
+    assert "Nothing has been read yet" in words(app)
+    assert "So far 0 of 64 global reads, 0 of 128 shared reads, 0 of 16 global writes." in words(app)
+    forward(app)
+    assert "Block (0, 0) loads tile (0, 0) of A and tile (0, 0) of B: 8 reads" in words(app)
+    assert "So far 8 of 64 global reads, 0 of 128 shared reads, 0 of 16 global writes." in words(app)
+    assert re.fullmatch(r"a_tile\[0, 0\] = A\[0, 0\] = \d\nb_tile\[0, 0\] = B\[0, 0\] = \d", app.code[0].value)
+    field(forward(app), "thread_column", 1)
+    assert app.code[0].value.startswith("sum for C[0, 1] = 0 + ")
+    assert "16 of 128 shared reads" in words(app)
+
+
+def test_the_totals_of_both_orders_stand_side_by_side():
+    app = open_page("m3_tiling", n="8", tile="4")
+    rows = app.table[0].value.to_dict("records")
+    assert [rows[0]["whole product"], rows[0]["element by element"]] == ["256", "1,024"]
+    assert "4 times fewer" in app.code[1].value
+
+
+@pytest.mark.parametrize("value", [2, 3, 6, 16])  # the least and the usual one among them
+def test_the_address_says_which_numbers_are_chosen(value):
+    app = open_page("m3_tiling", n=str(value), tile="2")
+    assert (app.number_input(key="n").value, app.number_input(key="tile").value) == (value, 2)
+
+
+def test_a_smaller_matrix_keeps_tile_thread_and_step_within_it():
+    app = open_page("m3_tiling", n="8", tile="8")
+    field(app, "thread_row", 7)
+    app.slider(key="tiling_step").set_value(3).run()
+    field(app, "n", 4)
+    assert app.number_input(key="tile").value == 4
+    assert app.number_input(key="thread_row").value == 3
+    field(app, "tile", 2)
+    app.slider(key="tiling_step").set_value(20).run()
+    field(app, "tile", 4)
+    assert app.slider(key="tiling_step").value == 3
+
+
+def test_play_goes_on_until_pause():
+    app = open_page("m3_tiling")
+    app.button(key="play").click().run()
+    app.run()
+    assert app.slider(key="tiling_step").value == 2
+    app.button(key="pause").click().run()
+    app.run()
+    assert app.slider(key="tiling_step").value == 2
+
+
+# Grid, block and thread
+
+
+def test_a_picked_thread_has_its_formula_in_every_kernel():
+    app = field(field(open_page("m3_grid", grid_shape="4, 5"), "grid_block", 2), "grid_thread", 3)
+    assert "= 2 · 8 + 3\n  = 19" in app.code[0].value
+    app.segmented_control(key="grid_kernel").set_value("reduce").run()
+    forward(app)
+    assert "19 < 20: block[3] = a[19] = 20" in app.code[0].value
+    app.segmented_control(key="grid_kernel").set_value("matmul").run()
+    field(field(app, "block_x", 1), "thread_y", 2)
+    assert "row    = blockIdx.x · BLOCK_DIM + threadIdx.y = 1 · 4 + 2 = 6" in app.code[0].value
+    app.segmented_control(key="grid_ahead").set_value("rows").run()
+    assert "row    = blockIdx.x · BLOCK_DIM + threadIdx.x = 1 · 4 + 0 = 4" in app.code[0].value
+    assert "a whole row of out apart" in words(app)
+
+
+def test_fewer_blocks_keep_the_picked_thread_within_them():
+    app = field(field(open_page("m3_grid", grid_shape="20"), "grid_block", 2), "grid_thread", 7)
+    app.text_input(key="grid_shape").set_value("5").run()
+    field(app, "grid_threads", 5)
+    assert (app.number_input(key="grid_block").value, app.number_input(key="grid_thread").value) == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "missing", "says"),
+    [
+        ("map", "the guard", "The last threads have i = 20 to 23"),
+        ("matmul", "the guard", "12 threads beyond the last column would write into the next row"),
+        ("reduce", MISSING[1], "out[2] must be 74"),
+        ("reduce", MISSING[2], "by luck"),
+        ("reduce", MISSING[3], "made of whatever stood in shared memory"),
+    ],
+)
+def test_what_happens_without_guard_or_barrier_is_a_warning_to_learn_from(kernel, missing, says):
+    app = open_page("m3_grid", grid_kernel=kernel)
+    app.selectbox(key="grid_missing").set_value(missing).run()
+    (warning,) = app.warning
+    assert warning.value.startswith(f"**Without {missing}.**")
+    assert says in warning.value.replace("\\", "")
+    assert not app.exception
+
+
+def test_what_a_kernel_cannot_leave_out_is_forgotten_with_the_kernel():
+    app = open_page("m3_grid", grid_kernel="reduce")
+    app.selectbox(key="grid_missing").set_value("all barriers").run()
+    app.segmented_control(key="grid_kernel").set_value("map").run()
+    assert not app.exception
+    assert app.selectbox(key="grid_missing").value == "nothing"
+
+
+def test_the_tree_is_stepped_to_the_sums():
+    app = open_page("m3_grid", grid_kernel="reduce", grid_size="6", tree_threads="4")
+    app.slider(key="tree_step").set_value(4).run()
+    field(app, "grid_block", 1)
+    assert app.code[0].value.endswith("out[1] = block[0] = 11")
+    assert app.button(key="forward").disabled
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"), [("2, x", "expected whole numbers"), ("9, 9", "expected at most 64 elements"), ("()", "1 to 4 dim")]
+)
+def test_other_shapes_are_refused_in_words(typed, says):
+    app = open_page("m3_grid", grid_shape=typed)
+    assert says in words(app)
+    assert len(app.error) == 1
+
+
+def test_a_tensor_without_elements_launches_nothing():
+    assert open_page("m3_grid", grid_shape="0, 3").info[0].value == "The tensor has no elements: no block is launched."

@@ -1,0 +1,126 @@
+"""Which thread computes which element: every element has one thread, and the others are named idle."""
+
+import re
+from collections import Counter
+from itertools import product
+
+import pytest
+
+from project.lab.grid_blocks import AHEAD, Map, Product
+
+MAPS = [((4, 5), 8), ((1,), 1), ((8,), 8), ((9,), 8), ((2, 3, 4), 5), ((), 4), ((64,), 32)]
+PRODUCTS = [(7, 6, 4), (4, 4, 4), (1, 1, 2), (5, 12, 3), (12, 5, 6)]
+
+
+@pytest.mark.parametrize(("shape", "threads"), MAPS)
+def test_in_a_map_every_element_has_one_thread_and_the_rest_is_idle(shape, threads):
+    launched = Map(shape, threads)
+    elements = [launched.element(block, thread) for block in range(launched.blocks) for thread in range(threads)]
+    assert elements[: launched.size] == list(range(launched.size))
+    assert len(elements) - launched.size == launched.idle < threads
+
+
+@pytest.mark.parametrize("ahead", AHEAD)
+@pytest.mark.parametrize(("rows", "columns", "side"), PRODUCTS)
+def test_in_a_product_every_element_has_one_thread_and_the_rest_is_idle(rows, columns, side, ahead):
+    launched = Product(rows, columns, side, ahead)
+    down, across = launched.blocks
+    found = Counter()
+    for block, thread in product(product(range(down), range(across)), product(range(side), repeat=2)):
+        element = launched.element(block, thread)
+        assert launched.thread(*element) == (block, thread)
+        found[element] += 1
+    inside = [element for element in found if launched.inside(*element)]
+    assert sorted(inside) == list(product(range(rows), range(columns)))
+    assert set(found.values()) == {1}
+    assert len(found) - len(inside) == launched.idle
+    assert (down - 1) * side < rows <= down * side
+    assert (across - 1) * side < columns <= across * side
+
+
+def test_the_launch_is_said_in_a_sentence():
+    assert Map((4, 5), 8).launch() == "20 elements take 3 blocks of 8 threads, one thread for each; 4 threads of the last block have none."
+    assert Map((7,), 8).launch() == "7 elements take 1 block of 8 threads, one thread for each; 1 thread of the last block has none."
+    assert Map((8,), 8).launch() == "8 elements take 1 block of 8 threads, one thread for each."
+    assert Product(7, 6, 4, "columns").launch() == (
+        "7 × 6 elements take 2 × 2 blocks of 4 × 4 threads, one thread for each; 22 threads have none."
+    )
+    assert Product(4, 4, 4, "columns").launch() == "4 × 4 elements take 1 × 1 blocks of 4 × 4 threads, one thread for each."
+
+
+def test_the_formula_of_a_map_has_the_numbers_of_its_thread():
+    launched = Map((4, 5), 8)
+    begin = ["i = blockIdx.x · blockDim.x + threadIdx.x", "  = 2 · 8 + 3", "  = 19"]
+    assert launched.formula(2, 3, True).splitlines() == [*begin, "19 < 20: index [3, 4], out[3, 4] = fn(a[3, 4])"]
+    assert launched.formula(2, 3, False).splitlines()[3] == "index [3, 4], out[3, 4] = fn(a[3, 4])"
+    assert launched.formula(2, 4, True).splitlines()[3] == "20 < 20 is false: the guard sends this thread home"
+    assert launched.formula(2, 5, False).splitlines()[3:] == [
+        "if i is the position in storage: 21 is written, behind the end of out, which has 20 elements",
+        "if to_index is asked, and begins again at 0: out[0, 1] is written, the element of another thread",
+    ]
+
+
+def test_the_formula_of_a_product_has_the_numbers_of_its_thread():
+    launched = Product(7, 6, 4, "columns")
+    assert launched.formula((1, 0), (3, 2), True).splitlines() == [
+        "row    = blockIdx.x · BLOCK_DIM + threadIdx.y = 1 · 4 + 2 = 6",
+        "column = blockIdx.y · BLOCK_DIM + threadIdx.x = 0 · 4 + 3 = 3",
+        "6 < 7 and 3 < 6",
+        "out[6, 3] = sum over k of a[6, k] · b[k, 3]",
+        "position in storage = 6 · 6 + 3 = 39",
+    ]
+    assert launched.formula((0, 1), (2, 1), True).splitlines()[2:] == ["1 < 7 and 6 < 6 is false: this thread writes nothing"]
+    other = Product(7, 6, 4, "rows").formula((1, 0), (3, 2), True).splitlines()
+    assert other[:2] == [
+        "row    = blockIdx.x · BLOCK_DIM + threadIdx.x = 1 · 4 + 3 = 7",
+        "column = blockIdx.y · BLOCK_DIM + threadIdx.y = 0 · 4 + 2 = 2",
+    ]
+
+
+def test_without_the_guard_a_product_writes_into_the_next_row_and_behind_the_end():
+    launched = Product(2, 3, 2, "columns")  # one thread column beyond the edge: [0, 3] is at position 3, [1, 3] at 6
+    assert launched.overwritten() == {(0, 3): (1, 0)}
+    assert launched.formula((0, 1), (1, 0), False).splitlines()[2:] == ["position in storage = 0 · 3 + 3 = 3", "which is that of out[1, 0]"]
+    assert launched.formula((0, 1), (1, 1), False).splitlines()[2:] == [
+        "position in storage = 1 · 3 + 3 = 6",
+        "which is behind the end of out",
+    ]
+    says = launched.unguarded()
+    assert "The thread for [0, 3] writes position 0 · 3 + 3 = 3: that is out[1, 0]" in says
+    assert "1 thread would write behind the end of out." in says
+    assert "Such sizes hide a missing guard." in Product(4, 4, 2, "columns").unguarded()
+
+
+def test_without_the_guard_a_map_writes_behind_the_end():
+    assert "The last threads have i = 20 to 23, and out has 20 elements." in Map((4, 5), 8).unguarded()
+    assert "One thread of block 0 has i = 7, and out has 7 elements." in Map((7,), 8).unguarded()
+    assert "Such sizes hide a missing guard." in Map((8,), 8).unguarded()
+
+
+def test_neighbouring_threads_write_side_by_side_or_a_row_apart():
+    assert "write positions 4, 5: side by side" in Product(7, 6, 4, "columns").neighbours((0, 1))
+    assert "write positions 0, 6, 12, 18: a whole row of out apart" in Product(7, 6, 4, "rows").neighbours((0, 0))
+
+
+def looks(panel):
+    return [" ".join(classes.split()[1:]) for classes in re.findall(r'class="(cell[^"]*)"', panel)]
+
+
+def test_the_picture_of_a_map_shows_threads_and_elements():
+    launched = Map((3,), 2)
+    first, second, out = launched.panels(1, 0, guard=True)
+    assert looks(first) == ["", ""]
+    assert looks(second) == ["picked shade", "idle shade"]
+    assert looks(out) == ["", "", "picked shade"]
+    assert 'aria-label="out[2], element 2: block 1, thread 0; picked"' in out
+    *_, second, _, behind = launched.panels(1, 0, guard=False)
+    assert looks(second) == ["picked shade", "wrong shade"]
+    assert looks(behind) == ["wrong"]
+
+
+def test_the_picture_of_a_product_shows_what_is_overwritten():
+    launched = Product(2, 3, 2, "columns")
+    (guarded,) = launched.panels((0, 0), guard=True)
+    assert looks(guarded) == ["picked", "", "shade", "idle shade", "", "", "shade", "idle shade"]
+    (bare,) = launched.panels((0, 0), guard=False)
+    assert looks(bare) == ["picked", "", "shade", "wrong shade", "wrong", "", "shade", "wrong shade"]

@@ -1,0 +1,223 @@
+"""What numba made of a kernel's loops: of the reference's kernels, of a textbook's, and of some that go wrong."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numba import prange
+
+from benchmarks import textbook
+from project import parallel_check
+from project.lab import diagnostics
+from project.lab.diagnostics import FUSED, PARALLEL, SERIAL, Report, examine, in_words
+
+PROGRAM = Path(parallel_check.__file__)
+
+
+def lines_of(report: Report) -> list[tuple[str, str]]:
+    """Source and fate of every loop."""
+    return [(loop.source, loop.fate) for each in report.compiled for loop in each.loops]
+
+
+# The reference
+
+
+def test_a_kernel_of_the_reference_is_parallel_and_allocates_nothing_in_its_loops() -> None:
+    report = examine("map")
+    assert report.parallel
+    assert report.problem == ""
+    assert [each.file for each in report.compiled] == ["minitorch/loops.py"] * 2
+    assert lines_of(report) == [("for i in prange(n):", PARALLEL), ("for share in prange(shares):", PARALLEL)]
+    assert [loop.allocations for each in report.compiled for loop in each.loops] == [(), ()]
+    assert "Parallel loop listing" in report.raw
+
+
+# Kernels as students write them
+
+
+def test_loops_that_work_out_indices_make_new_arrays_in_every_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnostics, "tensor_map", textbook.tensor_map)
+    (kernel,) = examine("map").compiled
+    aligned, other = kernel.loops
+    assert (kernel.name, kernel.file) == ("_map", "benchmarks/textbook.py")
+    assert (aligned.fate, aligned.allocations) == (PARALLEL, ())
+    assert (other.fate, other.source) == (PARALLEL, "for i in prange(len(out)):")
+    assert other.allocations == (other.line + 1,) * 2  # out_index and in_index, on the line below
+
+
+def test_a_prange_in_a_prange_is_serial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnostics, "matrix_multiply_kernel", lambda: textbook.matrix_multiply)
+    report = examine("matmul")
+    ((outer, middle, inner),) = (each.loops for each in report.compiled)
+    assert report.parallel
+    assert [loop.fate for loop in (outer, middle, inner)] == [PARALLEL, SERIAL, SERIAL]
+    assert (middle.into, inner.into) == (outer.line, middle.line)
+    assert f"      serial: it stands inside the parallel loop of line {outer.line}" in in_words(report)
+
+
+def of(kernel: Any) -> Any:
+    """What returns this kernel, whatever function it is asked for."""
+    return lambda fn: kernel
+
+
+def _whole_arrays(out: Any, out_shape: Any, out_strides: Any, a: Any, a_shape: Any, a_strides: Any) -> None:
+    out[:] = -a
+    out[:] = a * 2 + 1
+
+
+def _one_by_one(out: Any, out_shape: Any, out_strides: Any, a: Any, a_shape: Any, a_strides: Any) -> None:
+    for i in range(len(out)):
+        out[i] = a[i]
+
+
+def _with_a_factor(out: Any, out_shape: Any, out_strides: Any, a: Any, a_shape: Any, a_strides: Any) -> None:
+    for i in prange(len(out)):
+        out[i] = a[i] + out_shape[0] * out_strides[0]
+
+
+def _rows(out: Any, out_shape: Any, out_strides: Any, a: Any, a_shape: Any, a_strides: Any) -> None:
+    for i in prange(out_shape[0]):
+        for j in prange(out_shape[1]):
+            buffer = np.empty(2)
+            buffer[0] = a[i * a_strides[0] + j * a_strides[1]]
+            out[i * out_strides[0] + j * out_strides[1]] = buffer[0]
+
+
+def test_arrays_made_in_an_inner_loop_count_for_the_outer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnostics, "tensor_map", of(numba.njit(_rows, parallel=True)))
+    ((outer, inner),) = (each.loops for each in examine("map").compiled)
+    assert (outer.fate, inner.fate) == (PARALLEL, SERIAL)
+    assert outer.allocations == (inner.line + 1,)
+
+
+def test_operations_on_whole_arrays_are_loops_that_may_be_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnostics, "tensor_map", of(numba.njit(_whole_arrays, parallel=True)))
+    report = examine("map")
+    fates = [fate for _, fate in lines_of(report)]
+    assert report.parallel
+    assert fates.count(PARALLEL) == 1
+    assert fates.count(FUSED) == len(fates) - 1 >= 1
+    assert any(line.startswith("      fused: it runs together with the loop of line ") for line in in_words(report))
+
+
+def test_what_does_not_change_is_moved_to_before_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnostics, "tensor_map", of(numba.njit(_with_a_factor, parallel=True)))
+    report = examine("map")
+    ((loop,),) = (each.loops for each in report.compiled)
+    assert loop.hoisted >= 1
+    assert any("moved to before the loop" in line for line in in_words(report))
+
+
+def test_a_loop_without_prange_is_not_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnostics, "tensor_map", of(numba.njit(_one_by_one, parallel=True)))
+    report = examine("map")
+    assert not report.parallel
+    heading, function, remark = in_words(report)
+    assert heading == "MAP: not parallel everywhere; see below"
+    assert function.startswith("  _one_by_one in tests/project/test_parallel_check.py, line ")
+    assert remark == "    no parallel loop: the loop over the results should be `for … in prange(…)`"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "problem"),
+    [
+        (numba.njit(_one_by_one), "it is compiled for one thread; pass parallel=True to njit"),
+        (_one_by_one, "it is not compiled; return njit(…, parallel=True)"),
+    ],
+)
+def test_what_lacks_the_compiler_or_its_flag_is_told(monkeypatch: pytest.MonkeyPatch, kernel: Any, problem: str) -> None:
+    monkeypatch.setattr(diagnostics, "tensor_map", of(kernel))
+    report = examine("map")
+    assert (report.parallel, report.problem) == (False, problem)
+    assert in_words(report) == [f"MAP: not parallel: {problem}"]
+
+
+def test_numba_prints_as_before_when_the_report_is_done(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = numba.njit(_with_a_factor, parallel=True)
+    monkeypatch.setattr(diagnostics, "tensor_map", of(kernel))
+    examine("map")
+    assert capsys.readouterr().out == ""
+    kernel.parallel_diagnostics(level=1)
+    assert "_with_a_factor" in capsys.readouterr().out
+
+
+# The program
+
+
+def unwritten(*_: Any) -> Any:
+    raise NotImplementedError("Need to implement for Task 3.1")
+
+
+def simple_report(name: str, level: int) -> Report:
+    """A report without the time to compile."""
+    return Report(
+        name, "", (diagnostics.Compiled("_f", "f.py", 1, (diagnostics.Loop(2, "for i in prange(n):", PARALLEL),)),), f"raw {level}"
+    )
+
+
+def test_all_summaries_stand_above_what_numba_says(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(diagnostics, "examine", simple_report)
+    assert parallel_check.main([]) == 0
+    out, err = capsys.readouterr()
+    lines = [line for line in out.splitlines() if line.endswith("1 loop") or "numba says" in line or line.startswith("raw")]
+    headings = [f"{name}: parallel, 1 loop" for name in ("MAP", "ZIP", "REDUCE", "MATMUL")]
+    assert lines[:4] == headings
+    assert [line.strip("= ") for line in lines[4:]] == [
+        each for name in ("MAP", "ZIP", "REDUCE", "MATMUL") for each in (f"{name}: what numba says", "raw 3")
+    ]
+    assert err == ""
+
+
+def test_one_function_and_the_level_can_be_chosen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(diagnostics, "examine", simple_report)
+    assert parallel_check.main(["--function", "zip", "--level", "0"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "ZIP: parallel, 1 loop",
+        "  _f in f.py, line 1",
+        "    line 2: for i in prange(n):",
+        "      parallel",
+    ]
+
+
+def test_an_unwritten_task_is_a_line_among_the_others(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(diagnostics, "examine", lambda name, level: unwritten() if name == "map" else simple_report(name, level))
+    assert parallel_check.main(["--level", "0"]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[:2] == ["MAP: Task 3.1 is not written yet", "ZIP: parallel, 1 loop"]
+
+
+def test_an_error_of_another_kind_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str, level: int) -> Report:
+        raise NotImplementedError("something else")
+
+    monkeypatch.setattr(diagnostics, "examine", broken)
+    with pytest.raises(NotImplementedError, match="something else"):
+        parallel_check.main([])
+
+
+def test_json_is_one_line_a_kernel(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(diagnostics, "examine", simple_report)
+    assert parallel_check.main(["--json", "--function", "map"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    told = json.loads(line)
+    assert (told["function"], told["parallel"], told["words"][0]) == ("map", True, "MAP: parallel, 1 loop")
+    assert told["compiled"][0]["loops"][0]["source"] == "for i in prange(n):"
+
+
+def test_without_the_compiler_it_says_what_to_do(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(PROGRAM.parent.parent)}
+    done = subprocess.run([sys.executable, str(PROGRAM)], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    message = "parallel_check.py: expected the compiler to be on, got NUMBA_DISABLE_JIT=1; unset it\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+
+def test_a_long_line_is_shortened_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel_check, "width", lambda: 10)
+    assert parallel_check.fitted("0123456789") == "0123456789"
+    assert parallel_check.fitted("0123456789a") == "012345678…"

@@ -1,0 +1,78 @@
+"""The student's source as it is shown: read from the file, whole, and known as unwritten by its marker."""
+
+import re
+
+import pytest
+
+from course.manifest import course
+from project.lab import task_source
+from project.lab.guard import WrongResult
+
+FILE = '''"""A room."""
+
+
+def written(x):
+    """Doc."""
+
+    def inner(y):
+        return y
+
+    return inner(x)
+
+
+def todo(x):
+    """Doc."""
+    raise NotImplementedError("Need to implement for Task 3.3")
+
+
+class Layer:
+    def forward(self):
+        raise NotImplementedError("of another kind")
+'''
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    (tmp_path / "rooms").mkdir()
+    (tmp_path / "rooms" / "one.py").write_text(FILE)
+    monkeypatch.setattr(task_source, "ROOT", tmp_path)
+    return tmp_path
+
+
+def test_a_function_is_found_by_its_name_with_all_of_its_body(workspace):
+    assert task_source.source("rooms.one:written").splitlines()[-1] == "    return inner(x)"
+    assert task_source.source("rooms.one:written.inner").startswith("def inner(y):")
+    assert task_source.source("rooms.one:Layer.forward").startswith("def forward(self):")
+
+
+def test_an_unwritten_function_is_known_by_the_marker_of_its_task(workspace):
+    assert str(task_source.unwritten(task_source.source("rooms.one:todo"))) == "Need to implement for Task 3.3"
+    assert task_source.unwritten(task_source.source("rooms.one:written")) is None
+    assert task_source.unwritten(task_source.source("rooms.one:Layer.forward")) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("rooms.one:gone", "expected a function gone in rooms/one.py, got none; take its first lines from the handout again"),
+        ("rooms.two:gone", "expected a file rooms/two.py, got none; take it from the handout again"),
+    ],
+)
+def test_what_is_missing_is_named(workspace, name, message):
+    with pytest.raises(WrongResult, match=f"^{re.escape(message)}$"):
+        task_source.source(name)
+
+
+def test_a_file_that_python_cannot_read_is_named_with_its_line(workspace):
+    (workspace / "rooms" / "one.py").write_text("x = 1\ndef broken(:\n")
+    with pytest.raises(SyntaxError) as caught:
+        task_source.source("rooms.one:written")
+    assert caught.value.lineno == 2
+    assert caught.value.filename == str(workspace / "rooms" / "one.py")
+
+
+def test_the_source_of_every_function_of_the_course_is_found():
+    for task in course().tasks:
+        for name in task.write:
+            if not name.endswith("*"):
+                assert "def " in task_source.source(name), name

@@ -1,0 +1,157 @@
+"""A matrix product in steps: the counts of its reads and writes, its sums, and what is said of each step."""
+
+import re
+
+import numpy as np
+import pytest
+
+from project.lab.tiling import ORDERS, Counts, Tiling, arithmetic, comparison, moment_of, panel, progress, sentence, totals, whole
+
+NAIVE, TILED = ORDERS
+SIZES = [(2, 2), (4, 2), (6, 3), (7, 3), (5, 4), (8, 8), (16, 4), (16, 2), (9, 8)]
+
+
+def last(tiling):
+    return tiling.after(len(tiling.steps))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("n", "tile"), SIZES)
+def test_in_the_end_every_sum_is_that_of_the_product_and_written(n, tile, order):
+    tiling = Tiling(n, tile, order)
+    memory = last(tiling)
+    assert np.array_equal(memory.sums, tiling.a @ tiling.b)
+    assert memory.written.all()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("n", "tile"), SIZES)
+def test_what_is_counted_step_by_step_is_what_the_formula_says(n, tile, order):
+    assert last(Tiling(n, tile, order)).counts == whole(n, tile, order)
+
+
+@pytest.mark.parametrize(
+    ("n", "tile", "order", "counts"),
+    [  # by hand
+        (4, 2, NAIVE, Counts(global_reads=128, global_writes=16, products=64)),
+        (4, 2, TILED, Counts(global_reads=64, global_writes=16, shared_writes=64, shared_reads=128, products=64)),
+        (4, 4, TILED, Counts(global_reads=32, global_writes=16, shared_writes=32, shared_reads=128, products=64)),
+        # 3 with tiles of 2: 4 blocks of 2 rounds, 8 cells of shared memory each; a block row reads 2 · 9 elements of A, as often of B
+        (3, 2, TILED, Counts(global_reads=36, global_writes=9, shared_writes=64, shared_reads=128, products=64)),
+    ],
+)
+def test_the_formula_says_what_one_counts_by_hand(n, tile, order, counts):
+    assert whole(n, tile, order) == counts
+
+
+@pytest.mark.parametrize("tile", [2, 4, 8, 16])
+def test_a_tile_that_divides_n_saves_as_many_reads_as_it_has_rows(tile):
+    assert whole(16, tile, NAIVE).global_reads == 2 * 16**3
+    assert whole(16, tile, TILED).global_reads == 2 * 16**3 // tile
+
+
+def test_nothing_is_read_beyond_the_edge_and_the_tiles_are_filled_with_zeros():
+    tiling = Tiling(5, 4, TILED)
+    corner = next(i for i, step in enumerate(tiling.steps) if step.kind == "load" and step.row == step.column == step.start == 4)
+    assert tiling.reads(tiling.steps[corner]) == ({(4, 4)}, {(4, 4)})
+    memory = tiling.after(corner + 1)
+    assert memory.a_tile[0, 0] == tiling.a[4, 4]
+    assert np.count_nonzero(memory.a_tile.reshape(-1)[1:]) == 0
+    assert np.count_nonzero(memory.b_tile.reshape(-1)[1:]) == 0
+
+
+def test_sums_grow_in_registers_and_are_written_once_in_the_end():
+    tiling = Tiling(4, 2, TILED)
+    kinds = [step.kind for step in tiling.steps[:5]]
+    assert kinds == ["load", "multiply", "load", "multiply", "write"]
+    half = tiling.after(2)
+    assert np.array_equal(half.sums[:2, :2], tiling.a[:2, :2] @ tiling.b[:2, :2])
+    assert half.begun.sum() == 4
+    assert half.counts.global_writes == 0
+    assert tiling.after(5).counts.global_writes == 4
+    assert tiling.after(5).written.sum() == 4
+
+
+def test_every_step_is_said_in_a_sentence():
+    tiling = Tiling(5, 4, TILED)
+    assert sentence(tiling, 0) == "Nothing has been read yet: all of A and B is in global memory."
+    assert "loads tile (0, 0) of A and tile (0, 0) of B: 32 reads from global memory, two for every thread" in sentence(tiling, 1)
+    assert "every thread adds 4 products to its sum" in sentence(tiling, 2)
+    assert "tile (0, 1) of A and tile (1, 0) of B: 8 reads from global memory, and 24 zeros" in sentence(tiling, 3)
+    assert sentence(tiling, 5).startswith("Block (0, 0) has seen all tiles")
+    assert "C[0, 1]: row 0 of A and column 1 of B are read from global memory, all 10 numbers" in sentence(Tiling(5, 2, NAIVE), 2)
+
+
+def fixed(order, n=3, tile=2):
+    tiling = Tiling(n, tile, order)
+    tiling.a, tiling.b = np.arange(n * n).reshape(n, n), np.ones((n, n), int)
+    return tiling
+
+
+def test_the_arithmetic_of_one_cell_is_spelled_out():
+    assert arithmetic(fixed(NAIVE), 0, (0, 0)) == "C[i, j] = sum over k of A[i, k] · B[k, j]"
+    assert arithmetic(fixed(NAIVE), 4, (0, 0)) == "C[1, 0] = 3·1 + 4·1 + 5·1\n        = 12"
+    tiled = fixed(TILED)
+    assert arithmetic(tiled, 1, (1, 0)) == "a_tile[1, 0] = A[1, 0] = 3\nb_tile[1, 0] = B[1, 0] = 1"
+    assert arithmetic(tiled, 2, (1, 0)) == "sum for C[1, 0] = 0 + 3·1 + 4·1\n            = 7"
+    assert arithmetic(tiled, 4, (1, 0)) == "sum for C[1, 0] = 7 + 5·1 + 0·0\n            = 12"
+    assert arithmetic(tiled, 5, (1, 0)) == "C[1, 0] = 12"
+
+
+def test_a_thread_beyond_the_edge_loads_zeros_and_writes_nothing():
+    tiled = fixed(TILED)  # the second block has the column 2 alone
+    assert "b_tile[0, 1] = 0, since B[0, 3] is beyond the edge" in arithmetic(tiled, 6, (0, 1))
+    assert "a_tile[0, 1] = A[0, 1] = 1" in arithmetic(tiled, 6, (0, 1))
+    for number in (7, 10):
+        assert arithmetic(tiled, number, (0, 1)).startswith("C[0, 3] lies beyond the edge")
+
+
+def test_the_table_counts_this_step_all_so_far_and_the_other_order():
+    rows = {row[""]: list(row.values())[1:] for row in totals(Tiling(4, 2, TILED), 3)}
+    assert rows["global reads"] == ["8", "16", "64", "128"]
+    assert rows["shared reads"] == ["0", "16", "128", "0"]
+    assert list(totals(Tiling(4, 2, TILED), 0)[0]) == ["", "this step", "so far", "whole product", NAIVE]
+    assert progress(Tiling(4, 2, TILED), 5) == "So far 16 of 64 global reads, 32 of 128 shared reads, 4 of 16 global writes."
+    assert progress(Tiling(4, 2, NAIVE), 1) == "So far 8 of 128 global reads, 1 of 16 global writes."
+
+
+def test_both_orders_are_compared_with_their_formulas():
+    assert comparison(8, 4).splitlines() == [
+        "element by element: 2·n³ = 2·8³ = 1,024 global reads",
+        "tile by tile: 2·n²·(n/t) = 2·8²·2 = 256 global reads, 4 times fewer",
+    ]
+    assert comparison(5, 4).splitlines()[-1] == "4 does not divide 5: n/t is rounded up to 2, and the last tiles are filled with zeros"
+
+
+def cells(markup, tag):
+    """Classes and words of a cell."""
+    found = re.search(rf'class="([^"]*)" data-tag="{tag}"[^>]*? aria-label="([^"]*)"', markup)
+    return found[1].split()[1:], found[2]
+
+
+def test_what_is_read_and_what_changes_stands_out_in_the_picture():
+    tiling = fixed(TILED)
+    load = panel(tiling, 1, (0, 0))
+    assert cells(load, "A0,0") == (["picked"], "A[0, 0] = 0; picked")
+    assert cells(load, "A1,1") == (["read"], "A[1, 1] = 4; read in this step")
+    assert cells(load, "A0,2") == (["shade"], "A[0, 2] = 2")
+    assert cells(load, "a_tile1,0") == (["changed"], "a_tile[1, 0] = 3; changes in this step")
+    multiply = panel(tiling, 2, (1, 0))
+    assert cells(multiply, "a_tile1,1")[0] == ["linked"]
+    assert cells(multiply, "b_tile1,1")[0] == ["read"]
+    assert cells(multiply, "C1,0") == (["picked"], "C[1, 0] = 7, so far, in a register; picked")
+    assert cells(multiply, "C2,2") == ([], "C[2, 2], not begun")
+    assert cells(panel(tiling, 5, (1, 0)), "C0,0") == (["changed"], "C[0, 0] = 3, in global memory; changes in this step")
+    assert cells(panel(tiling, 0, (0, 0)), "a_tile0,0") == ([], "a_tile[0, 0] holds nothing yet")
+    assert "Not used in this order." in panel(fixed(NAIVE), 1, (0, 0))
+
+
+@pytest.mark.parametrize(("n", "tile"), SIZES)
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_picked_element_leads_to_a_step_of_its_block(n, tile, order):
+    tiling = Tiling(n, tile, order)
+    for number in (0, 1, len(tiling.steps)):
+        for element in [(0, 0), (n - 1, 0), (0, n - 1), (n - 1, n - 1), (n // 2, 1)]:
+            step = tiling.steps[moment_of(tiling, element, number) - 1]
+            assert element in tiling.block(step)
+            assert not number or step.kind == tiling.steps[number - 1].kind

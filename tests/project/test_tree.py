@@ -1,0 +1,142 @@
+"""A sum in shared memory: right with its guard and barriers, and wrong in the way that is said without them."""
+
+import re
+
+import pytest
+
+from project.lab.tree import BARRIERS, GUARD, MISSING, NOTHING, ROUNDS, Tree
+
+SIZES = [(1, 4), (4, 4), (5, 4), (20, 8), (32, 8), (64, 16), (33, 32)]
+
+
+def numbers(size, threads):
+    """The sums of 1, 2, 3 … by blocks."""
+    values = list(range(1, size + 1))
+    return [sum(values[i : i + threads]) for i in range(0, size, threads)]
+
+
+def adds(tree):
+    return [(moment.active, moment.half) for moment in tree.moments if moment.kind == "add"]
+
+
+@pytest.mark.parametrize(("size", "threads"), SIZES)
+def test_every_block_writes_the_sum_of_its_elements(size, threads):
+    tree = Tree(size, threads)
+    assert list(tree.moments[-1].out) == tree.sums() == numbers(size, threads)
+    assert not any(moment.wrong for moment in tree.moments)
+
+
+@pytest.mark.parametrize(("size", "threads"), SIZES)
+def test_a_round_halves_the_threads_until_one_is_left(size, threads):
+    halves = [half for half in (16, 8, 4, 2, 1) if half < threads]
+    tree = Tree(size, threads)
+    assert adds(tree) == [(range(half), half) for half in halves]
+    assert [moment.kind for moment in tree.moments] == ["begin", "load", *["add"] * len(halves), "write"]
+
+
+def test_the_cells_after_each_round_are_those_one_adds_by_hand():
+    tree = Tree(6, 4)
+    assert [moment.shared for moment in tree.moments] == [
+        ((None,) * 4, (None,) * 4),
+        ((1, 2, 3, 4), (5, 6, 0, 0)),
+        ((4, 6, 3, 4), (5, 6, 0, 0)),
+        ((10, 6, 3, 4), (11, 6, 0, 0)),
+        ((10, 6, 3, 4), (11, 6, 0, 0)),
+    ]
+    assert tree.moments[-2].out == (None, None)
+    assert tree.moments[-1].out == (10, 11)
+
+
+def test_without_the_guard_the_sum_of_the_last_block_is_whatever_stood_behind_the_end():
+    tree = Tree(6, 4, GUARD)
+    assert tree.moments[1].shared == ((1, 2, 3, 4), (5, 6, None, None))
+    assert tree.moments[-1].out == (10, None)
+    assert "out[1] must be 11" in tree.lesson()
+    assert "Such sizes hide a missing guard." in Tree(8, 4, GUARD).lesson()
+    assert "hold what stood behind the end of a" in tree.sentence(2)
+
+
+def test_without_barriers_between_rounds_a_warp_that_runs_ahead_adds_what_is_not_ready():
+    tree = Tree(16, 16, ROUNDS)
+    # warp 0 adds cells 8 to 11 to its own, then cells 4 to 7 to which nobody has added 12 to 15 yet
+    assert tree.moments[-1].out == (sum(range(1, 17)) - (13 + 14 + 15 + 16),)
+    first = next(moment for moment in tree.moments if moment.wrong)
+    assert first.half == 4
+    assert first.wrong == {(0, 0), (0, 1), (0, 2), (0, 3)}
+    assert "out[0] is 78 and must be 136" in tree.lesson()
+    assert [moment.kind for moment in tree.moments].count("load") == 1
+
+
+def test_without_any_barrier_a_warp_adds_cells_that_nobody_has_written():
+    tree = Tree(8, 8, BARRIERS)
+    assert tree.moments[-1].out == (None,)
+    assert "made of whatever stood in shared memory and must be 36" in tree.lesson()
+    assert "were not ready" in tree.sentence(2)
+    assert tree.moments[2].wrong == {(0, 0), (0, 1), (0, 2), (0, 3)}
+
+
+@pytest.mark.parametrize("missing", [ROUNDS, BARRIERS])
+def test_a_block_of_one_warp_hides_a_missing_barrier(missing):
+    tree = Tree(10, 4, missing)
+    assert list(tree.moments[-1].out) == numbers(10, 4)
+    assert "by luck" in tree.lesson()
+
+
+@pytest.mark.parametrize("missing", MISSING)
+@pytest.mark.parametrize(("size", "threads"), SIZES)
+def test_in_every_step_some_thread_acts_and_it_is_said_which(size, threads, missing):
+    tree = Tree(size, threads, missing)
+    for number, moment in enumerate(tree.moments):
+        assert moment.kind == "begin" or moment.active
+        assert tree.sentence(number)
+
+
+def test_every_step_is_said_in_a_sentence():
+    tree = Tree(6, 4)
+    said = [tree.sentence(i) for i in range(len(tree.moments))]
+    assert said[0].startswith("In shared memory stands whatever was left there.")
+    assert said[1].startswith("Load: threads 0 to 3 of every block take one element of a each")
+    assert said[1].endswith("Those of the last block that have no element load 0, which changes no sum: 2 of them.")
+    assert said[2] == "half = 2: threads 0 and 1 of every block add the cell 2 places on to their own."
+    assert said[3] == "half = 1: thread 0 of every block adds the cell next to it to its own."
+    assert said[4].startswith("Thread 0 of every block writes its cell to out")
+    assert "load what stands behind the end of a: 2 of them" in Tree(6, 4, GUARD).sentence(1)
+
+
+@pytest.mark.parametrize(
+    ("missing", "number", "block", "thread", "lines"),
+    [
+        (NOTHING, 0, 0, 1, ["thread 1 does nothing in this step"]),
+        (NOTHING, 1, 1, 1, ["5 < 6: block[1] = a[5] = 6"]),
+        (NOTHING, 1, 1, 2, ["6 < 6 is false: block[2] = 0"]),
+        (GUARD, 1, 1, 2, ["block[2] = a[6] = ?, behind the end of a, which has 6 elements"]),
+        (NOTHING, 2, 0, 1, ["1 < 2: block[1] += block[1 + 2]", "2 + 4 = 6"]),
+        (NOTHING, 2, 0, 2, ["thread 2 does nothing in this step: 2 < 2 is false"]),
+        (GUARD, 2, 1, 0, ["0 < 2: block[0] += block[0 + 2]", "5 + ? = ?", "wrong: block[2] must be 0 before it is read"]),
+        (NOTHING, 4, 1, 0, ["out[1] = block[0] = 11"]),
+        (NOTHING, 4, 1, 1, ["thread 1 does nothing in this step"]),
+    ],
+)
+def test_the_formula_of_a_thread_has_its_numbers_filled_in(missing, number, block, thread, lines):
+    i = block * 4 + thread
+    first = f"i = blockIdx.x · blockDim.x + threadIdx.x = {block} · 4 + {thread} = {i}"
+    assert Tree(6, 4, missing).formula(number, block, thread).splitlines() == [first, *lines]
+
+
+def looks(panel):
+    return [" ".join(classes.split()[1:]) for classes in re.findall(r'class="(cell[^"]*)"', panel)]
+
+
+def test_the_picture_shows_who_adds_what():
+    tree = Tree(4, 4)
+    a, block, out = tree.panels(2, (0, 1))
+    assert looks(a) == ["", "", "", ""]
+    assert looks(block) == ["changed", "picked", "read", "linked"]
+    assert looks(out) == [""]
+    assert looks(tree.panels(1, (0, 1))[0]) == ["read", "picked", "read", "read"]
+    assert looks(tree.panels(3, (0, 3))[1]) == ["changed", "read", "faint", "picked"]
+    assert looks(tree.panels(4, (0, 3))[-1]) == ["changed"]
+    assert "out[0] = 10" in tree.panels(4, (0, 3))[-1]
+    wrong = Tree(8, 8, BARRIERS)
+    assert looks(wrong.panels(2, (0, 7))[1])[:4] == ["wrong"] * 4
+    assert looks(wrong.panels(len(wrong.moments) - 1, (0, 7))[-1]) == ["wrong"]
