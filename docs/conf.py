@@ -26,8 +26,9 @@ os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel's debugger
 
 
 def _version_of_what_cells_run() -> str:
-    """A hash of all code that a cell can call: a cached output is good only as long as this stays the same."""
-    rooms = [*(ROOT / "minitorch").rglob("*.py"), *(ROOT / "project").rglob("*.py"), *(DOCS / "_ext").glob("*.py")]
+    """A hash of all that a cell can call or show: a cached output is good only as long as this stays the same."""
+    folders = (ROOT / "minitorch", ROOT / "project", ROOT / "benchmarks", DOCS / "_ext")
+    rooms = [room for folder in folders for room in folder.rglob("*.py")] + [*(ROOT / "benchmarks" / "results").glob("*.json")]
     digest = hashlib.sha256()
     for room in sorted(rooms):
         digest.update(room.read_bytes())

@@ -1,0 +1,90 @@
+"""Figures of a GPU's work: threads in blocks over elements, the tree of a reduction, and the tiles of a matrix product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+
+from figures import Figure
+from tensor_figures import CELL, GAP, _cell, _figure, _text
+
+
+def threads(size: int, per_block: int, caption: str) -> Figure:
+    """The threads of a launch, block by block, and dashed those for which there is no element.
+
+    Args:
+        size: Number of elements.
+        per_block: Threads of a block.
+        caption: The figure in words.
+    """
+    blocks = ceil(size / per_block)
+    left, length = 62.0, per_block * CELL
+    parts = [_text(left - 8, 44, "thread", "end", note=True), _text(left - 8, 68, "i", "end")]
+    for block in range(blocks):
+        x = left + block * (length + GAP)
+        parts.append(_text(x + length / 2, 18, f"block {block}", strong=True))
+        parts.append(f'<rect class="graph-edge" x="{x - 4:g}" y="28" width="{length + 8:g}" height="56" rx="6"/>')
+        for thread in range(per_block):
+            i = block * per_block + thread
+            parts.append(_text(x + thread * CELL + CELL / 2, 44, str(thread), note=True))
+            parts.append(_cell(x + thread * CELL, 50, CELL, str(i), dashed=i >= size))
+    return _figure(parts, left + blocks * (length + GAP), 94, caption)
+
+
+def tree(values: Sequence[float], caption: str) -> Figure:
+    """A sum in rounds, by half as many threads each time: cell t takes in the cell half a row further on.
+
+    Args:
+        values: As many as a power of 2.
+        caption: The figure in words.
+    """
+    width, apart, left = 40, 64, 92.0
+    row, under, over, y = list(values), [], [], 12.0
+    while True:
+        for t, value in enumerate(row):
+            over.append(_cell(left + t * width, y, width, f"{value:g}", marked=len(row) == 1))
+        if len(row) == 1:
+            break
+        half = len(row) // 2
+        working = f"threads 0 to {half - 1}" if half > 1 else "thread 0"
+        over.append(_text(left - 10, y + apart - 18, working, "end", note=True))
+        for t in range(half):
+            for source in (t, t + half):
+                start, end = left + (source + 0.5) * width, left + (t + 0.5) * width
+                line = f"M{start:g} {y + CELL:g}L{end:g} {y + apart - 1:g}"
+                under.append(f'<path class="graph-edge" d="{line}" marker-end="url(#tip)"/>')
+        row = [row[t] + row[t + half] for t in range(half)]
+        y += apart
+    return _figure([*under, *over], left + len(values) * width + 10, y + CELL + 10, caption)
+
+
+def tiles(rows: int, columns: int, inner: int, tile: int, at: tuple[int, int], caption: str) -> Figure:
+    """A product in tiles: a on the left, b on top, the result between them, and in what order one block brings which tiles.
+
+    Args:
+        rows: Of the result.
+        columns: Of the result.
+        inner: Columns of a and rows of b.
+        tile: Rows and columns of a tile.
+        at: The block's tile in the result, as the number of its row and column.
+        caption: The figure in words.
+    """
+    left, top = 10.0, 30.0
+    right, low = left + inner * CELL + 34, top + inner * CELL + 40
+    parts = [
+        _text(left + inner * CELL / 2, low - 10, f"a ({rows}, {inner})", strong=True),
+        _text(right + columns * CELL / 2, top - 12, f"b ({inner}, {columns})", strong=True),
+        _text(right + columns * CELL / 2, low - 10, f"out ({rows}, {columns})", strong=True),
+    ]
+    for i in range(rows):
+        for k in range(inner):
+            used = i // tile == at[0]
+            parts.append(_cell(left + k * CELL, low + i * CELL, CELL, str(k // tile + 1) if used else "", marked=used))
+        for j in range(columns):
+            mine = i // tile == at[0] and j // tile == at[1]
+            parts.append(_cell(right + j * CELL, low + i * CELL, CELL, "·" if mine else "", marked=mine))
+    for k in range(inner):
+        for j in range(columns):
+            used = j // tile == at[1]
+            parts.append(_cell(right + j * CELL, top + k * CELL, CELL, str(k // tile + 1) if used else "", marked=used))
+    return _figure(parts, right + columns * CELL + 10, low + rows * CELL + 10, caption)
