@@ -7,10 +7,10 @@ PY := $(VENV)/bin/python
 APP_SET := requirements.txt requirements.extra.txt
 DEV_SET := $(APP_SET) requirements.dev.txt
 
-.PHONY: help app test check docs prove bench format clean
+.PHONY: help app test test-cuda-sim check check-cuda docs prove bench format clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-14s %s\n", $$1, $$2}'
 
 app: $(VENV)/.app  ## Serve the app and open it in the browser
 	$(PY) -m streamlit run project/app.py
@@ -26,6 +26,12 @@ check: $(VENV)/.dev  ## Check style, types and the layers of the package
 	$(PY) -m pytest -q tests/test_structure.py || status=1; \
 	exit $$status
 
+test-cuda-sim: $(VENV)/.dev  ## Run the tests of the GPU's backend in numba's simulator
+	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest tests/cuda
+
+check-cuda: .venv-cuda/.made  ## Compile every CUDA kernel for sm_80 and sm_90, without a GPU (819 MB of compilers at the first run)
+	.venv-cuda/bin/python -m tests.cuda.compile_check
+
 docs: $(VENV)/.dev  ## Build the book into docs/_build/html
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
 
@@ -40,7 +46,7 @@ format: $(VENV)/.dev  ## Format the source
 	$(VENV)/bin/ruff format .
 
 clean:  ## Remove the environment and everything that was built
-	rm -rf $(VENV) build dist *.egg-info docs/_build .course .hypothesis .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-cuda build dist *.egg-info docs/_build .course .hypothesis .pytest_cache .ruff_cache
 
 # Debian's python3 may come without ensurepip: then its own pip fills the environment.
 $(VENV)/.made:
@@ -56,3 +62,9 @@ $(VENV)/.app: $(APP_SET) $(wildcard constraints.txt) pyproject.toml | $(VENV)/.m
 $(VENV)/.dev: $(DEV_SET) $(wildcard constraints.txt) pyproject.toml | $(VENV)/.made
 	$(PY) -m pip install --disable-pip-version-check $(CONSTRAINTS) $(addprefix -r ,$(DEV_SET)) -e .
 	@touch $@ $(VENV)/.app
+
+# numba-cuda takes numba.cuda over in an environment, so it has one of its own.
+.venv-cuda/.made: requirements.txt requirements.cuda.txt $(wildcard constraints.txt) | $(VENV)/.dev
+	$(PYTHON) -m venv .venv-cuda || $(PYTHON) -m venv --clear --without-pip .venv-cuda
+	$(PY) -m pip --python .venv-cuda/bin/python install --disable-pip-version-check $(CONSTRAINTS) -r requirements.txt -r requirements.cuda.txt
+	@touch $@

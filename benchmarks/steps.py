@@ -1,0 +1,265 @@
+"""From the textbook's kernels to the library's, one idea at a time, each step measured: the figures of the book's chapter on performance.
+
+The kernels stand in `benchmarks.step_kernels`, and the last step of each group is the library's. All are checked against NumPy before they
+are timed.
+
+    python -m benchmarks.steps --repeats 9 --save benchmarks/results/steps.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import get_num_threads, njit
+
+from benchmarks import step_kernels as kernels
+from benchmarks.scalar import processor
+from minitorch import fast_ops, operators
+from minitorch.fast_math import exp as exp_of_library
+from minitorch.fast_math import vectorisable
+
+SEED = 0
+
+
+class Step(NamedTuple):
+    """One row of the table.
+
+    Attributes:
+        idea: What is new.
+        kernels: What is measured, by column; a column without this idea has none.
+    """
+
+    idea: str
+    kernels: dict[str, Callable[[], Any]]
+
+
+class Group(NamedTuple):
+    """Steps that do the same work.
+
+    Attributes:
+        title: What it is.
+        columns: The name of each kind of work, with the number of its floating-point operations where its rate is of interest, or 0.
+        steps: From the textbook to the library.
+        results: What each kind of work must give, and where kernels write it.
+    """
+
+    title: str
+    columns: dict[str, int]
+    steps: list[Step]
+    results: dict[str, tuple[np.ndarray, np.ndarray]]
+
+
+# The steps, in order
+
+
+def natural_exp(x: float, _: float) -> float:
+    """e^x as a zip whose second operand is not looked at: what the library's maps are, too."""
+    return math.exp(x)
+
+
+def polynomial_exp() -> Any:
+    """The same by additions, multiplications and moves of bits."""
+    exp = njit(vectorisable(np.float32)[exp_of_library])
+    return lambda x, _: exp(x)
+
+
+def elementwise(rows: int) -> Group:
+    """The steps for maps and zips of rows × rows numbers."""
+    random = np.random.default_rng(SEED)
+    a, b = random.standard_normal((2, rows, rows), np.float32)
+    out = np.empty_like(a)
+    row = b[0]
+    shape, strides = (rows, rows), (rows, 1)
+
+    def run(make: Callable[[Any], Any], fn: Callable[..., float], other: np.ndarray, other_layout: Any) -> Callable[[], Any]:
+        kernel = make(fn)
+        layouts = [tuple(np.array(part, np.int32) for part in layout) for layout in ((shape, strides), (shape, strides), other_layout)]
+        flat_arrays = [array.reshape(-1) for array in (out, a, other)]
+        args = [part for array, layout in zip(flat_arrays, layouts, strict=True) for part in (array, *layout)]
+        return lambda: kernel(*args)
+
+    def step(idea: str, make: Callable[[Any], Any], *columns: str, exp: Any = natural_exp) -> Step:
+        short_row = ((rows,), (1,)) if make in (kernels.with_new_buffers, kernels.with_old_buffers) else ((rows, rows), (0, 1))
+        runs = {
+            "add": lambda: run(make, operators.add, b, (shape, strides)),
+            "add a row": lambda: run(make, operators.add, row, short_row),
+            "exp": lambda: run(make, exp, a, (shape, strides)),
+        }
+        return Step(idea, {column: runs[column]() for column in columns})
+
+    add, exp = fast_ops.tensor_zip(operators.add), fast_ops.tensor_map(operators.exp)
+    flat_out, flat_a, flat_b = out.reshape(-1), a.reshape(-1), b.reshape(-1)
+    library = {
+        "add": lambda: add(flat_out, shape, strides, flat_a, shape, strides, flat_b, shape, strides),
+        "add a row": lambda: add(flat_out, shape, strides, flat_a, shape, strides, row, (rows,), (1,)),
+        "exp": lambda: exp(flat_out, shape, strides, flat_a, shape, strides),
+    }
+    everything = ("add", "add a row", "exp")
+    steps = [
+        step("an index for every element", kernels.with_new_buffers, *everything),
+        step("index buffers made once", kernels.with_old_buffers, *everything),
+        step("stride-aligned: one plain loop", kernels.flat, "add", "exp"),
+        step("merged dimensions: a plain loop for each row", kernels.by_rows, "add a row"),
+        step("exp as a polynomial", kernels.flat, "exp", exp=polynomial_exp()),
+        step("all cores", kernels.by_rows_on_all_cores, *everything, exp=polynomial_exp()),
+        Step("the library", library),
+    ]
+    results = {"add": (out, a + b), "add a row": (out, a + row), "exp": (out, np.exp(a))}
+    return Group(f"{rows} × {rows} numbers, float32", dict.fromkeys(everything, 0), steps, results)
+
+
+def matrix_product(n: int) -> Group:
+    """The steps for the product of n × n matrices."""
+    random = np.random.default_rng(SEED)
+    a, b = random.standard_normal((2, n, n), np.float32)
+    out = np.empty_like(a)
+    flat_out, flat_a, flat_b = out.reshape(-1), a.reshape(-1), b.reshape(-1)
+    layout = ((n, n), (n, 1))
+    column = "matrix product"
+
+    def step(idea: str, kernel: Any, *width: int) -> Step:
+        return Step(idea, {column: lambda: kernel(flat_out, flat_a, flat_b, n, *width)})
+
+    steps = [
+        step("one result after the other", kernels.one_result_after_the_other),
+        step("loop order: along rows", kernels.row_by_row),
+        step("tiles, b packed", kernels.in_tiles(kernels.add_one_by_one), kernels.WIDTH),
+        step("register tile: two rows, four deep", kernels.in_tiles(kernels.add_eight), kernels.WIDTH),
+        step("width known to the compiler", kernels.in_tiles(kernels.add_eight_of_constant_length), kernels.WIDTH),
+        step("fused multiply-add", kernels.in_tiles(kernels.add_eight_fused), kernels.WIDTH),
+        step("all cores", kernels.in_tiles_on_all_cores, kernels.WIDTH),
+        Step("the library", {column: lambda: fast_ops.tensor_matrix_multiply(flat_out, *layout, flat_a, *layout, flat_b, *layout)}),
+    ]
+    return Group(f"{n} × {n} matrices, float32", {column: 2 * n**3}, steps, {column: (out, a @ b)})
+
+
+# Measuring
+
+
+def check(group: Group) -> None:
+    """Run every kernel once, which compiles it, and stop if one computes something else."""
+    for step in group.steps:
+        for column, run in step.kernels.items():
+            out, expected = group.results[column]
+            out[:] = np.nan
+            run()
+            if not np.allclose(out, expected, rtol=1e-4, atol=1e-3):
+                sys.exit(f"{step.idea}, {column}: the result differs from NumPy's; its time means nothing")
+
+
+def fastest_call(run: Callable[[], Any], at_least: float = 0.05) -> float:
+    """Seconds of the fastest of the calls that fit into some time, one at the least: the others were disturbed by other programs."""
+    fastest, end = math.inf, time.perf_counter() + at_least
+    while fastest == math.inf or time.perf_counter() < end:
+        start = time.perf_counter()
+        run()
+        fastest = min(fastest, time.perf_counter() - start)
+    return fastest
+
+
+def middle_half(values: list[float]) -> list[float]:
+    """The median, and between which two values the middle half of all lies."""
+    ranked, tail = sorted(values), len(values) // 4
+    return [median(ranked), ranked[tail], ranked[-1 - tail]]
+
+
+def measure(group: Group, repeats: int) -> list[dict[str, Any]]:
+    """For every step its idea, and for every column the seconds of a call: median and quartiles of `repeats`, the steps in turns."""
+    runs = [(number, column, run) for number, step in enumerate(group.steps) for column, run in step.kernels.items()]
+    seconds: list[dict[str, list[float]]] = [{column: [] for column in step.kernels} for step in group.steps]
+    for _ in range(repeats):
+        for number, column, run in runs:
+            seconds[number][column].append(fastest_call(run))
+    return [
+        {"idea": step.idea, "seconds": {column: middle_half(own) for column, own in columns.items()}}
+        for step, columns in zip(group.steps, seconds, strict=True)
+    ]
+
+
+def record(groups: list[Group], repeats: int, command: str) -> dict[str, Any]:
+    """All that the table, and the book's figure, are made from."""
+    measured = []
+    for group in groups:
+        print(f"{group.title}: compiling {len(group.steps)} steps", file=sys.stderr, flush=True)
+        check(group)
+        print(f"{group.title}: measuring", file=sys.stderr, flush=True)
+        measured.append({"title": group.title, "operations": group.columns, "steps": measure(group, repeats)})
+    return {
+        "command": command,
+        "date": date.today().isoformat(),
+        "machine": f"{processor()}, {os.cpu_count()} cores, {get_num_threads()} threads, Python {platform.python_version()}",
+        "repeats": repeats,
+        "groups": measured,
+    }
+
+
+def rows_of(group: dict[str, Any]) -> list[list[str]]:
+    """A group of the record as rows of texts, the titles first: medians in µs, how far apart the middle half lies, the gain."""
+    head = ["step"]
+    for column, operations in group["operations"].items():
+        head += [f"{column}, µs", "gain"] + (["GFLOP/s"] if operations else [])
+    rows = [head]
+    before: dict[str, float] = {}
+    for step in group["steps"]:
+        cells = [step["idea"]]
+        for column, operations in group["operations"].items():
+            seconds = step["seconds"].get(column)
+            if seconds is None:
+                cells += [""] * (3 if operations else 2)
+                continue
+            middle, lower, upper = seconds
+            spread = (upper - lower) / 2 / middle
+            cells += [f"{middle * 1e6:,.0f} ± {spread:.0%}", f"{before[column] / middle:.1f}" if column in before else ""]
+            cells += [f"{operations / middle / 1e9:.1f}"] if operations else []
+            before[column] = middle
+        rows.append(cells)
+    return rows
+
+
+def table(rows: list[list[str]]) -> str:
+    """Rows as a Markdown table."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    rows = [rows[0], ["-" * width for width in widths], *rows[1:]]
+    return "\n".join("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print the tables, and keep the figures if asked to."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.steps", description="From the textbook's kernels to the library's.")
+    parser.add_argument("--repeats", type=int, default=9, help="measurements of each step (9)")
+    parser.add_argument("--rows", type=int, default=1000, help="the table of the maps and zips has so many rows and columns (1000)")
+    parser.add_argument("--size", type=int, default=512, help=f"of the matrices, a multiple of {kernels.WIDTH} (512)")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write what was measured to a file, as the book reads it")
+    options = parser.parse_args(arguments)
+    if options.repeats < 1:
+        parser.error(f"--repeats expected at least 1, got {options.repeats}")
+    if options.rows < 1:
+        parser.error(f"--rows expected at least 1, got {options.rows}")
+    if options.size < 1 or options.size % kernels.WIDTH:
+        parser.error(f"--size expected a multiple of {kernels.WIDTH}, got {options.size}")
+    words = sys.argv[1:] if arguments is None else arguments
+    found = record([elementwise(options.rows), matrix_product(options.size)], options.repeats, " ".join([parser.prog, *words]))
+    for line in ("machine", "date", "command"):
+        print(f"{line}: {found[line]}")
+    print(f"medians of {options.repeats} in turns, ± half of the distance between the quartiles; gains over the step before")
+    for group in found["groups"]:
+        print(f"\n{group['title']}\n\n{table(rows_of(group))}")
+    if options.save:
+        options.save.parent.mkdir(parents=True, exist_ok=True)
+        options.save.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
