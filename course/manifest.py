@@ -23,7 +23,7 @@ class Stage:
     Attributes:
         number: 0, 1, …
         title: Its name.
-        rooms: Files of the package, without .py, in the order in which they may import each other.
+        rooms: Files of the package, without .py, in the order in which they may import each other; "nn.functional" is in the folder nn.
     """
 
     number: int
@@ -104,6 +104,21 @@ class Manifest:
     def rooms(self) -> tuple[str, ...]:
         """The files of the package in import order, over all stages."""
         return tuple(room for stage in self.stages for room in stage.rooms)
+
+    def path(self, room: str) -> str:
+        """The file of a room, relative to the workspace."""
+        return f"{self.package}/{room.replace('.', '/')}.py"
+
+    def folders(self, last: int) -> dict[str, int]:
+        """The folders of the package that hold rooms of the stages up to `last`, with the stage of their first one.
+
+        As dotted names: "" is the package itself, "nn" the folder of nn.functional.
+        """
+        found: dict[str, int] = {}
+        for stage in self.stages:
+            for room in stage.rooms if stage.number <= last else ():
+                found.setdefault(room.rpartition(".")[0], stage.number)
+        return {"": self.stages[0].number} | found
 
 
 def load(path: Path) -> Manifest:

@@ -123,10 +123,10 @@ def leave_out_rooms(files: Mapping[str, str | bytes], rooms: Mapping[str, str]) 
         path = room.replace(".", "/") + ".py"
         if result.pop(path, None) is None:
             raise StaffError(f"tasks.toml: task {task} leaves {room} out, but there is no {path} in the workspace")
-        package, name = room.split(".")
-        init = f"{package}/__init__.py"
+        package, _, name = room.rpartition(".")
+        init = f"{package.replace('.', '/')}/__init__.py"
         result[init] = syntax.remove_imports(str(result[init]), package, {name})
-        listed = re.compile(rf'(?ms)^(rooms = \[[^\]]*)"{name}"(?:, )?')
+        listed = re.compile(rf'(?ms)^(rooms = \[[^\]]*)"{re.escape(room.partition(".")[2])}"(?:, )?')
         result["course/tasks.toml"] = listed.sub(r"\1", str(result["course/tasks.toml"]))
     for path, content in result.items():
         if path.startswith("docs/api/"):

@@ -92,12 +92,13 @@ def select(root: Path, manifest: Manifest, last: int) -> dict[str, str | bytes]:
     if stages.get("project/app.py", 0) > 0:
         raise StaffError("project/app.py must run in every stage, but at its top it imports what comes later; import it where it is used")
     chosen = _needed(root, [path for path in found if stages.get(path, 0) <= last])
-    chosen += [path for path in _package(manifest, last) if path not in chosen]
+    chosen += [path for path in _package(root, manifest, last) if path not in chosen]
     chosen += _tests(root, manifest, last)
     files: dict[str, str | bytes] = {}
     for path in sorted(chosen):
         content = (root / path).read_bytes()
-        files[path] = content if path.endswith(".png") else content.decode("utf-8")
+        data = path.endswith(".png") or (path.startswith(f"{manifest.package}/") and not path.endswith(".py"))
+        files[path] = content if data else content.decode("utf-8")
     _cut(files, manifest, last, dropped=set(found) - set(chosen))
     return files
 
@@ -176,10 +177,17 @@ def _needed(root: Path, paths: list[str]) -> list[str]:
     return [path for path in paths if path not in of_app | of_book or path in used]
 
 
-def _package(manifest: Manifest, last: int) -> list[str]:
-    """The rooms of the package."""
-    rooms = [room for stage in manifest.stages if stage.number <= last for room in stage.rooms]
-    return [f"{manifest.package}/{room}.py" for room in ["__init__", *rooms]]
+def _package(root: Path, manifest: Manifest, last: int) -> list[str]:
+    """The rooms of the package, the tables of contents of its folders, and the data that lie beside them."""
+    rooms = [manifest.path(room) for stage in manifest.stages if stage.number <= last for room in stage.rooms]
+    folders = [posixpath.dirname(path) for path in contents(manifest, last)]
+    data = [path for path in _find(root, tuple(f"{folder}/*" for folder in folders)) if not path.endswith(".py")]
+    return [*contents(manifest, last), *rooms, *data]
+
+
+def contents(manifest: Manifest, last: int) -> list[str]:
+    """The tables of contents of the package and of its folders that are there after a stage."""
+    return [manifest.path(f"{folder}.__init__".removeprefix(".")) for folder in manifest.folders(last)]
 
 
 def _tests(root: Path, manifest: Manifest, last: int) -> list[str]:
@@ -200,10 +208,13 @@ def _tests(root: Path, manifest: Manifest, last: int) -> list[str]:
 
 def _project_stages(root: Path, manifest: Manifest, paths: list[str]) -> dict[str, int]:
     """The first stage in which a file works: by its name, or else by the latest name of the package that it imports."""
-    first = {f"{manifest.package}.{room}": stage.number for stage in manifest.stages for room in stage.rooms}
-    init = (root / manifest.package / "__init__.py").read_text(encoding="utf-8")
-    for number, section in _sections(init):
-        first |= {f"{manifest.package}.{name}": number for name in _bound(section) if number is not None}
+    last = manifest.stages[-1].number
+    first = {f"{manifest.package}.{folder}": number for folder, number in manifest.folders(last).items()}
+    first |= {f"{manifest.package}.{room}": stage.number for stage in manifest.stages for room in stage.rooms}
+    for path in contents(manifest, last):
+        package = posixpath.dirname(path).replace("/", ".")
+        for number, section in _sections((root / path).read_text(encoding="utf-8")):
+            first |= {f"{package}.{name}": number for name in _bound(section) if number is not None}
     stages = {}
     for path in paths:
         if named := STAGE_IN_NAME.match(path):
@@ -245,7 +256,7 @@ def _cut(files: dict[str, str | bytes], manifest: Manifest, last: int, dropped: 
             content = "".join(line for line in content.splitlines(True) if not line.strip().startswith(tuple(f'"{t.mark}:' for t in later)))
         elif path == "course/tasks.toml":
             content = _cut_manifest(content, last)
-        elif path == f"{manifest.package}/__init__.py":
+        elif path in contents(manifest, last):
             content = cut_init(content, last)
         elif path.endswith(".md"):
             content = _cut_toctrees(path, content, dropped)
