@@ -1,0 +1,260 @@
+"""Stage 4 - What networks are made of besides layers: pooling, the maximum, softmax and dropout."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from minitorch.autodiff import Context
+from minitorch.dtypes import floating
+from minitorch.math_functions import best_of, pick
+from minitorch.tensor import rand
+from minitorch.tensor_data import as_shape
+from minitorch.tensor_functions import Function
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+    from minitorch.tensor_methods import Dims
+
+
+# Pooling
+
+
+def tile(input: Tensor, kernel: tuple[int, int]) -> tuple[Tensor, int, int]:
+    """Cut images into windows that do not overlap, and lay the numbers of each window in a row.
+
+    Args:
+        input: Images, shape (B, C, H, W), in any layout.
+        kernel: Window size (kh, kw); must divide (H, W).
+
+    Returns:
+        The windows, shape (B, C, H // kh, W // kw, kh · kw), the numbers of each row by row; H // kh and W // kw.
+
+    Raises:
+        ValueError: If input has not four dimensions, kh does not divide H, kw does not divide W, or one of them is below 1.
+    """
+    kh, kw = check_windows(input, kernel)
+    batch, channels, height, width = input.shape
+    new_height, new_width = height // kh, width // kw
+    split = input.contiguous().view(batch, channels, new_height, kh, new_width, kw)
+    windows = split.permute(0, 1, 2, 4, 3, 5).contiguous()
+    return windows.view(batch, channels, new_height, new_width, kh * kw), new_height, new_width
+
+
+def check_windows(input: Tensor, kernel: Sequence[int]) -> tuple[int, int]:
+    """The window size, if the windows fill the images.
+
+    Raises:
+        ValueError: If they do not.
+    """
+    if not isinstance(kernel, Sequence) or len(kernel) != 2 or min(kernel) < 1:
+        raise ValueError(f"pooling expected a window of two sizes of at least 1, got {kernel}; write it as (2, 2)")
+    if input.dims != 4:
+        raise ValueError(f"pooling expected images of shape (B, C, H, W), got input of shape {input.shape}; add dimensions by view")
+    (kh, kw), (height, width) = as_shape(kernel, "a pooling window"), input.shape[2:]
+    if height % kh or width % kw:
+        raise ValueError(
+            f"pooling expected a height and width that the window {kh, kw} divides, got {height} and {width} (input {input.shape}); "
+            f"cut the images to {height - height % kh} and {width - width % kw}, or take another window"
+        )
+    return kh, kw
+
+
+def avgpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
+    """Mean over windows that do not overlap.
+
+    Args:
+        input: Images, shape (B, C, H, W), in any layout.
+        kernel: Window size (kh, kw); must divide (H, W).
+
+    Returns:
+        Shape (B, C, H // kh, W // kw).
+
+    Raises:
+        ValueError: As `tile`.
+    """
+    windows, _, _ = tile(input, kernel)
+    return windows.mean(4, keepdim=False)
+
+
+# The maximum
+
+
+class Max(Function):
+    """The largest element along one dimension, which keeps size 1. Of equal ones each gets the whole gradient."""
+
+    @staticmethod
+    def forward(ctx: Context, input: Tensor, dim: int) -> Tensor:
+        largest = best_of(input, dim, largest=True)
+        ctx.save_for_backward(input, largest)
+        return largest
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        input, largest = ctx.saved_values
+        return pick(input == largest, grad_output)
+
+
+def max(input: Tensor, dim: Dims = None) -> Tensor:
+    """The largest element along dim; NaN if there is one.
+
+    Where several are equally large, each of them gets the whole gradient of the maximum: it is multiplied with `argmax`. So does the
+    course have it; `Tensor.max` gives it to the first of them alone.
+
+    Args:
+        input: Of any shape and layout.
+        dim: Along which dimension, or several; None for all elements.
+
+    Returns:
+        Shape of input with size 1 in dim; (1,) for all elements.
+
+    Raises:
+        IndexingError: If there is no such dimension.
+        ValueError: If there are no elements along it.
+    """
+    return input._reduced(Max.apply, dim, keepdim=True)
+
+
+def argmax(input: Tensor, dim: Dims = None) -> Tensor:
+    """Where the largest element along dim stands, as a mask. Where several are equally large, at each of them; at NaN never.
+
+    `Tensor.argmax` gives its number instead. No gradient flows through either.
+
+    Args:
+        input: Of any shape and layout.
+        dim: Along which dimension, or several; None for all elements.
+
+    Returns:
+        Shape of input, bool.
+
+    Raises:
+        IndexingError: If there is no such dimension.
+        ValueError: If there are no elements along it.
+    """
+    input = input.detach()
+    largest = max(input, dim)
+    return input == (largest if input.dims else largest.squeeze(0))
+
+
+def maxpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
+    """Maximum over windows that do not overlap. Where several elements of a window are equally large, each gets the whole gradient.
+
+    Args:
+        input: Images, shape (B, C, H, W), in any layout.
+        kernel: Window size (kh, kw); must divide (H, W).
+
+    Returns:
+        Shape (B, C, H // kh, W // kw).
+
+    Raises:
+        ValueError: As `tile`.
+    """
+    windows, new_height, new_width = tile(input, kernel)
+    return max(windows, 4).view(*input.shape[:2], new_height, new_width)
+
+
+# Softmax
+
+
+def softmax(input: Tensor, dim: int) -> Tensor:
+    """e^x of every element, divided by the sum of them along dim: numbers from 0 to 1 with the sum 1.
+
+    The largest element is subtracted first, which changes nothing in the quotient but keeps e^x from overflowing.
+
+    Args:
+        input: Of any shape and layout.
+        dim: Along which dimension.
+
+    Returns:
+        Shape of input.
+
+    Raises:
+        IndexingError: If there is no such dimension.
+        ValueError: If there are no elements along it.
+    """
+    dim = input._dim(dim)
+    powers = (input - max(input.detach(), dim)).exp()
+    return powers / powers.sum(dim)
+
+
+def logsoftmax(input: Tensor, dim: int) -> Tensor:
+    """The logarithm of softmax, x - ln Σ e^x, right also where softmax is too small for a float.
+
+    With m the largest element, ln Σ e^x = m + ln Σ e^(x - m), in which nothing overflows and the sum is at least 1.
+
+    Args:
+        input: Of any shape and layout.
+        dim: Along which dimension.
+
+    Returns:
+        Shape of input, all numbers at most 0.
+
+    Raises:
+        IndexingError: If there is no such dimension.
+        ValueError: If there are no elements along it.
+    """
+    dim = input._dim(dim)
+    shifted = input - max(input.detach(), dim)
+    return shifted - Ln.apply(shifted.exp().sum(dim))
+
+
+class Ln(Function):
+    """ln a, exactly: `Tensor.log` is that of a + EPS."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor) -> Tensor:
+        ctx.save_for_backward(a)
+        return a.f.map(ln, floating)(a)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        (a,) = ctx.saved_values
+        return grad_output / a
+
+
+def ln(x: float) -> float:
+    """ln x, for x above 0."""
+    return math.log(x)
+
+
+# Dropout
+
+
+def dropout(input: Tensor, rate: float, ignore: bool = False) -> Tensor:
+    """Set elements to 0 at random, each with the probability rate, and leave the others as they are.
+
+    What is left is not made larger in exchange: the mean of the result is 1 - rate times that of input.
+
+    Args:
+        input: Of any shape.
+        rate: From 0 (nothing is dropped) to 1 (everything is).
+        ignore: Whether to return input as it is, as one does when a network is not being trained.
+
+    Returns:
+        Shape of input. The gradient flows through the elements that were kept. Unless it is ignored, one number is drawn as by `rand` for
+        every element, whatever the rate, so that `manual_seed` decides which are dropped.
+
+    Raises:
+        ValueError: If rate is not between 0 and 1.
+    """
+    if not 0 <= rate <= 1:
+        raise ValueError(f"dropout expected a rate from 0 to 1, got {rate}; it is the share of the elements that become 0")
+    if ignore:
+        return input
+    drawn = rand(input.shape, input.backend, dtype=floating(input.dtype))  # at least 0 and less than 1
+    return Keep.apply(input, drawn >= rate)
+
+
+class Keep(Function):
+    """a where a mask is true, 0 elsewhere, be a infinite or NaN there."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, mask: Tensor) -> Tensor:
+        ctx.save_for_backward(mask)
+        return pick(mask, a)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None]:
+        (mask,) = ctx.saved_values
+        return pick(mask, grad_output), None
