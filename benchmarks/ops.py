@@ -74,15 +74,16 @@ class Library:
         name: One of `LIBRARIES`.
         threads: How many it may use.
         python: The interpreter that has it.
+        program: What runs in the process.
 
     Raises:
         RuntimeError: If the process ends; its own message stands above.
     """
 
-    def __init__(self, name: str, threads: int, python: str) -> None:
+    def __init__(self, name: str, threads: int, python: str, program: str = "benchmarks.contenders") -> None:
         count = str(threads)
         limits = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), count)
-        command = [python, "-m", "benchmarks.contenders", name]
+        command = [python, "-m", program, name]
         self.name = name
         self.process = subprocess.Popen(command, env=os.environ | limits, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.answer()
