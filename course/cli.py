@@ -91,7 +91,7 @@ def list_tasks(as_json: AsJson = False) -> None:
         console.print(f"Module {stage.number}  {stage.title}", style="bold")
         table = _table()
         for task in tasks:
-            table.add_row("", task.id, task.title, f"{task.points} points", _state(states[task.id]))
+            table.add_row("", task.id, task.title, task.worth, _state(states[task.id]))
         console.print(table)
     if any(state.state == "unknown" for state in states.values()):
         console.print("Unknown: not run since the last change; course status runs the tests.")
@@ -276,8 +276,8 @@ def _device(state: TaskState) -> str:
 
 def _heading(title: str, passed: Sequence[Task], tasks: Sequence[Task]) -> Text:
     """A module's title with a bar of the points earned."""
-    earned, all_points = sum(task.points for task in passed), sum(task.points for task in tasks)
-    filled = 20 * earned // all_points
+    earned, all_points = sum(task.points for task in passed), sum(task.points for task in tasks if not task.extra)
+    filled = min(20, 20 * earned // all_points)
     text = Text(f"{title:<24}", style="bold")
     text.append("█" * filled, style="green").append("░" * (20 - filled), style="dim")
     return text.append(f"  {earned} of {all_points} points", style="not bold")

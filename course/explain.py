@@ -11,7 +11,7 @@ LONGEST_TRACEBACK = 6000
 
 def unwritten_task(error: BaseException | None) -> str | None:
     """The task whose code is missing, if that is what the error says."""
-    match = re.match(r"Need to implement for Task (\d+\.\d+)", str(error)) if isinstance(error, NotImplementedError) else None
+    match = re.match(r"Need to implement for Task (\d+\.\d+[a-z]?)", str(error)) if isinstance(error, NotImplementedError) else None
     return match[1] if match else None
 
 

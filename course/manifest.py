@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import MISSING, dataclass
 from functools import cache
@@ -36,7 +37,7 @@ class Task:
     """One task, as `tasks.toml` describes it.
 
     Attributes:
-        id: "1.4".
+        id: "1.4", or "4.4b" for a task beside 4.4.
         title: Its name.
         points: What it is worth.
         mark: The pytest mark of its tests, "task1_4".
@@ -48,6 +49,7 @@ class Task:
         leave_out: Functions that only the reference's solutions call, named as in `write`, and whole rooms, as "minitorch.loops"; a
             student's workspace lacks them.
         gpu: Whether its tests need a GPU, or numba's simulator of one.
+        extra: Whether its points come on top of those that make up the whole.
     """
 
     id: str
@@ -61,6 +63,12 @@ class Task:
     app: str
     leave_out: tuple[str, ...] = ()
     gpu: bool = False
+    extra: bool = False
+
+    @property
+    def worth(self) -> str:
+        """Its points in words."""
+        return f"{self.points} {'extra ' if self.extra else ''}points"
 
     @property
     def stage(self) -> int:
@@ -147,14 +155,15 @@ def _trouble(task: Task, ids: list[str], number: int, stages: tuple[Stage, ...])
     """What is wrong with the task that stands in this place, if anything is."""
     if ids.count(task.id) > 1:
         return "stands there twice"
-    if task.id not in [f"{stage.number}.{i}" for stage in stages for i in range(1, 100)]:
+    if not re.fullmatch(rf"({'|'.join(str(stage.number) for stage in stages)})\.[1-9]\d?[a-z]?", task.id):
         return f"expected an id such as 0.1 in one of the stages {', '.join(str(stage.number) for stage in stages)}"
     if task.mark != "task" + task.id.replace(".", "_"):
         return f"expected the mark task{task.id.replace('.', '_')}, got {task.mark}"
     if isinstance(task.points, bool) or not isinstance(task.points, int) or task.points < 1:
         return f"expected a whole number of points, at least 1, got {task.points!r}"
-    if not isinstance(task.gpu, bool):
-        return f"expected true or false for gpu, got {task.gpu!r}"
+    for name in ("gpu", "extra"):
+        if not isinstance(getattr(task, name), bool):
+            return f"expected true or false for {name}, got {getattr(task, name)!r}"
     for name in ("requires", "write", "hints", "leave_out"):
         values = getattr(task, name)
         if not isinstance(values, tuple) or not all(isinstance(value, str) for value in values):

@@ -201,7 +201,7 @@ class Watcher:
         place = self.places.of(error)
         file = node.path.relative_to(self.root).as_posix() if node.path.is_relative_to(self.root) else str(node.path)
         text = node.path.read_text(encoding="utf-8", errors="replace") if node.path.is_file() else ""
-        for task in sorted(set(re.findall(r"\btask(\d+_\d+)\b", text))) or [None]:
+        for task in sorted(set(re.findall(r"\btask(\d+_\d+[a-z]?)\b", text))) or [None]:
             task = task and task.replace("_", ".")
             row = self._row(file, task, error)
             says = f"{file} can be loaded."
@@ -335,7 +335,7 @@ def _drawn(error: BaseException) -> dict[str, str]:
 def _task_of(item: pytest.Item) -> str | None:
     """The task whose mark the test carries."""
     for mark in item.iter_markers():
-        if match := re.fullmatch(r"task(\d+)_(\d+)", mark.name):
+        if match := re.fullmatch(r"task(\d+)_(\d+[a-z]?)", mark.name):
             return f"{match[1]}.{match[2]}"
     return None
 

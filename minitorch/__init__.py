@@ -41,6 +41,11 @@ from minitorch import cuda_device as cuda_device, cuda_storage as cuda_storage
 from minitorch import cuda_kernels as cuda_kernels, cuda_matmul as cuda_matmul
 from minitorch.cuda_ops import CudaOps, cuda_backend, mm_practice, sum_practice
 
+# Stage 4 - Networks
+from minitorch import data as data
+from minitorch import nn as nn
+from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
+
 __all__ = [
     "SGD",
     "Context",
@@ -74,6 +79,8 @@ __all__ = [
     "UserShape",
     "Variable",
     "arange",
+    "argmax",
+    "avgpool2d",
     "backpropagate",
     "bool_",
     "broadcast_index",
@@ -83,6 +90,7 @@ __all__ = [
     "datasets",
     "derivative_check",
     "dot",
+    "dropout",
     "eye",
     "float32",
     "float64",
@@ -98,7 +106,10 @@ __all__ = [
     "int64",
     "jvp",
     "linspace",
+    "logsoftmax",
     "manual_seed",
+    "max",
+    "maxpool2d",
     "mm_practice",
     "no_grad",
     "ones",
@@ -109,10 +120,12 @@ __all__ = [
     "reverse_trace",
     "set_default_dtype",
     "shape_broadcast",
+    "softmax",
     "stack",
     "strides_from_shape",
     "sum_practice",
     "tensor",
+    "tile",
     "to_index",
     "topological_sort",
     "where",

@@ -175,7 +175,7 @@ def waits_for_tasks() -> bool:
     """Whether this is a workspace with code that the student has yet to write."""
     from course.manifest import ROOT
 
-    rooms = [*(ROOT / "minitorch").glob("*.py"), *(ROOT / "project").glob("*.py")]
+    rooms = [*(ROOT / "minitorch").rglob("*.py"), *(ROOT / "project").glob("*.py")]
     return any(UNWRITTEN in room.read_text(encoding="utf-8") for room in rooms)
 
 
@@ -193,7 +193,7 @@ def wait_for_tasks() -> None:
     waiting: list[str] = []
 
     def note(shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None) -> None:
-        found = re.search(r"Need to implement for Task (\d+\.\d+)", str(error))
+        found = re.search(r"Need to implement for Task (\d+\.\d+[a-z]?)", str(error))
         if found:
             waiting.append(found[1])
             print(f"This output appears when Task {found[1]} is written.")

@@ -16,7 +16,7 @@ def task_box(id: str, manifest: Manifest) -> str:
     """
     task = manifest.task(id)
     lines = [
-        f"::::::::{{admonition}} Task {task.id} · {task.title} ({task.points} points)",
+        f"::::::::{{admonition}} Task {task.id} · {task.title} ({task.worth})",
         ":class: task-box",
         "",
         *[f"* {line}" for line in _what_to_write(task)],

@@ -27,10 +27,10 @@ def run_tests(tasks: tuple[Task, ...]) -> None:
 def summary(tasks: tuple[Task, ...], states: dict[str, TaskState]) -> None:
     """How much is done, and the next thing to do."""
     points = sum(task.points for task in tasks if states[task.id].state == "passed")
-    total = sum(task.points for task in tasks)
+    total = sum(task.points for task in tasks if not task.extra)
     untested = sum(states[task.id].state == "unknown" for task in tasks)
     note = f"; {untested} of {len(tasks)} tasks not tested since the last change" if 0 < untested < len(tasks) else ""
-    st.progress(points / total, text=f"{points} of {total} points{note}")
+    st.progress(min(points / total, 1.0), text=f"{points} of {total} points{note}")
     if all(states[task.id].state == "unknown" for task in tasks):
         st.info("The tests have not run on these files yet: press the button above.", icon=":material/science:")
         return
@@ -53,7 +53,7 @@ def row(task: Task, state: TaskState) -> None:
     count = f", {state.passed} of {state.total} tests" if state.total and state.state != "passed" else ""
     waits = f" for Task {', '.join(state.blocked_by)}" if state.state == "blocked" and state.blocked_by else ""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{task.id}** {task.title} :gray[· {task.points} points]", width=310)
+        st.markdown(f"**{task.id}** {task.title} :gray[· {task.worth}]", width=310)
         st.markdown(f":{colour}[:material/{icon}: {word}{waits}{count}]", width=260)
         page = registry.view(task.app)
         st.page_link(page.path, label=page.title, icon=f":material/{page.icon}:", width=180)

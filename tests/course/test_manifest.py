@@ -72,7 +72,7 @@ def test_a_missing_entry_is_told(path: Path) -> None:
 
 def test_an_unknown_entry_is_told(path: Path) -> None:
     message = spoilt(path, "points = 10\n", "points = 10\npoint = 10\n")
-    assert message.startswith(f"{path}: task 0.1 has unknown point; it may have app, gpu, hints, id, ")
+    assert message.startswith(f"{path}: task 0.1 has unknown point; it may have app, extra, gpu, hints, id, ")
 
 
 def test_a_task_that_stands_there_twice_is_told(path: Path) -> None:
@@ -88,8 +88,10 @@ def test_a_requirement_that_comes_later_is_told(path: Path) -> None:
 
 
 def test_a_task_of_no_stage_is_told(path: Path) -> None:
-    message = f"{path}: task 7.1 expected an id such as 0.1 in one of the stages 0, 1"
-    assert spoilt(path, 'id = "0.1"', 'id = "7.1"') == message
+    for id in ("7.1", "0.0", "0.100", "0.1B", "01"):
+        path.write_text(tasks_toml(), encoding="utf-8")
+        message = f"{path}: task {id} expected an id such as 0.1 in one of the stages 0, 1"
+        assert spoilt(path, 'id = "0.1"', f'id = "{id}"') == message
 
 
 def test_a_mark_that_is_not_made_of_the_id_is_told(path: Path) -> None:
@@ -127,8 +129,33 @@ def test_a_task_may_need_a_gpu(path: Path) -> None:
     assert [task.gpu for task in load(path).tasks[:2]] == [True, False]
 
 
-def test_what_is_neither_true_nor_false_is_told(path: Path) -> None:
-    assert spoilt(path, "points = 10\n", 'points = 10\ngpu = "yes"\n') == f"{path}: task 0.1 expected true or false for gpu, got 'yes'"
+@pytest.mark.parametrize("name", ["gpu", "extra"])
+def test_what_is_neither_true_nor_false_is_told(path: Path, name: str) -> None:
+    message = f"{path}: task 0.1 expected true or false for {name}, got 'yes'"
+    assert spoilt(path, "points = 10\n", f'points = 10\n{name} = "yes"\n') == message
+
+
+def test_a_task_may_stand_beside_another_and_be_worth_points_on_top(path: Path) -> None:
+    text = path.read_text(encoding="utf-8").replace('id = "0.3"', 'id = "0.2b"\nextra = true').replace('"task0_3"', '"task0_2b"')
+    path.write_text(text.replace("requires = ['0.3']", "requires = []"), encoding="utf-8")
+    tasks = load(path).tasks
+    assert [(task.id, task.stage, task.extra, task.worth) for task in tasks[1:3]] == [
+        ("0.2", 0, False, "10 points"),
+        ("0.2b", 0, True, "10 extra points"),
+    ]
+
+
+def test_a_room_may_be_in_a_folder_of_the_package(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('rooms = ["room1"]', 'rooms = ["nn.layers", "room1", "nn.losses"]'), encoding="utf-8")
+    manifest = load(path)
+    assert [manifest.path(room) for room in manifest.rooms] == [
+        "minitorch/room0.py",
+        "minitorch/nn/layers.py",
+        "minitorch/room1.py",
+        "minitorch/nn/losses.py",
+    ]
+    assert [manifest.folders(last) for last in (0, 1)] == [{"": 0}, {"": 0, "nn": 1}]
 
 
 def test_an_unknown_task_is_told(path: Path) -> None:
@@ -189,4 +216,4 @@ def test_every_task_is_worth_something_and_the_stages_with_tasks_come_first(ours
 
 
 def test_the_rooms_exist(ours: Manifest) -> None:
-    assert all((ROOT / ours.package / f"{room}.py").is_file() for room in ours.rooms)
+    assert all((ROOT / ours.path(room)).is_file() for room in ours.rooms)
