@@ -1,0 +1,194 @@
+"""Data sets: counting, looking up, parting; and the digits that come with the package."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch.data import ArrayDataset, Dataset, Digits, ImageDataset, TextDataset
+
+LETTERS = "abcde"
+
+
+class Squares(Dataset):
+    """i and i², for i from 0 to 9."""
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, index):
+        return index, index * index
+
+
+def refused(kind, message):
+    """A context in which exactly this message is raised."""
+    return pytest.raises(kind, match=f"^{re.escape(message)}$")
+
+
+def test_an_array_data_set_has_an_example_for_each_row():
+    x, y = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([7, 8, 9])
+    data = ArrayDataset(x, y)
+    assert len(data) == 3
+    row, label = data[1]
+    assert row.tolist() == [3.0, 4.0]
+    assert (label, type(label)) == (8, int)
+    assert data[-1][1] == 9
+    assert data[np.int64(2)][1] == 9
+    assert [label for _, label in data] == [7, 8, 9]
+
+
+def test_a_slice_of_a_data_set_is_one():
+    data = ArrayDataset(np.arange(10))
+    assert isinstance(data[2:8:3], ArrayDataset)
+    assert data[2:8:3].arrays[0].tolist() == [2, 5]
+    assert data[::-1].arrays[0].tolist() == list(range(9, -1, -1))
+    assert len(data[20:]) == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "row"),
+    [
+        (ArrayDataset(np.arange(5) * 10, np.arange(5)), lambda i: (i * 10, i)),
+        (Squares(), lambda i: (i, i * i)),
+        (TextDataset(LETTERS, range(5), LETTERS), lambda i: (LETTERS[i], i)),
+    ],
+    ids=["arrays", "own class", "text"],
+)
+def test_a_subset_has_the_examples_of_these_numbers_in_this_order(data, row):
+    chosen = data.subset([3, 0, -1, 3])
+    last = len(data) - 1
+    assert [chosen[i] for i in range(len(chosen))] == [row(3), row(0), row(last), row(3)]
+    assert [chosen.subset([2, 1])[i] for i in range(2)] == [row(last), row(0)]
+    assert len(data.subset([])) == 0
+
+
+def test_a_subset_does_not_share_memory():
+    x = np.zeros(4)
+    part = ArrayDataset(x)[:2]
+    part.arrays[0][:] = 1
+    assert x.tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("data", [ArrayDataset(np.arange(10), np.arange(10) ** 2), Squares()], ids=["arrays", "own class"])
+def test_a_split_parts_the_examples_by_chance_and_loses_none(data):
+    a, b = data.split(0.8, seed=1)
+    numbers = [a[i][0] for i in range(len(a))] + [b[i][0] for i in range(len(b))]
+    assert (len(a), len(b)) == (8, 2)
+    assert numbers != sorted(numbers)
+    assert sorted(numbers) == list(range(10))
+    again, other = data.split(0.8, seed=1)[0], data.split(0.8, seed=2)[0]
+    assert [again[i] for i in range(8)] == [a[i] for i in range(8)]
+    assert [other[i] for i in range(8)] != [a[i] for i in range(8)]
+
+
+def test_a_split_rounds_to_the_nearest_number():
+    assert [len(part) for part in Squares().split(0.26)] == [3, 7]
+    assert [len(part) for part in Squares().split(0.94)] == [9, 1]
+
+
+@pytest.mark.parametrize("fraction", [0, 0.04, 0.96, 1, -0.5, 1.5, float("nan")])
+def test_a_split_with_an_empty_part_is_refused(fraction):
+    with refused(ValueError, f"split expected a fraction that leaves examples on both sides, got {fraction} of 10; try 0.8"):
+        Squares().split(fraction)
+
+
+@pytest.mark.parametrize("index", [3, -4])
+def test_an_example_outside_is_refused(index):
+    message = f"ArrayDataset has 3 examples, got the number {index}; count from 0 to 2"
+    with refused(IndexError, message):
+        ArrayDataset(np.zeros(3))[index]
+    with refused(IndexError, message):
+        ArrayDataset(np.zeros(3)).subset([0, index])
+
+
+@pytest.mark.parametrize("index", ["1", 1.0, None, [1, 2]])
+def test_a_number_that_is_none_is_refused(index):
+    with refused(TypeError, f"a data set expected a whole number or a slice, got {index!r}; of a list take subset(list)"):
+        ArrayDataset(np.zeros(3))[index]
+
+
+@pytest.mark.parametrize("indices", [[0.5], [True, False], [[0]], 1, "ab"])
+def test_numbers_that_are_none_are_refused(indices):
+    with refused(TypeError, f"subset expected a list of whole numbers, got {indices!r}; of a mask take np.flatnonzero(mask)"):
+        Squares().subset(indices)
+
+
+@pytest.mark.parametrize(("arrays", "shapes"), [((np.zeros(3), np.zeros((2, 3))), "(3,), (2, 3)"), ((np.float64(1),), "()"), ((), "none")])
+def test_arrays_of_different_lengths_are_refused(arrays, shapes):
+    with refused(ValueError, f"ArrayDataset expected arrays of one length, an example in each row, got the shapes {shapes}"):
+        ArrayDataset(*arrays)
+
+
+def test_numbers_that_no_tensor_holds_are_refused():
+    message = "ArrayDataset expected arrays of float64, float32, int64, int32, bool, got uint8; convert it: array.astype(…)"
+    with refused(TypeError, message):
+        ArrayDataset(np.zeros(2, np.uint8))
+
+
+def test_a_data_set_without_its_two_methods_says_which():
+    with refused(NotImplementedError, "Dataset has no length; define __len__(self) in the subclass"):
+        len(Dataset())
+    with refused(NotImplementedError, "Dataset has no examples; define __getitem__(self, index) in the subclass"):
+        Dataset()[0]
+
+
+def test_a_sentence_without_a_label_is_refused():
+    with refused(ValueError, "TextDataset expected a label for each of 2 sentences, got shape (1,)"):
+        TextDataset(["good", "bad"], [1], ["negative", "positive"])
+
+
+# Digits
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return Digits()
+
+
+def test_the_digits_are_the_published_ones(digits):
+    assert len(digits) == 1797
+    assert (digits.images.shape, digits.images.dtype) == ((1797, 1, 8, 8), np.float32)
+    assert (digits.labels.shape, digits.labels.dtype) == ((1797,), np.int64)
+    assert np.bincount(digits.labels).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
+    assert digits.images.sum(dtype=np.float64) * 16 == 561718
+    assert digits.labels[:12].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]
+    zero = [
+        [0, 0, 5, 13, 9, 1, 0, 0],
+        [0, 0, 13, 15, 10, 15, 5, 0],
+        [0, 3, 15, 2, 0, 11, 8, 0],
+        [0, 4, 12, 0, 0, 8, 8, 0],
+        [0, 5, 8, 0, 0, 9, 8, 0],
+        [0, 4, 11, 0, 1, 12, 7, 0],
+        [0, 2, 14, 5, 10, 12, 0, 0],
+        [0, 0, 6, 13, 10, 0, 0, 0],
+    ]
+    image, label = digits[0]
+    assert (image[0] * 16).tolist() == zero
+    assert (label, type(label)) == (0, int)
+
+
+def test_parts_of_the_digits_are_images_too(digits):
+    assert repr(digits) == "Digits(1797 images of 1×8×8, 10 classes)"
+    train, valid = digits.split(0.8)
+    assert (len(train), len(valid)) == (1438, 359)
+    for part in (train, digits[:5]):
+        assert isinstance(part, ImageDataset)
+        assert part.classes == tuple("0123456789")
+        assert len(part.images) == len(part.labels) == len(part)
+    assert np.array_equal(digits[:5].images, digits.images[:5])
+    assert repr(digits[:5]) == "ImageDataset(5 images of 1×8×8, 10 classes)"
+
+
+def test_the_digits_come_with_their_licence():
+    text = (Path(minitorch.__file__).parent / "data" / "digits.txt").read_text(encoding="utf-8")
+    assert "CC BY 4.0" in text
+    assert "E. Alpaydin and C. Kaynak" in text
+
+
+def test_the_library_loads_what_downloads_only_when_it_is_needed():
+    program = "import sys, minitorch.data\nprint(sorted({'pooch', 'platformdirs', 'requests'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip() == "[]"
