@@ -22,6 +22,11 @@ def dealt(loader):
     return [x.to_numpy().tolist() for x, _ in loader]
 
 
+def flat(batches):
+    """The numbers of all batches in a row."""
+    return [number for batch in batches for number in batch]
+
+
 class Words(Dataset):
     """Given examples."""
 
@@ -66,7 +71,7 @@ def test_examples_stay_with_their_labels():
 
 def test_every_epoch_has_an_order_of_its_own_and_all_examples():
     loader = DataLoader(numbers(30), batch_size=7, shuffle=True)
-    epochs = [sum(dealt(loader), []) for _ in range(3)]
+    epochs = [flat(dealt(loader)) for _ in range(3)]
     assert all(sorted(epoch) == list(range(30)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 3
     assert list(range(30)) not in epochs
@@ -123,7 +128,7 @@ def test_an_example_of_one_part_needs_no_tuple():
 
 def test_a_part_of_a_data_set_is_dealt_like_the_whole():
     part, _ = Words(*((i / 1, i) for i in range(10))).split(0.5)
-    assert sorted(sum(dealt(DataLoader(part, batch_size=2)), [])) == sorted(part[i][0] for i in range(5))
+    assert sorted(flat(dealt(DataLoader(part, batch_size=2)))) == sorted(part[i][0] for i in range(5))
 
 
 # Going on where a run stopped
@@ -175,9 +180,7 @@ def test_a_state_says_where_the_loader_stands():
 
 def test_a_state_of_other_settings_is_refused():
     state = DataLoader(numbers(5), batch_size=2, shuffle=True, seed=7).state()
-    message = (
-        "restore expected the settings of the interrupted run, batch_size=2, seed=7, got batch_size=3, seed=8; make the loader with those"
-    )
+    message = "restore expected a loader with the settings of the interrupted run, batch_size=2, seed=7, got batch_size=3, seed=8; make it with those"
     with refused(ValueError, message):
         DataLoader(numbers(5), batch_size=3, shuffle=True, seed=8).restore(state)
 

@@ -91,12 +91,10 @@ class DataLoader:
         mine = self._settings()
         if not isinstance(state, dict) or state.keys() != {"epoch", "batch", *mine}:
             raise ValueError(f"restore expected what DataLoader.state() returns, got {state!r}")
-        changed = [f"{name}={state[name]!r}" for name in mine if state[name] != mine[name]]
+        changed = [name for name in mine if state[name] != mine[name]]
         if changed:
-            now = ", ".join(f"{name}={value!r}" for name, value in mine.items() if state[name] != value)
-            raise ValueError(
-                f"restore expected the settings of the interrupted run, {', '.join(changed)}, got {now}; make the loader with those"
-            )
+            then, now = (", ".join(f"{name}={settings[name]!r}" for name in changed) for settings in (state, mine))
+            raise ValueError(f"restore expected a loader with the settings of the interrupted run, {then}, got {now}; make it with those")
         self._next = self._place = (_whole(state["epoch"], "epoch", 0), _whole(state["batch"], "batch", 0))
 
     def _settings(self) -> dict[str, int | bool]:
