@@ -443,6 +443,114 @@ def test_a_textbook_solution_that_wrong_answers_change_must_not_show_anywhere(re
     assert "docs/module1/index.md:6 shows the solution of task 1.1, as textbooks have it: if self . data > 0" in str(error.value)
 
 
+# Folders of the package
+
+
+FOLDER = {
+    "minitorch/nn/__init__.py": '''"""Contents."""
+
+# Stage 1 - Scalars
+from minitorch.nn.layers import Linear
+from minitorch.nn import fast as fast
+
+# Stage 2 - Afterwards
+from minitorch.nn.losses import loss
+
+__all__ = [
+    "Linear",
+    "loss",
+]
+''',
+    "minitorch/nn/layers.py": '''"""Stage 1."""
+
+
+class Linear:
+    """A line."""
+
+    def forward(self, x: float) -> float:
+        """Twice x."""
+        from minitorch.nn.fast import doubled
+
+        return doubled(x)
+''',
+    "minitorch/nn/fast.py": FAST["minitorch/fast.py"],
+    "minitorch/nn/losses.py": '''"""Stage 2."""
+
+from minitorch.nn.layers import Linear
+
+
+def loss() -> float:
+    """A loss."""
+    return Linear().forward(1.0)
+''',
+    "project/run_line.py": '"""Stage 1."""\n\nimport minitorch.nn\n\nLine = minitorch.nn.Linear\n',
+    "project/run_layer.py": '"""Stage 1."""\n\nfrom minitorch.nn.layers import Linear as Linear\n',
+    "project/run_loss.py": '"""Stage 2."""\n\nfrom minitorch.nn import loss as loss\n',
+    "project/run_after.py": '"""Stage 2."""\n\nimport minitorch.nn.losses\n',
+    "docs/api/stage1.md": FAST["docs/api/stage1.md"].replace("minitorch.fast", "minitorch.nn.fast"),
+}
+
+
+@pytest.fixture
+def foldered(repository: Repository) -> Repository:
+    """The repository with a folder in the package: data, a room of stage 1, one that its solution imports, one of a stage without tasks."""
+    root, _ = repository
+    (root / "minitorch" / "nn" / "__pycache__").mkdir(parents=True)
+    (root / "minitorch" / "nn" / "__pycache__" / "fast.nbc").write_bytes(b"\0")
+    (root / "minitorch" / "nn" / "table.gz").write_bytes(b"\x1f\x8b\xff")
+    for path, text in FOLDER.items():
+        (root / path).write_text(text, encoding="utf-8")
+    replace_once(root / "minitorch" / "__init__.py", "import Scalar\n", "import Scalar\nfrom minitorch import nn as nn\n")
+    manifest = root / "course" / "tasks.toml"
+    replace_once(manifest, 'rooms = ["scalar"]', 'rooms = ["nn.fast", "scalar", "nn.layers"]')
+    replace_once(manifest, "# The tasks.\n", '[[stage]]\nnumber = 2\ntitle = "Afterwards"\nrooms = ["nn.losses"]\n\n# The tasks.\n')
+    replace_once(
+        manifest,
+        'write = ["minitorch.scalar:Scalar.double"]',
+        'write = ["minitorch.scalar:Scalar.double", "minitorch.nn.layers:Linear.forward"]\nleave_out = ["minitorch.nn.fast"]',
+    )
+    return root, load(manifest)
+
+
+def test_a_folder_of_the_package_comes_with_its_first_stage_and_is_cut_like_the_package(foldered: Repository) -> None:
+    assert [path for path in handout_files(*foldered, 0) if path.startswith("minitorch/")] == [
+        "minitorch/__init__.py",
+        "minitorch/operators.py",
+    ]
+    files = handout_files(*foldered, 1)
+    assert [path for path in files if path.startswith("minitorch/nn/")] == [
+        "minitorch/nn/__init__.py",
+        "minitorch/nn/layers.py",
+        "minitorch/nn/table.gz",
+    ]
+    assert files["minitorch/nn/__init__.py"] == (
+        '"""Contents."""\n\n# Stage 1 - Scalars\nfrom minitorch.nn.layers import Linear\n\n__all__ = [\n    "Linear",\n]\n'
+    )
+    assert str(files["minitorch/nn/layers.py"]).endswith(
+        '"""Twice x."""\n        raise NotImplementedError("Need to implement for Task 1.1")\n'
+    )
+    assert files["minitorch/nn/table.gz"] == b"\x1f\x8b\xff"
+    assert 'rooms = ["scalar", "nn.layers"]' in str(files["course/tasks.toml"])
+    assert "nn.fast" not in str(files["docs/api/stage1.md"]) + str(files["course/tasks.toml"])
+    assert set(select(*foldered, 2)) - set(select(*foldered, 1)) == {
+        "minitorch/nn/losses.py",
+        "project/run_loss.py",
+        "project/run_after.py",
+    }
+
+
+def test_a_program_belongs_to_the_stage_of_what_it_takes_from_a_folder(foldered: Repository) -> None:
+    programs = [{path for path in select(*foldered, last) if path.startswith("project/run_")} for last in (0, 1)]
+    assert programs[1] - programs[0] == {"project/run_scalar.py", "project/run_line.py", "project/run_layer.py"}
+
+
+def test_a_room_left_out_of_a_folder_must_not_be_needed(foldered: Repository) -> None:
+    replace_once(foldered[0] / "minitorch" / "nn" / "layers.py", '"""Stage 1."""\n', '"""Stage 1."""\n\nfrom minitorch.nn import fast\n')
+    with pytest.raises(StaffError) as error:
+        handout_files(*foldered, 1)
+    assert str(error.value) == "minitorch/nn/layers.py imports minitorch.nn.fast, which tasks.toml says to leave out of a workspace"
+
+
 # What serves a GPU
 
 
