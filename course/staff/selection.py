@@ -209,8 +209,7 @@ def _tests(root: Path, manifest: Manifest, last: int) -> list[str]:
 def _project_stages(root: Path, manifest: Manifest, paths: list[str]) -> dict[str, int]:
     """The first stage in which a file works: by its name, or else by the latest name of the package that it imports."""
     last = manifest.stages[-1].number
-    first = {f"{manifest.package}.{folder}": number for folder, number in manifest.folders(last).items()}
-    first |= {f"{manifest.package}.{room}": stage.number for stage in manifest.stages for room in stage.rooms}
+    first = {f"{manifest.package}.{room}": stage.number for stage in manifest.stages for room in stage.rooms}
     for path in contents(manifest, last):
         package = posixpath.dirname(path).replace("/", ".")
         for number, section in _sections((root / path).read_text(encoding="utf-8")):
