@@ -17,7 +17,7 @@ from minitorch.scalar_functions import ScalarFunction
 from minitorch.scalar import Scalar, ScalarHistory, ScalarLike, derivative_check, dot
 from minitorch.forward_mode import Dual, jvp
 from minitorch.trace import Line, Trace, forward_trace, reverse_trace
-from minitorch.optim import SGD, Optimizer
+from minitorch.optim import SGD, Adam, Optimizer
 
 # Stage 2 - Strided tensors
 from minitorch.dtypes import bool_, float32, float64, get_default_dtype, int32, int64, set_default_dtype
@@ -48,6 +48,7 @@ from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max,
 
 __all__ = [
     "SGD",
+    "Adam",
     "Context",
     "CudaOps",
     "Dual",

@@ -1,12 +1,13 @@
 """Optimizers: steps worked out by hand."""
 
+import json
 import math
 import re
 
 import numpy as np
 import pytest
 
-from minitorch import SGD, Module, Optimizer, Parameter, Scalar, float32, tensor
+from minitorch import SGD, Adam, FastBackend, Module, Optimizer, Parameter, Scalar, SimpleBackend, float32, float64, tensor
 
 
 def raises(error, message):
@@ -200,3 +201,250 @@ def test_descent_of_a_tensor_on_a_parabola_halves_the_distance():
         optimizer.step()
         places.append(model.x.value.tolist())
     assert places == [[6.0, 2.0], [5.0, 3.0], [4.5, 3.5]]
+
+
+# Momentum, decay, Adam: against the papers' formulas, written out for one number
+
+
+def sgd_by_hand(value, derivatives, lr=1.0, momentum=0.0, weight_decay=0.0):
+    velocity = 0.0
+    for derivative in derivatives:
+        velocity = momentum * velocity + derivative + weight_decay * value
+        value = value - lr * velocity
+    return value
+
+
+def adam_by_hand(value, derivatives, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    mean = square = 0.0
+    for t, derivative in enumerate(derivatives, 1):
+        g = derivative + weight_decay * value
+        mean = betas[0] * mean + (1 - betas[0]) * g
+        square = betas[1] * square + (1 - betas[1]) * g**2
+        value = value - lr * (mean / (1 - betas[0] ** t)) / (math.sqrt(square / (1 - betas[1] ** t)) + eps)
+    return value
+
+
+RULES = [
+    (SGD, sgd_by_hand, {"lr": 0.1}),
+    (SGD, sgd_by_hand, {"lr": 0.1, "momentum": 0.9}),
+    (SGD, sgd_by_hand, {"lr": 0.1, "weight_decay": 0.5}),
+    (SGD, sgd_by_hand, {"lr": 0.2, "momentum": 0.5, "weight_decay": 0.1}),
+    (Adam, adam_by_hand, {}),
+    (Adam, adam_by_hand, {"lr": 0.1, "betas": (0.5, 0.8)}),
+    (Adam, adam_by_hand, {"lr": 0.1, "eps": 0.3, "weight_decay": 0.5}),
+    (Adam, adam_by_hand, {"lr": 0.1, "betas": (0.0, 0.0)}),
+]
+EVERY_RULE = pytest.mark.parametrize(("rule", "by_hand", "settings"), RULES)
+DERIVATIVES = np.random.default_rng(0).standard_normal((20, 2, 3)) * np.array([1.0, 1e-7, 30.0])  # the second about as small as eps
+START = np.array([[3.0, -1.0, 0.5], [0.0, 2.0, -20.0]])
+
+
+def stepped(optimizer, parameters, gradients):
+    """Take a step for each set of gradients, one for each parameter."""
+    for each in gradients:
+        for p, gradient in zip(parameters, each, strict=True):
+            p.value.grad = tensor(gradient, p.value.backend, dtype=p.value.dtype)
+        optimizer.step()
+
+
+@EVERY_RULE
+def test_scalars_follow_the_formula_through_twenty_steps(rule, by_hand, settings):
+    p = parameter(3.0)
+    optimizer = rule([p], **settings)
+    for derivative in DERIVATIVES[:, 0, 0].tolist():
+        p.value.derivative = derivative
+        optimizer.step()
+    assert p.value.data == pytest.approx(by_hand(3.0, DERIVATIVES[:, 0, 0].tolist(), **settings), rel=1e-12)
+    assert p.value.derivative is None
+
+
+@pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+@EVERY_RULE
+def test_every_element_of_a_tensor_follows_the_formula_through_twenty_steps(rule, by_hand, settings, backend):
+    p = Parameter(tensor(START, backend))
+    stepped(rule([p], **settings), [p], DERIVATIVES[:, None])
+    expected = [by_hand(value, each, **settings) for value, each in zip(START.reshape(-1), DERIVATIVES.reshape(20, 6).T, strict=True)]
+    np.testing.assert_allclose(p.value.to_numpy().reshape(-1), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+@EVERY_RULE
+def test_steps_of_float32_stay_float32(rule, by_hand, settings, backend):
+    p = Parameter(tensor(START, backend, dtype=float32))
+    stepped(rule([p], **settings), [p], DERIVATIVES[:3, None])
+    expected = [by_hand(value, each, **settings) for value, each in zip(START.reshape(-1), DERIVATIVES[:3].reshape(3, 6).T, strict=True)]
+    assert p.value.dtype == float32
+    np.testing.assert_allclose(p.value.to_numpy().reshape(-1), expected, rtol=1e-5)
+
+
+def test_the_first_step_of_adam_has_the_length_of_the_learning_rate():
+    p = weights([5.0, 5.0, 5.0], gradient=[4.0, -1e-3, 0.0])
+    Adam([p], lr=0.5).step()
+    np.testing.assert_allclose(p.value.to_numpy(), [4.5, 5.5, 5.0], rtol=1e-5)
+
+
+@EVERY_RULE
+def test_a_step_leaves_the_old_value_and_the_gradient_as_they_were(rule, by_hand, settings):
+    p = weights([3.0, 1.0], gradient=[4.0, 2.0], name="weight")
+    optimizer = rule([p], **settings)
+    for _ in range(2):
+        before, gradient = p.value, p.value.grad
+        held = before.tolist()
+        optimizer.step()
+        assert p.value is not before
+        assert (before.tolist(), gradient.tolist()) == (held, [4.0, 2.0])
+        assert (p.value.is_leaf(), p.value.grad, p.value.name) == (True, None, "weight")
+        p.value.grad = gradient
+
+
+@pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+@EVERY_RULE
+def test_what_a_parameter_does_is_the_same_to_the_last_bit_whatever_moves_beside_it(rule, by_hand, settings, backend):
+    alone, first, last = (Parameter(tensor(START, backend)) for _ in range(3))
+    other = Parameter(tensor(np.ones(50), backend))
+    stepped(rule([alone], **settings), [alone], DERIVATIVES[:, None])
+    several = [(each, np.full(50, 0.3), each) for each in DERIVATIVES]
+    stepped(rule([first, other, last], **settings), [first, other, last], several)
+    assert alone.value.tolist() == first.value.tolist() == last.value.tolist()
+
+
+@EVERY_RULE
+def test_a_parameter_that_sits_steps_out_goes_on_where_it_was(rule, by_hand, settings):
+    p, q = weights([3.0]), weights([3.0])
+    optimizer = rule([p, q], **settings)
+    for i, derivative in enumerate([1.0, 2.0, -0.5, 4.0]):
+        for moved in (p, q) if i % 2 else (p,):
+            moved.value.grad = tensor([derivative])
+        optimizer.step()
+    assert p.value.item() == pytest.approx(by_hand(3.0, [1.0, 2.0, -0.5, 4.0], **settings), rel=1e-12)
+    assert q.value.item() == pytest.approx(by_hand(3.0, [2.0, 4.0], **settings), rel=1e-12)
+
+
+@EVERY_RULE
+def test_steps_are_pytorchs(rule, by_hand, settings):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    theirs = torch.tensor(START, requires_grad=True)
+    optimizer = getattr(torch.optim, rule.__name__)([theirs], **settings)
+    for gradient in DERIVATIVES:
+        theirs.grad = torch.tensor(gradient)
+        optimizer.step()
+    for backend in (SimpleBackend, FastBackend):
+        p = Parameter(tensor(START, backend))
+        stepped(rule([p], **settings), [p], DERIVATIVES[:, None])
+        np.testing.assert_allclose(p.value.to_numpy(), theirs.detach().numpy(), rtol=1e-11)
+
+
+@pytest.mark.parametrize("momentum", [-0.1, 1.0, math.nan])
+def test_a_wrong_momentum_is_refused(momentum):
+    with raises(ValueError, f"SGD expected momentum from 0 to below 1, got {momentum}; try 0.9"):
+        SGD([parameter(1.0)], momentum=momentum)
+
+
+@pytest.mark.parametrize("decay", [-0.1, math.inf, math.nan])
+@pytest.mark.parametrize("rule", [SGD, Adam])
+def test_a_wrong_weight_decay_is_refused(rule, decay):
+    with raises(ValueError, f"{rule.__name__} expected weight_decay >= 0, got {decay}; 0 leaves it out"):
+        rule([parameter(1.0)], weight_decay=decay)
+
+
+def test_wrong_settings_of_adam_are_refused():
+    for lr in (-0.1, math.inf, math.nan):
+        with raises(ValueError, f"Adam expected a learning rate lr >= 0, got {lr}; try 0.001"):
+            Adam([parameter(1.0)], lr=lr)
+    for betas in [(1.0, 0.9), (0.9, 1.0), (-0.1, 0.9), (0.9, math.nan), (0.9,)]:
+        with raises(ValueError, f"Adam expected two betas from 0 to below 1, got {betas}; try (0.9, 0.999)"):
+            Adam([parameter(1.0)], betas=betas)
+    for eps in (0.0, -1e-8, math.inf, math.nan):
+        with raises(ValueError, f"Adam expected eps > 0, got {eps}; try 1e-8"):
+            Adam([parameter(1.0)], eps=eps)
+
+
+# Saving and going on
+
+
+def plain(state):
+    """A state as it comes out of a checkpoint: arrays by themselves, all else through JSON."""
+    arrays = {name: value.copy() for name, value in state.items() if isinstance(value, np.ndarray)}
+    return arrays | json.loads(json.dumps({name: value for name, value in state.items() if name not in arrays}))
+
+
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+@pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+@EVERY_RULE
+def test_an_optimizer_goes_on_from_its_state_to_the_last_bit(rule, by_hand, settings, backend, dtype):
+    def begun(values):
+        return [Parameter(tensor(value, backend, dtype=dtype)) for value in values]
+
+    through, gradients = begun([START, START[0]]), [(each, each[1]) for each in DERIVATIVES]
+    optimizer = rule(through, **settings)
+    stepped(optimizer, through, gradients[:7])
+    state, values = plain(optimizer.state()), [p.value.to_numpy() for p in through]
+    stepped(optimizer, through, gradients[7:])
+
+    resumed = begun(values)
+    other = rule(resumed)  # with other settings
+    other.restore(state)
+    stepped(other, resumed, gradients[7:])
+    assert [p.value.tolist() for p in resumed] == [p.value.tolist() for p in through]
+
+
+@EVERY_RULE
+def test_scalars_go_on_from_a_state(rule, by_hand, settings):
+    p = parameter(3.0, derivative=1.0)
+    optimizer = rule([p], **settings)
+    optimizer.step()
+    q = parameter(p.value.data)
+    other = rule([q], **settings)
+    other.restore(plain(optimizer.state()))
+    for moved, following in ((p, optimizer), (q, other)):
+        moved.value.derivative = 2.0
+        following.step()
+    assert p.value.data == q.value.data == pytest.approx(by_hand(3.0, [1.0, 2.0], **settings), rel=1e-12)
+
+
+def test_a_state_names_what_it_holds():
+    p, q = weights([3.0, 1.0], gradient=[2.0, 0.0]), weights([1.0])
+    optimizer = Adam([p, q], lr=0.5, betas=(0.5, 0.75))
+    optimizer.step()
+    state = optimizer.state()
+    assert {name: value for name, value in state.items() if not isinstance(value, np.ndarray)} == {
+        "optimizer": "Adam", "lr": 0.5, "betas": [0.5, 0.75], "eps": 1e-8, "weight_decay": 0.0, "steps.0": 1,
+    }  # fmt: skip
+    assert (state["mean.0"].tolist(), state["square.0"].tolist()) == ([1.0, 0.0], [1.0, 0.0])
+    assert SGD([p]).state() == {"optimizer": "SGD", "lr": 1.0, "momentum": 0.0, "weight_decay": 0.0}
+
+
+def test_a_state_is_a_copy_on_both_sides():
+    p = weights([3.0], gradient=[2.0])
+    optimizer, other = SGD([p], momentum=0.5), SGD([p], momentum=0.5)
+    optimizer.step()
+    state = optimizer.state()
+    other.restore(state)
+    for moving in (optimizer, other):
+        p.value.grad = tensor([4.0])
+        moving.step()
+    assert state["velocity.0"].tolist() == [2.0]
+
+
+def test_a_state_that_does_not_fit_is_refused_and_changes_nothing():
+    p = weights([[3.0, 1.0]], gradient=[[2.0, 1.0]])
+    optimizer = SGD([p], lr=0.5, momentum=0.5)
+    optimizer.step()
+    before = plain(optimizer.state())
+    with raises(ValueError, "SGD.restore expected the state of SGD, got that of Adam; build that optimizer"):
+        optimizer.restore(Adam([p]).state())
+    with raises(ValueError, "SGD.restore expected the state of SGD, got that of None; build that optimizer"):
+        optimizer.restore({})
+    with raises(ValueError, "SGD.restore expected lr, momentum, weight_decay, got a state without momentum"):
+        optimizer.restore({name: value for name, value in before.items() if name != "momentum"})
+    where = "build the optimizer over the parameters that it was saved with"
+    for key in ("velocity.1", "mean.0", "velocity.-1", "velocity"):
+        with raises(ValueError, f"SGD.restore expected velocity of 1 parameters, got {key!r}; {where}"):
+            optimizer.restore({**before, "lr": 7.0, key: np.zeros((1, 2))})
+    expected = "SGD.restore expected velocity.0 of shape (1, 2) and float64, as its parameter, got"
+    with raises(ValueError, f"{expected} (2,) and float64"):
+        optimizer.restore({**before, "velocity.0": np.zeros(2)})
+    with raises(ValueError, f"{expected} (1, 2) and float32"):
+        optimizer.restore({**before, "velocity.0": np.zeros((1, 2), np.float32)})
+    after = plain(optimizer.state())
+    assert (after.pop("velocity.0").tolist(), after) == (before.pop("velocity.0").tolist(), before)

@@ -131,7 +131,7 @@ def test_no_file_is_too_long_to_read():
 
 def test_the_public_names_are_these():
     names = """
-        SGD Context CudaOps Dual FastBackend FastOps Function Graph History IndexingError Line MathTest
+        SGD Adam Context CudaOps Dual FastBackend FastOps Function Graph History IndexingError Line MathTest
         MathTestVariable Module Optimizer Parameter Scalar ScalarFunction ScalarHistory ScalarLike SimpleBackend
         SimpleOps Tensor TensorBackend TensorData TensorLike TensorOps Trace UserIndex UserShape Variable arange
         argmax avgpool2d backpropagate bool_ broadcast_index cat central_difference cuda_backend datasets

@@ -1,0 +1,71 @@
+"""Stage 5 - Embeddings: a row of a table for each word, so that a network can learn what words are like."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minitorch.autodiff import Context
+from minitorch.tensor_data import IndexingError, TensorData
+from minitorch.tensor_functions import Function
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+
+
+def embedding(indices: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+    """The rows of a table that indices name.
+
+    Args:
+        indices: Numbers of rows, int64 or int32, of any shape.
+        weight: The table, shape (V, D): a row of D numbers for each of V words.
+        padding_idx: A row that is no word, into which no gradient flows; negative ones count from the end.
+
+    Returns:
+        The shape of indices with D behind it. A row that was named several times gets the sum of their gradients.
+
+    Raises:
+        TypeError: If one is no Tensor, or the indices are no whole numbers.
+        ValueError: If weight has not two dimensions.
+        IndexingError: If there is no such row.
+    """
+    for name, x in (("indices", indices), ("weight", weight)):
+        if not hasattr(x, "_tensor"):
+            raise TypeError(f"embedding expected a Tensor as {name}, got {type(x).__name__}; make one with tensor(...)")
+    if indices.dtype.kind != "i":
+        raise TypeError(f"embedding expected indices of int64 or int32, got {indices.dtype.name}; convert them: indices.to(int64)")
+    if weight.dims != 2:
+        raise ValueError(f"embedding expected weight of shape (V, D), a row for each word, got {weight.shape}")
+    rows = weight.shape[0]
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise IndexingError(f"embedding expected padding_idx from {-rows} to {rows - 1} for {rows} rows, got {padding_idx}")
+        padding_idx %= rows
+    picked = indices._tensor.array()
+    if picked.size and not (picked.min() >= 0 and picked.max() < rows):
+        wrong = picked[(picked < 0) | (picked >= rows)][0]
+        raise IndexingError(f"embedding expected indices from 0 to {rows - 1} for a table of {rows} rows, got {wrong}")
+    return Embedding.apply(indices, weight, padding_idx)
+
+
+class Embedding(Function):
+    """The rows of a table that indices name; the gradient of each row is the sum of those of its copies."""
+
+    @staticmethod
+    def forward(ctx: Context, indices: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
+        picked = indices.to_numpy()  # a copy: what is written into the indices before backward must not matter
+        ctx.save_for_backward(picked, weight.shape, padding_idx)
+        return weight._like(TensorData(weight._tensor.array()[picked].reshape(-1), (*picked.shape, weight.shape[1])))
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[None, Tensor | None]:
+        if not ctx.needs_input_grad[1]:
+            return None, None
+        picked, shape, padding_idx = ctx.saved_values
+        grad = np.zeros(shape, grad_output.dtype)  # from the system: pages that are not touched cost nothing
+        gradients = grad_output._tensor.array()
+        np.add.at(grad, picked, gradients)
+        if padding_idx is not None:
+            grad[padding_idx] = 0
+        return None, grad_output._like(TensorData(grad.reshape(-1), shape))

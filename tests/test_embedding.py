@@ -1,0 +1,144 @@
+"""Embeddings: rows by number, and gradients that add up over repeated rows."""
+
+import re
+
+import numpy as np
+import pytest
+
+from minitorch import FastBackend, IndexingError, SimpleBackend, float32, float64, grad_check, int32, tensor
+from minitorch.nn.embedding import embedding
+
+BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+TABLE = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def leaf(values, backend=SimpleBackend, dtype=None):
+    return tensor(values, backend, requires_grad=True, dtype=dtype)
+
+
+def numbers(values, backend=SimpleBackend, dtype=None):
+    return tensor(np.array(values, np.int64), backend, dtype=dtype)
+
+
+@BACKENDS
+def test_every_index_becomes_its_row(backend):
+    assert embedding(numbers([2, 0, 2], backend), tensor(TABLE, backend)).tolist() == [[3, 30], [1, 10], [3, 30]]
+
+
+@BACKENDS
+@pytest.mark.parametrize("shape", [(), (0,), (4,), (2, 0), (2, 3), (2, 1, 3)])
+def test_indices_may_have_any_shape(backend, shape):
+    indices = np.random.default_rng(0).integers(0, 3, shape)
+    weight = leaf(TABLE, backend)
+    out = embedding(tensor(indices, backend), weight)
+    assert out.shape == (*shape, 2)
+    np.testing.assert_array_equal(out.to_numpy(), TABLE[indices])
+    gradient = np.random.default_rng(1).standard_normal(out.shape)
+    out.backward(tensor(gradient, backend))
+    expected = np.zeros((3, 2))
+    for row in range(3):
+        expected[row] = gradient[indices == row].sum(0)
+    np.testing.assert_allclose(weight.grad.to_numpy(), expected, atol=1e-15)
+
+
+@BACKENDS
+def test_the_gradient_of_a_row_is_the_sum_of_those_of_its_copies(backend):
+    weight = leaf(TABLE, backend)
+    out = embedding(numbers([[2, 0], [2, 2]], backend), weight)
+    out.backward(tensor([[[1.0, 2.0], [3.0, 4.0]], [[10.0, 20.0], [100.0, 200.0]]], backend))
+    assert weight.grad.tolist() == [[3, 4], [0, 0], [111, 222]]
+
+
+@BACKENDS
+def test_gradients_are_those_of_differences(backend):
+    indices = numbers([[2, 0], [2, 2]], backend)
+    grad_check(lambda weight: embedding(indices, weight) * embedding(indices, weight), tensor(TABLE, backend))
+
+
+@BACKENDS
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+def test_tables_indices_and_gradients_may_lie_in_any_layout(backend, dtype):
+    wide = tensor(np.arange(24.0).reshape(2, 12), backend, requires_grad=True, dtype=dtype)
+    table = wide[:, 1::3].permute(1, 0)  # rows (1, 13), (4, 16), (7, 19), (10, 22)
+    indices = numbers([[3, 9, 1], [0, 9, 3]], backend, int32)[:, ::2].permute(1, 0)
+    out = embedding(indices, table)
+    assert out.dtype == dtype
+    assert out.tolist() == [[[10, 22], [1, 13]], [[4, 16], [10, 22]]]
+    (out.permute(2, 1, 0) * tensor(np.arange(1.0, 9.0).reshape(2, 2, 2), backend, dtype=dtype)).sum().backward()
+    assert wide.grad.to_numpy()[:, 1::3].T.tolist() == [[3, 7], [2, 6], [0, 0], [1 + 4, 5 + 8]]
+    assert not wide.grad.to_numpy()[:, 0::3].any()
+    assert not wide.grad.to_numpy()[:, 2::3].any()
+
+
+@BACKENDS
+@pytest.mark.parametrize("padding", [1, -2])
+def test_no_gradient_flows_into_the_padding_row(backend, padding):
+    weight = leaf(TABLE, backend)
+    out = embedding(numbers([1, 0, 1], backend), weight, padding_idx=padding)
+    assert out.tolist() == [[2, 20], [1, 10], [2, 20]]
+    out.sum().backward()
+    assert weight.grad.tolist() == [[1, 1], [0, 0], [0, 0]]
+
+
+@BACKENDS
+def test_what_is_written_into_the_indices_later_does_not_move_the_gradient(backend):
+    indices, weight = numbers([0, 0], backend), leaf(TABLE, backend)
+    out = embedding(indices, weight)
+    indices[0] = 2
+    out.sum().backward()
+    assert weight.grad.tolist() == [[2, 2], [0, 0], [0, 0]]
+
+
+@BACKENDS
+def test_the_rows_are_a_copy(backend):
+    weight = tensor(TABLE, backend)
+    out = embedding(numbers([0, 1, 2], backend), weight)
+    out[0, 0] = 77.0
+    assert weight.tolist() == TABLE.tolist()
+
+
+@BACKENDS
+def test_a_table_without_gradients_gives_a_constant(backend):
+    assert embedding(numbers([0], backend), tensor(TABLE, backend)).is_constant()
+
+
+@BACKENDS
+@pytest.mark.parametrize("wrong", [3, -1])
+def test_an_index_without_a_row_is_named(backend, wrong):
+    with raises(IndexingError, f"embedding expected indices from 0 to 2 for a table of 3 rows, got {wrong}"):
+        embedding(numbers([[0, wrong], [9, 9]], backend), tensor(TABLE, backend))
+
+
+def test_indices_and_table_are_checked():
+    weight = tensor(TABLE)
+    with raises(TypeError, "embedding expected a Tensor as indices, got list; make one with tensor(...)"):
+        embedding([0], weight)
+    with raises(TypeError, "embedding expected a Tensor as weight, got ndarray; make one with tensor(...)"):
+        embedding(numbers([0]), TABLE)
+    with raises(TypeError, "embedding expected indices of int64 or int32, got float64; convert them: indices.to(int64)"):
+        embedding(tensor([0.0]), weight)
+    with raises(ValueError, "embedding expected weight of shape (V, D), a row for each word, got (2,)"):
+        embedding(numbers([0]), weight[0])
+    with raises(IndexingError, "embedding expected padding_idx from -3 to 2 for 3 rows, got 3"):
+        embedding(numbers([0]), weight, padding_idx=3)
+
+
+def test_embeddings_are_pytorchs():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    rng = np.random.default_rng(0)
+    table, indices, gradient = rng.standard_normal((7, 5)), rng.integers(0, 7, (4, 6)), rng.standard_normal((4, 6, 5))
+    for padding in (None, 2):
+        theirs = torch.tensor(table, requires_grad=True)
+        expected = torch.nn.functional.embedding(torch.tensor(indices), theirs, padding_idx=padding)
+        expected.backward(torch.tensor(gradient))
+        for backend in (SimpleBackend, FastBackend):
+            ours = leaf(table, backend)
+            out = embedding(tensor(indices, backend), ours, padding)
+            out.backward(tensor(gradient, backend))
+            np.testing.assert_array_equal(out.to_numpy(), expected.detach().numpy())
+            np.testing.assert_allclose(ours.grad.to_numpy(), theirs.grad.numpy(), rtol=1e-13)
