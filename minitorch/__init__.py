@@ -43,6 +43,8 @@ from minitorch.cuda_ops import CudaOps, cuda_backend, mm_practice, sum_practice
 
 # Stage 4 - Networks
 from minitorch import data as data
+from minitorch import conv_loops as conv_loops, conv_products as conv_products
+from minitorch.fast_conv import Conv1dFun, Conv2dFun, conv1d, conv2d
 from minitorch import nn as nn
 from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
@@ -50,6 +52,8 @@ __all__ = [
     "SGD",
     "Adam",
     "Context",
+    "Conv1dFun",
+    "Conv2dFun",
     "CudaOps",
     "Dual",
     "FastBackend",
@@ -87,6 +91,8 @@ __all__ = [
     "broadcast_index",
     "cat",
     "central_difference",
+    "conv1d",
+    "conv2d",
     "cuda_backend",
     "datasets",
     "derivative_check",
