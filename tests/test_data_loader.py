@@ -180,7 +180,10 @@ def test_a_state_says_where_the_loader_stands():
 
 def test_a_state_of_other_settings_is_refused():
     state = DataLoader(numbers(5), batch_size=2, shuffle=True, seed=7).state()
-    message = "restore expected a loader with the settings of the interrupted run, batch_size=2, seed=7, got batch_size=3, seed=8; make it with those"
+    message = (
+        "restore expected a loader with the settings of the interrupted run, batch_size=2, seed=7, "
+        "got batch_size=3, seed=8; make it with those"
+    )
     with refused(ValueError, message):
         DataLoader(numbers(5), batch_size=3, shuffle=True, seed=8).restore(state)
 

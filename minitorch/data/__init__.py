@@ -7,6 +7,27 @@ from minitorch.data.files import data_home
 from minitorch.data import idx as idx
 from minitorch.data.dataset import ArrayDataset, Dataset, ImageDataset, TextDataset
 from minitorch.data.loader import DataLoader
+from minitorch.data.transforms import Compose, Normalize, Shift
 from minitorch.data.digits import Digits
+from minitorch.data.mnist import MNIST
+from minitorch.data.words import GloVe, Vocabulary
+from minitorch.data.sentences import Sentences
+from minitorch.data.sentiment import SST2
 
-__all__ = ["ArrayDataset", "DataLoader", "Dataset", "Digits", "ImageDataset", "TextDataset", "data_home"]
+__all__ = [
+    "MNIST",
+    "SST2",
+    "ArrayDataset",
+    "Compose",
+    "DataLoader",
+    "Dataset",
+    "Digits",
+    "GloVe",
+    "ImageDataset",
+    "Normalize",
+    "Sentences",
+    "Shift",
+    "TextDataset",
+    "Vocabulary",
+    "data_home",
+]

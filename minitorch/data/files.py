@@ -67,7 +67,9 @@ def _reason(error: Exception) -> str:
     """What went wrong, in a line."""
     if isinstance(error, ValueError) and "hash" in str(error):
         return "the checksum is wrong, the file was cut off or is another one"
-    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason given'}"
+    if type(error).__name__ in ("ConnectionError", "ConnectTimeout", "ReadTimeout", "ChunkedEncodingError"):  # of requests
+        return "no connection, or it broke off"
+    return " ".join([f"{type(error).__name__}:", *str(error).splitlines()[:1]])
 
 
 class Progress:
@@ -119,3 +121,8 @@ def unpacked(path: Path) -> bytes:
     except (gzip.BadGzipFile, zlib.error):
         problem = "a damaged one"
     raise ValueError(f"{path} expected a whole gzip file, got {problem}; delete it to have it downloaded, or copy it anew")
+
+
+def one_of(folder: Path, names: Sequence[str]) -> Path | None:
+    """The first of these files that is there."""
+    return next((folder / name for name in names if (folder / name).is_file()), None)

@@ -1,0 +1,85 @@
+"""Stage 4 - MNIST: 70,000 images of handwritten digits, read from the data directory or downloaded into it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from minitorch.data.dataset import ImageDataset
+from minitorch.data.files import data_home, download, one_of
+from minitorch.data.idx import read_idx
+
+MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist", "https://storage.googleapis.com/cvdf-datasets/mnist")
+"""Where the files are published."""
+
+SPLITS = {"train": "train", "test": "t10k"}
+"""How the names of the files of each part begin."""
+
+HASHES = {
+    "train-images-idx3-ubyte.gz": "sha256:440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1-ubyte.gz": "sha256:3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "t10k-images-idx3-ubyte.gz": "sha256:8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-labels-idx1-ubyte.gz": "sha256:f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+}
+"""Checksums of what is downloaded. What lies there already may be another set of the same form, and only its form is checked."""
+
+SIZE = 28
+"""Height and width of an image."""
+
+
+class MNIST(ImageDataset):
+    """Digits of 28×28 points, by 500 writers; its files are looked for in the folder mnist of the data directory.
+
+    Args:
+        split: "train", 60,000 images, or "test", 10,000.
+
+    Attributes:
+        images: Shape (N, 1, 28, 28), float32; 0 is paper, 1 is ink.
+        labels: Shape (N,), int64, 0 … 9.
+        classes: "0" … "9".
+
+    Raises:
+        ValueError: If a file is damaged or the two do not belong together; the message names it.
+        OSError: If a file is not there and cannot be downloaded.
+
+    Source: Y. LeCun, C. Cortes, C. Burges, CC BY-SA 3.0.
+    """
+
+    def __init__(self, split: str = "train") -> None:
+        if split not in SPLITS:
+            raise ValueError(f'MNIST expected split="train" or "test", got {split!r}')
+        folder = data_home() / "mnist"
+        paths = [_path(folder, f"{SPLITS[split]}-{kind}-ubyte") for kind in ("images-idx3", "labels-idx1")]
+        images, labels = read_images(*paths)
+        pixels = np.divide(images[:, None], 255, dtype=np.float32)
+        super().__init__(pixels, labels.astype(np.int64), [str(digit) for digit in range(10)])
+
+
+def read_images(image_path: Path, label_path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """The images and the labels of one part, as bytes.
+
+    Raises:
+        ValueError: If a file is damaged or the two do not belong together; the message names it.
+    """
+    images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
+    if images.shape[1:] != (SIZE, SIZE):
+        height, width = images.shape[1:]
+        raise ValueError(f"{image_path} expected images of {SIZE}×{SIZE}, got {height}×{width}; put the files of MNIST there")
+    if len(images) != len(labels):
+        raise ValueError(
+            f"{label_path} expected {len(images)} labels, one for each image of {image_path.name}, got {len(labels)}; "
+            "the files are of different sets: copy both anew"
+        )
+    for place in np.flatnonzero(labels > 9)[:1]:
+        raise ValueError(f"{label_path} expected labels from 0 to 9, got {labels[place]} at {place}; put the file of MNIST there")
+    return images, labels
+
+
+def _path(folder: Path, name: str) -> Path:
+    """Where a file lies, compressed or not; it is downloaded if it lies nowhere."""
+    path = one_of(folder, [f"{name}.gz", name])
+    if path is None:
+        path = folder / f"{name}.gz"
+        download(path, [f"{mirror}/{path.name}" for mirror in MIRRORS], HASHES[path.name])
+    return path

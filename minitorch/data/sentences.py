@@ -1,0 +1,110 @@
+"""Stage 4 - Sentences about films that never were: a small synthetic set for a first try without a download.
+
+The order of the words matters. "not dull" praises, and after "but" stands what counts, so that two sentences of the very same words may
+have different labels: whoever only counts words cannot tell them apart.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from minitorch.data.dataset import TextDataset
+
+PRAISE = [
+    *("brilliant", "charming", "clever", "delightful", "fresh", "funny", "gripping", "honest", "lovely"),
+    *("moving", "rich", "stunning", "tender", "thrilling", "warm", "witty", "wonderful"),
+]
+BLAME = [
+    *("awful", "boring", "clumsy", "cold", "confused", "dull", "empty", "flat", "forced"),
+    *("lifeless", "noisy", "pointless", "sloppy", "stale", "tedious", "tired", "weak"),
+]
+PARTS = ["acting", "beginning", "camera", "cast", "dialogue", "ending", "humour", "music", "pace", "plot", "script", "story"]
+FILMS = ["comedy", "drama", "film", "movie", "picture", "thriller"]
+DEGREES = ["deeply", "quite", "rather", "really", "truly", "very"]
+
+Words = tuple[list[str], list[str]]
+"""The adjectives of the sentence's own opinion, and those of the opposite one."""
+
+
+def _plain(words: Words, draw: random.Random) -> str:
+    return f"the {draw.choice(PARTS)} is {draw.choice(DEGREES)} {draw.choice(words[0])} ."
+
+
+def _double(words: Words, draw: random.Random) -> str:
+    first, second = draw.sample(words[0], 2)
+    return f"a {first} , {second} {draw.choice(FILMS)} ."
+
+
+def _seldom(words: Words, draw: random.Random) -> str:
+    return f"seldom has a {draw.choice(FILMS)} been so {draw.choice(words[0])} ."
+
+
+def _not(words: Words, draw: random.Random) -> str:
+    return f"the {draw.choice(PARTS)} is not {draw.choice(words[1])} ."
+
+
+def _nothing(words: Words, draw: random.Random) -> str:
+    return f"there is nothing {draw.choice(words[1])} about the {draw.choice(PARTS)} of this {draw.choice(FILMS)} ."
+
+
+def _never(words: Words, draw: random.Random) -> str:
+    return f"this {draw.choice(FILMS)} is never {draw.choice(words[1])} ."
+
+
+def _but(words: Words, draw: random.Random) -> str:
+    first, second = draw.sample(PARTS, 2)
+    return f"the {first} is {draw.choice(words[1])} , but the {second} is {draw.choice(words[0])} ."
+
+
+def mirrored(sentence: str) -> str:
+    """A sentence with "but", its two adjectives in each other's place: the same words for the opposite opinion."""
+    words = sentence.split()
+    words[3], words[9] = words[9], words[3]
+    return " ".join(words)
+
+
+PATTERNS: tuple[Callable[[Words, random.Random], str], ...] = (_plain, _double, _seldom, _not, _nothing, _never, _but)
+"""How a sentence is built, one as often as the other."""
+
+
+class Sentences(TextDataset):
+    """A synthetic set: sentences put together by a program, half of them for a film and half against it. No two are the same.
+
+    It shows that a network learns, not how well it would do on what people write.
+
+    Args:
+        count: How many, at most 2,000.
+        seed: The same two numbers give the same sentences.
+
+    Attributes:
+        sentences: Words and signs between blanks, in small letters.
+        labels: Shape (count,), int64: 0 against, 1 for the film.
+        classes: "negative", "positive".
+
+    Raises:
+        ValueError: If count is no whole number from 2 to 2,000.
+    """
+
+    def __init__(self, count: int = 800, seed: int = 0) -> None:
+        if not isinstance(count, int) or not 2 <= count <= MOST:
+            raise ValueError(f"Sentences expected a whole number of sentences from 2 to {MOST}, got {count!r}; try 800")
+        draw = random.Random(seed)
+        opinions = [(BLAME, PRAISE), (PRAISE, BLAME)]
+        labels: dict[str, int] = {}
+        while len(labels) < count:
+            label = len(labels) % 2
+            sentence = draw.choice(PATTERNS)(opinions[label], draw)
+            labels.setdefault(sentence, label)
+            if "but" in sentence.split() and len(labels) < count:
+                labels.setdefault(mirrored(sentence), 1 - label)
+        examples = list(labels.items())
+        draw.shuffle(examples)
+        super().__init__([sentence for sentence, _ in examples], [label for _, label in examples], ("negative", "positive"))
+
+    def __repr__(self) -> str:
+        return f"Sentences({len(self)} synthetic sentences, {len(self.classes)} classes)"
+
+
+MOST = 2000
+"""More would soon be the same ones again."""

@@ -1,0 +1,116 @@
+"""Stage 4 - SST-2: sentences and phrases from film reviews, each for or against its film."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from pathlib import Path
+
+from minitorch.data.dataset import TextDataset
+from minitorch.data.files import data_home, download, one_of
+
+ARCHIVE = "https://dl.fbaipublicfiles.com/glue/data/SST-2.zip"
+"""Where the GLUE benchmark publishes the set."""
+
+ARCHIVE_HASH = "sha256:d67e16fb55739c1b32cdce9877596db1c127dc322d93c082281f64057c16deaa"
+
+CLASSES = ("negative", "positive")
+
+
+class SST2(TextDataset):
+    """The Stanford Sentiment Treebank with two classes; its files are looked for in the folder sst2 of the data directory.
+
+    A file train.tsv, dev.tsv or test.tsv has a sentence, a tab and a label in each line, with or without a first line "sentence label".
+    Those of "train" and "dev" are downloaded if they are not there. GLUE keeps the labels of its own test sentences to itself.
+
+    Args:
+        split: "train", "dev" or "test".
+
+    Attributes:
+        sentences: Words and signs between blanks, in small letters.
+        labels: Shape (N,), int64: 0 against, 1 for the film.
+        classes: "negative", "positive".
+
+    Raises:
+        ValueError: If a file is damaged; the message names it and the line.
+        OSError: If a file is not there and cannot be downloaded.
+
+    Source: R. Socher et al. 2013, https://nlp.stanford.edu/sentiment
+    """
+
+    def __init__(self, split: str = "train") -> None:
+        if split not in ("train", "dev", "test"):
+            raise ValueError(f'SST2 expected split="train", "dev" or "test", got {split!r}')
+        sentences, labels = read_labelled(_path(data_home() / "sst2", split))
+        super().__init__(sentences, labels, CLASSES)
+
+
+def read_labelled(path: Path) -> tuple[list[str], list[int]]:
+    """The sentences of a file and their labels.
+
+    Raises:
+        ValueError: If a line is not a sentence, a tab and 0 or 1; the message names the file and the line.
+        OSError: If it cannot be read.
+    """
+    lines = path.read_bytes().split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    header = int(lines[:1] != [] and lines[0].rstrip() == b"sentence\tlabel")
+    sentences, labels = [], []
+    for number, line in enumerate(lines[header:], 1 + header):
+        sentence, _, label = line.rstrip(b"\r").rpartition(b"\t")
+        try:
+            text = sentence.decode("utf-8").strip()
+            well_formed = text != "" and "\t" not in text and label in (b"0", b"1")
+        except UnicodeDecodeError:
+            well_formed, text = False, ""
+        if not well_formed:
+            shown = line[:60].decode("utf-8", "backslashreplace")
+            raise ValueError(
+                f"{path} line {number} expected a sentence, a tab and the label 0 or 1, got {shown!r}; "
+                "mend the line, or delete the file and get it anew"
+            )
+        sentences.append(text)
+        labels.append(int(label))
+    if not sentences:
+        raise ValueError(f"{path} expected sentences with labels, got none; delete the file and get it anew")
+    return sentences, labels
+
+
+def _path(folder: Path, split: str) -> Path:
+    """Where the file of a part lies; it is taken out of GLUE's archive, and that is downloaded, if it lies nowhere."""
+    path = folder / f"{split}.tsv"
+    if path.is_file():
+        return path
+    if split == "test":
+        raise FileNotFoundError(
+            f"{path} expected a file of labelled sentences, got none; what GLUE publishes as its test set has no labels: "
+            'use SST2("dev"), or put a file of your own there, a sentence, a tab and 0 or 1 in each line'
+        )
+    archive = one_of(folder, ["SST-2.zip"])
+    if archive is None:
+        archive = folder / "SST-2.zip"
+        download(archive, [ARCHIVE], ARCHIVE_HASH)
+    unpack(archive, f"SST-2/{path.name}", path)
+    return path
+
+
+def unpack(archive: Path, member: str, path: Path) -> None:
+    """Write one file out of an archive, under a temporary name until it is whole.
+
+    Raises:
+        ValueError: If the archive is damaged or does not have the file; the message names it.
+    """
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            content = opened.read(member)
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
+        problem = f"one without {member}" if isinstance(error, KeyError) else "a damaged one"
+        raise ValueError(f"{archive} expected the archive of SST-2, got {problem}; delete it to have it downloaded anew") from None
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,176 @@
+"""Stage 4 - Words as numbers: a vocabulary that counts them off, and vectors that were learned from other texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from minitorch.data.files import data_home, one_of
+
+PADDING, UNKNOWN = 0, 1
+"""The numbers of no word, behind the end of a sentence, and of any word that the vocabulary does not have."""
+
+
+class Vocabulary:
+    """Words and their numbers: the commoner a word, the smaller its number; among equals the one that came first.
+
+    Words are what stands between blanks.
+
+    Args:
+        sentences: What the words are taken from.
+        min_count: How often a word must come to have a number of its own.
+
+    Attributes:
+        words: By number; the first two stand for no word and for unknown ones.
+    """
+
+    def __init__(self, sentences: Iterable[str], min_count: int = 1) -> None:
+        counts = Counter(word for sentence in sentences for word in sentence.split())
+        self.words = ["<padding>", "<unknown>"] + [word for word, count in counts.most_common() if count >= min_count]
+        self._numbers = {word: number for number, word in enumerate(self.words) if number > UNKNOWN}
+
+    def __len__(self) -> int:
+        """How many numbers there are, the two without a word included."""
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._numbers
+
+    def __getitem__(self, word: str) -> int:
+        """The number of a word; that of the unknown ones, if it has none."""
+        return self._numbers.get(word, UNKNOWN)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self._numbers)} words)"
+
+    def encode(self, sentence: str, length: int | None = None) -> np.ndarray:
+        """The numbers of the words of a sentence.
+
+        Args:
+            sentence: Words between blanks.
+            length: How many numbers to return: what is longer is cut off, what is shorter is padded. Left out: as many as words.
+
+        Returns:
+            Shape (length,), int64.
+        """
+        numbers = [self[word] for word in sentence.split()][:length]
+        return np.array(numbers + [PADDING] * ((length or 0) - len(numbers)), np.int64)
+
+    def encode_all(self, sentences: Sequence[str], length: int | None = None) -> np.ndarray:
+        """The numbers of many sentences, shape (sentences, length), int64. length left out: the longest fits."""
+        if length is None:
+            length = max((len(sentence.split()) for sentence in sentences), default=0)
+        return np.array([self.encode(sentence, length) for sentence in sentences], np.int64).reshape(len(sentences), length)
+
+
+class GloVe:
+    """Vectors of words, such that words of like use have like vectors.
+
+    Args:
+        words: Each once.
+        vectors: Shape (words, dim), float32.
+
+    Attributes:
+        words, vectors: As given.
+        dim: How many numbers a vector has.
+
+    Source: J. Pennington, R. Socher, C. Manning, 2014, https://nlp.stanford.edu/projects/glove
+    """
+
+    def __init__(self, words: Sequence[str], vectors: np.ndarray) -> None:
+        self.words, self.vectors = list(words), vectors
+        self.dim = vectors.shape[1]
+        self._rows = {word: row for row, word in enumerate(self.words)}
+
+    @classmethod
+    def load(cls, path: str | Path | None = None) -> GloVe:
+        """Read the published text format: a word and its numbers in each line, with or without a first line that counts both.
+
+        Args:
+            path: The file. Left out: glove.6B.50d.txt, or else the first glove*.txt, in the folder glove of the data directory.
+
+        Raises:
+            FileNotFoundError: If there is none; the message says where to get it.
+            ValueError: If it is damaged; the message names the file and the line.
+        """
+        return cls(*read_vectors(_found() if path is None else Path(path)))
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._rows
+
+    def __getitem__(self, word: str) -> np.ndarray:
+        """The vector of a word, shape (dim,): a view."""
+        if word not in self._rows:
+            raise KeyError(f"GloVe has no vector for {word!r}; ask first: word in glove")
+        return self.vectors[self._rows[word]]
+
+    def __repr__(self) -> str:
+        return f"GloVe({len(self)} words, dim={self.dim})"
+
+
+def _found() -> Path:
+    """The file that is read where none is named."""
+    folder = data_home() / "glove"
+    path = one_of(folder, ["glove.6B.50d.txt", *sorted(other.name for other in folder.glob("glove*.txt"))])
+    if path is None:
+        raise FileNotFoundError(
+            f"{folder} expected a file glove.6B.50d.txt, got none; fetch https://nlp.stanford.edu/data/glove.6B.zip (862 MB) "
+            "and unpack that file there, or pass a path of your own: GloVe.load(path)"
+        )
+    return path
+
+
+def read_vectors(path: Path) -> tuple[list[str], np.ndarray]:
+    """The words of a file and their vectors, shape (words, dim), float32. Of a word that comes twice the first vector counts.
+
+    Raises:
+        ValueError: If a line has no word and dim numbers, or lines are missing.
+        OSError: If it cannot be read.
+    """
+    with path.open("rb") as file:
+        total = sum(1 for _ in file)  # so that the matrix is made once, in its final size
+        file.seek(0)
+        first = file.readline().split()
+        announced = [int(part) for part in first] if len(first) == 2 and all(part.isdigit() for part in first) else None
+        dim = announced[1] if announced else len(first) - 1
+        if dim < 1:
+            raise ValueError(f"{path} line 1 expected a word and its numbers, got {first}; put the text file of GloVe there")
+        if announced is None:
+            file.seek(0)
+        skipped = int(announced is not None)
+        rows: dict[str, int] = {}
+        vectors = np.empty((total - skipped, dim), np.float32)
+        for number, line in enumerate(file, 1 + skipped):
+            word, values = _entry(path, number, line, dim)
+            if word not in rows:
+                vectors[len(rows)] = values
+                rows[word] = number
+    if announced and total - skipped < announced[0]:  # more are no harm: some files count the last line wrong
+        raise ValueError(f"{path} expected {announced[0]} words, as its first line says, got {total - skipped}; copy it anew")
+    return list(rows), vectors[: len(rows)]
+
+
+def _entry(path: Path, number: int, line: bytes, dim: int) -> tuple[str, np.ndarray]:
+    """The word and the vector in one line; a word may hold blanks, numbers may not."""
+    word, *values = line.rstrip().rsplit(b" ", dim)
+    try:
+        if len(values) != dim or not word:
+            raise ValueError
+        vector = np.array(values, np.float32)
+        if not np.isfinite(vector).all():
+            raise ValueError
+        return word.decode("utf-8"), vector
+    except ValueError:
+        shown = line[:40].decode("utf-8", "replace").strip()
+        raise ValueError(
+            f"{path} line {number} expected a word and {dim} numbers, got {shown!r}…; the file is damaged or cut off: copy it anew"
+        ) from None
