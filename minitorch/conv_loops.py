@@ -104,8 +104,8 @@ class Channels(NamedTuple):
 class Planes(NamedTuple):
     """Where a band of a picture lies in its planes.
 
-    The place (channel, row, column) of the band stands at position
-    ((channel · s + row % s) · t + column % t) · height · width + (row // s) · width + column // t, with the steps s of rows and t of columns.
+    With the steps s of rows and t of columns, the place (channel, row, column) of the band stands at position
+    ((channel · s + row % s) · t + column % t) · height · width + (row // s) · width + column // t.
 
     Attributes:
         band: Rows of the result that are computed from it.
