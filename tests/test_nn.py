@@ -437,6 +437,18 @@ def test_numbers_far_out_are_no_trouble_for_softmax(row, powers, logarithms):
 
 
 @pytest.mark.task4_4
+def test_every_row_has_a_largest_number_of_its_own():
+    """Rows far above and far below each other: what is taken away from one is not the largest number of another."""
+    rows, columns = tensor([[1000.0, 999.0], [-1000.0, -999.0], [0.0, 1.0]]), tensor([[1000.0, -1000.0, 0.0], [999.0, -999.0, 1.0]])
+    small, large = 1 / (1 + math.e), 1 / (1 + math.exp(-1))
+    expected = np.array([[large, small], [small, large], [small, large]])
+    assert_close_tensor(softmax(rows, 1), expected)
+    assert_close_tensor(softmax(columns, 0), expected.T)
+    assert_close_tensor(logsoftmax(rows, 1), np.log(expected), SHIFTED)
+    assert_close_tensor(logsoftmax(columns, 0), np.log(expected).T, SHIFTED)
+
+
+@pytest.mark.task4_4
 @pytest.mark.parametrize(("row", "powers", "logarithms"), LARGE)
 def test_gradients_of_numbers_far_out_are_numbers(row, powers, logarithms):
     """With y the softmax, g gives y · (g - Σ g·y), and for its logarithm g - y · Σ g."""

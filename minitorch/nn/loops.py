@@ -1,0 +1,351 @@
+"""Stage 4 - What pooling, the maximum and softmax stand on in the fast backend: one loop forward, one backward, and nothing in between.
+
+Composed of tensor operations, a pool copies its input twice and softmax writes four tensors of its size. Here every number is read while
+it lies in the cache: a row of windows is folded downwards, where rows are vectors, and then across.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import prange
+
+import minitorch.operators as operators
+from minitorch.autodiff import Context
+from minitorch.compiled import code_key, compiler_is_off, jitable, launch, parallel, serial, threads
+from minitorch.fast_math import exp
+from minitorch.fast_ops import FastOps
+from minitorch.math_functions import larger
+from minitorch.tensor_data import TensorData
+from minitorch.tensor_functions import Function
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+
+PARALLEL = 1 << 18
+"""Elements below which waking the other threads costs more than they save; an eighth, if a power of e is computed for each."""
+
+LANES = 16
+"""Folds that go side by side along a row."""
+
+
+def takes(a: Tensor) -> bool:
+    """Whether these loops can take a tensor: one of floats, with elements, on the compiled backend."""
+    return a.backend.ops is FastOps and a.dtype.kind == "f" and a.size > 0 and not compiler_is_off()
+
+
+class Loop(NamedTuple):
+    """A loop over tasks, for one thread and for several.
+
+    It is called with out and three operands (storages without gaps; one that is not needed is out again), a tuple of sizes, the number of
+    tasks and that of the shares that they are dealt in.
+    """
+
+    alone: Any
+    shared: Any
+    eighth: int
+
+    def run(self, out: TensorData, operands: tuple[TensorData, ...], sizes: tuple[int, ...], tasks: int) -> None:
+        """Compute, on as many threads as the work is worth."""
+        storages = [x.tuple()[0] for x in operands]
+        storages += [out._storage] * (3 - len(storages))
+        size = max(out.size, operands[0].size)
+        workers = threads() if size >= PARALLEL >> self.eighth else 1
+        if workers == 1 or tasks == 1:
+            self.alone(out._storage, *storages, sizes, tasks, 1)
+        else:
+            launch(self.shared, out._storage, *storages, sizes, tasks, min(tasks, workers))
+
+
+def loop(body: Callable[..., None], eighth: int = 0) -> Loop:
+    """The loop whose tasks from start to stop are done by body(out, a, b, c, sizes, start, stop)."""
+    body = jitable(body)
+    key = code_key(body)
+
+    @serial
+    def alone(out, a, b, c, sizes, tasks, shares):
+        _ = key
+        body(out, a, b, c, sizes, 0, tasks)
+
+    @parallel
+    def shared(out, a, b, c, sizes, tasks, shares):
+        _ = key
+        for share in prange(shares):
+            share = np.int64(share)  # else its arithmetic becomes float64
+            body(out, a, b, c, sizes, share * tasks // shares, (share + 1) * tasks // shares)
+
+    return Loop(alone, shared, eighth)
+
+
+# Pooling. A task is a row of windows; sizes are the windows of a row, kh and kw.
+
+
+def pooled_by(fn: Callable[[Any, Any], Any], mean: bool) -> Loop:
+    """Windows folded by a function of two numbers, and divided by their number if it is their mean that one wants."""
+    fn = jitable(fn)
+
+    def pool(out, a, b, c, sizes, start, stop):
+        columns, kh, kw = sizes
+        width = columns * kw
+        line, share = np.empty(width, out.dtype), np.empty(1, out.dtype)
+        share[0] = 1 / (kh * kw)
+        for task in range(start, stop):
+            p = task * kh * width
+            line[:] = a[p : p + width]
+            for _ in range(1, kh):
+                p += width
+                row = a[p : p + width]
+                for j in range(width):
+                    line[j] = fn(line[j], row[j])
+            target = out[task * columns : (task + 1) * columns]
+            for j in range(columns):
+                value = line[j * kw]
+                for k in range(1, kw):
+                    value = fn(value, line[j * kw + k])
+                target[j] = value * share[0] if mean else value
+
+    return loop(pool)
+
+
+def spread_mean(out, grad, b, c, sizes, start, stop):
+    """To each number of a window its part of the window's gradient."""
+    columns, kh, kw = sizes
+    width = columns * kw
+    line, share = np.empty(width, out.dtype), np.empty(1, out.dtype)
+    share[0] = 1 / (kh * kw)
+    for task in range(start, stop):
+        for j in range(columns):
+            value = grad[task * columns + j] * share[0]
+            for k in range(kw):
+                line[j * kw + k] = value
+        for k in range(kh):
+            p = (task * kh + k) * width
+            out[p : p + width] = line
+
+
+def spread_largest(out, a, largest, grad, sizes, start, stop):
+    """To each number of a window that is its largest the window's gradient, and 0 to the others."""
+    columns, kh, kw = sizes
+    width = columns * kw
+    line, best = np.empty(width, out.dtype), np.empty(width, a.dtype)
+    for task in range(start, stop):
+        for j in range(columns):
+            for k in range(kw):
+                line[j * kw + k] = grad[task * columns + j]
+                best[j * kw + k] = largest[task * columns + j]
+        for k in range(kh):
+            p = (task * kh + k) * width
+            row, target = a[p : p + width], out[p : p + width]
+            for j in range(width):
+                target[j] = line[j] if row[j] == best[j] else 0
+
+
+class MeanPool(Function):
+    """The mean over windows that do not overlap."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, kernel: tuple[int, int]) -> Tensor:
+        ctx.save_for_backward(a.shape, kernel)
+        return pooled(MEANS, a, kernel)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        shape, kernel = ctx.saved_values
+        return unpooled(SPREAD_MEAN, shape, kernel, grad_output)
+
+
+class MaxPool(Function):
+    """The maximum over windows that do not overlap. Of equal elements each gets the whole gradient."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, kernel: tuple[int, int]) -> Tensor:
+        a = a.contiguous()
+        largest = pooled(MAXIMA, a, kernel)
+        ctx.save_for_backward(a, largest, kernel)
+        return largest
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        a, largest, kernel = ctx.saved_values
+        return unpooled(SPREAD_LARGEST, a.shape, kernel, a, largest, grad_output)
+
+
+def pooled(pool: Loop, a: Tensor, kernel: tuple[int, int]) -> Tensor:
+    """Images of shape (B, C, H, W), window by window."""
+    (batch, channels, height, width), (kh, kw) = a.shape, kernel
+    out = TensorData.empty((batch, channels, height // kh, width // kw), a.dtype)
+    pool.run(out, (a.contiguous()._tensor,), (width // kw, kh, kw), batch * channels * (height // kh))
+    return a._like(out)
+
+
+def unpooled(spread: Loop, shape: tuple[int, ...], kernel: tuple[int, int], *operands: Tensor) -> Tensor:
+    """The gradient of the images, from that of the windows, which is the last of the operands."""
+    batch, channels, rows, columns = operands[-1].shape
+    out = TensorData.empty(shape, operands[-1].dtype)
+    spread.run(out, tuple([x.contiguous()._tensor for x in operands]), (columns, *kernel), batch * channels * rows)
+    return operands[-1]._like(out)
+
+
+# The maximum along a dimension. A task is what one index of the dimensions before it leads to; sizes are the dimension's own and that of
+# all behind it.
+
+
+def keep_largest(out, a, largest, grad, sizes, start, stop):
+    """The gradient where an element is the largest, 0 elsewhere."""
+    length, inner = sizes
+    for task in range(start, stop):
+        if inner == 1:
+            row, target = a[task * length : (task + 1) * length], out[task * length : (task + 1) * length]
+            best, value = largest[task], grad[task]
+            for k in range(length):
+                target[k] = value if row[k] == best else 0
+        else:
+            bests, values = largest[task * inner : (task + 1) * inner], grad[task * inner : (task + 1) * inner]
+            for k in range(task * length, (task + 1) * length):
+                row, target = a[k * inner : (k + 1) * inner], out[k * inner : (k + 1) * inner]
+                for i in range(inner):
+                    target[i] = values[i] if row[i] == bests[i] else 0
+
+
+def to_largest(a: Tensor, largest: Tensor, dim: int, grad_output: Tensor) -> Tensor:
+    """The gradient of a tensor, from that of its maximum along a dimension."""
+    out = TensorData.empty(a.shape, grad_output.dtype)
+    sizes = a.shape[dim], math.prod(a.shape[dim + 1 :])
+    operands = a.contiguous()._tensor, largest.contiguous()._tensor, grad_output.contiguous()._tensor
+    KEEP_LARGEST.run(out, operands, sizes, math.prod(a.shape[:dim]))
+    return a._like(out)
+
+
+# Softmax. A task is a row; sizes is its length.
+
+
+def in_lanes(fn: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """The fold of a row by a function whose arguments may change places: several at once, that need not wait for each other."""
+    fn = jitable(fn)
+
+    @jitable
+    def fold(row, lanes):
+        n = len(row)
+        whole = n // LANES * LANES
+        value = row[0]
+        if whole:
+            lanes[:] = row[:LANES]
+            for first in range(LANES, whole, LANES):
+                part = row[first : first + LANES]
+                for j in range(LANES):
+                    lanes[j] = fn(lanes[j], part[j])
+            value = lanes[0]
+            for j in range(1, LANES):
+                value = fn(value, lanes[j])
+        for j in range(whole if whole else 1, n):
+            value = fn(value, row[j])
+        return value
+
+    return fold
+
+
+row_sum, row_max = in_lanes(operators.add), in_lanes(larger)
+
+
+@jitable
+def row_powers(target, row, lanes):
+    """e to the power of every number less the largest; returns that one and the sum."""
+    largest = row_max(row, lanes)
+    for j in range(len(row)):
+        target[j] = exp(row[j] - largest)
+    return largest, row_sum(target, lanes)
+
+
+def softmax_rows(out, a, b, c, sizes, start, stop):
+    """Softmax of rows."""
+    n, lanes = sizes[0], np.empty(LANES, out.dtype)
+    for task in range(start, stop):
+        row, target = a[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
+        _, total = row_powers(target, row, lanes)
+        for j in range(n):
+            target[j] = target[j] / total
+
+
+def softmax_back(out, y, grad, c, sizes, start, stop):
+    """y · (g - Σ g·y)."""
+    n, lanes = sizes[0], np.empty(LANES, out.dtype)
+    for task in range(start, stop):
+        row, given, target = y[task * n : (task + 1) * n], grad[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
+        for j in range(n):
+            target[j] = given[j] * row[j]
+        total = row_sum(target, lanes)
+        for j in range(n):
+            target[j] = row[j] * (given[j] - total)
+
+
+def logsoftmax_rows(out, a, b, c, sizes, start, stop):
+    """The logarithm of softmax of rows: the largest is taken away first, for in one sum with the logarithm digits of that would be lost."""
+    n, lanes = sizes[0], np.empty(LANES, out.dtype)
+    for task in range(start, stop):
+        row, target = a[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
+        largest, total = row_powers(target, row, lanes)
+        logarithm = math.log(total)
+        for j in range(n):
+            target[j] = (row[j] - largest) - logarithm
+
+
+def logsoftmax_back(out, y, grad, c, sizes, start, stop):
+    """g - e^y · Σ g."""
+    n, lanes = sizes[0], np.empty(LANES, out.dtype)
+    for task in range(start, stop):
+        row, given, target = y[task * n : (task + 1) * n], grad[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
+        total = row_sum(given, lanes)
+        for j in range(n):
+            target[j] = given[j] - exp(row[j]) * total
+
+
+class Softmax(Function):
+    """e^x, divided by the sum of these along a dimension."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
+        y = by_rows(SOFTMAX, dim, a)
+        ctx.save_for_backward(y, dim)
+        return y
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        y, dim = ctx.saved_values
+        return by_rows(SOFTMAX_BACK, dim, y, grad_output)
+
+
+class LogSoftmax(Function):
+    """The logarithm of softmax."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
+        y = by_rows(LOGSOFTMAX, dim, a)
+        ctx.save_for_backward(y, dim)
+        return y
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        y, dim = ctx.saved_values
+        return by_rows(LOGSOFTMAX_BACK, dim, y, grad_output)
+
+
+def by_rows(rows: Loop, dim: int, *operands: Tensor) -> Tensor:
+    """What a loop over rows makes of tensors of one shape whose rows run along a dimension."""
+    first = operands[0]
+    if dim != first.dims - 1:
+        operands = tuple([x.transpose(dim, -1) for x in operands])
+    data = tuple([x.contiguous()._tensor for x in operands])
+    out = TensorData.empty(data[0].shape, first.dtype)
+    n = out.shape[-1]
+    rows.run(out, data, (n,), out.size // n)
+    result = first._like(out)
+    return result if dim == first.dims - 1 else result.transpose(dim, -1)
+
+
+MEANS, MAXIMA = pooled_by(operators.add, True), pooled_by(larger, False)
+SPREAD_MEAN, SPREAD_LARGEST, KEEP_LARGEST = loop(spread_mean), loop(spread_largest), loop(keep_largest)
+SOFTMAX, SOFTMAX_BACK = loop(softmax_rows, 3), loop(softmax_back)
+LOGSOFTMAX, LOGSOFTMAX_BACK = loop(logsoftmax_rows, 3), loop(logsoftmax_back, 3)

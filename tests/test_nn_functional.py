@@ -1,0 +1,387 @@
+"""Pooling, the maximum, softmax and dropout on the processor's backends: layouts, dtypes, threads, messages, NaN and empty tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minitorch import FastBackend, SimpleBackend, Tensor, TensorData, float32, float64, int64, manual_seed, no_grad, rand, tensor
+from minitorch.nn import loops
+from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
+
+from .op_table import laid_out, layout_of
+
+LAYOUTS = ("contiguous", "offset", "permuted", "sliced", "expanded")
+
+
+@pytest.fixture(params=["plain", "composed", "one thread", "several threads"])
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The plain backend, or the compiled one: as in a workspace without the loops, with them on one thread, and on several."""
+    if request.param == "composed":
+        monkeypatch.setattr(loops, "takes", lambda a: False)
+    monkeypatch.setattr(loops, "PARALLEL", 1 if request.param == "several threads" else 1 << 60)
+    return SimpleBackend if request.param == "plain" else FastBackend
+
+
+def numbers(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
+    """Few different numbers, so that some are equal, in float64."""
+    return np.random.default_rng(seed).integers(-4, 5, shape) / 2
+
+
+def tensor_in(values: np.ndarray, layout: str, backend: Any) -> tuple[Tensor, np.ndarray]:
+    """A tensor of these values in a layout, and the array of the values that it then has."""
+    base, view = laid_out(values, layout)
+    return Tensor(TensorData(base, *layout_of(base, view)), backend=backend), np.array(view)
+
+
+def gradient_of(f: Any, x: Tensor, given: np.ndarray) -> np.ndarray:
+    """The gradient that reaches x when f's result has the given one."""
+    x = x.detach().requires_grad_()
+    f(x).backward(tensor(given, backend=x.backend))
+    assert x.grad is not None
+    assert x.grad.dtype == x.dtype
+    return x.grad.to_numpy()
+
+
+def windows_of(images: np.ndarray, kernel: tuple[int, int]) -> np.ndarray:
+    """Images of shape (B, C, H, W) as (B, C, rows, kh, columns, kw)."""
+    (batch, channels, height, width), (kh, kw) = images.shape, kernel
+    return images.reshape(batch, channels, height // kh, kh, width // kw, kw)
+
+
+def softmax_of(array: np.ndarray, dim: int) -> np.ndarray:
+    powers = np.exp(array - array.max(dim, keepdims=True))
+    return powers / powers.sum(dim, keepdims=True)
+
+
+def logsoftmax_of(array: np.ndarray, dim: int) -> np.ndarray:
+    shifted = array - array.max(dim, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(dim, keepdims=True))
+
+
+def check(got: Tensor | np.ndarray, expected: np.ndarray, dtype: Any = float64) -> None:
+    """Fail unless both are equal but for rounding."""
+    values = got.to_numpy() if isinstance(got, Tensor) else got
+    assert values.dtype == dtype
+    assert values.shape == expected.shape
+    tolerance = 1e-12 if dtype == float64 else 2e-6
+    np.testing.assert_allclose(values, expected, rtol=tolerance, atol=tolerance)
+
+
+# Values and gradients
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kernel", [(1, 1), (2, 3), (4, 1), (1, 6), (4, 6)])
+def test_pools_are_numpys_in_any_layout(kernel, layout, backend):
+    x, array = tensor_in(numbers((2, 3, 4, 6)), layout, backend)
+    windows = windows_of(array, kernel)
+    largest = windows.max((3, 5), keepdims=True)
+    given = np.cos(np.arange(largest.size)).reshape(largest[:, :, :, 0, :, 0].shape)
+    spread = given[:, :, :, None, :, None] * np.ones(windows.shape)
+    check(avgpool2d(x, kernel), windows.mean((3, 5)))
+    check(gradient_of(lambda x: avgpool2d(x, kernel), x, given), (spread / math.prod(kernel)).reshape(array.shape))
+    check(maxpool2d(x, kernel), windows.max((3, 5)))
+    check(gradient_of(lambda x: maxpool2d(x, kernel), x, given), (spread * (windows == largest)).reshape(array.shape))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(3, 4, 5), (2, 50), (1, 3, 1), (4,)])
+def test_max_is_numpys_in_any_layout(shape, layout, backend):
+    x, array = tensor_in(numbers(shape), layout, backend)
+    for dim in range(-len(shape), len(shape)):
+        largest = array.max(dim, keepdims=True)
+        given = np.cos(np.arange(largest.size)).reshape(largest.shape)
+        check(max(x, dim), largest)
+        check(gradient_of(lambda x, dim=dim: max(x, dim), x, given), np.where(array == largest, given, 0))
+        check(argmax(x, dim), array == largest, bool)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(3, 4, 5), (2, 50), (1, 3, 1), (4,)])
+def test_softmax_is_numpys_in_any_layout(shape, layout, backend):
+    x, array = tensor_in(numbers(shape), layout, backend)
+    given = np.cos(np.arange(array.size)).reshape(shape)
+    for dim in range(-len(shape), len(shape)):
+        y = softmax_of(array, dim)
+        check(softmax(x, dim), y)
+        check(gradient_of(lambda x, dim=dim: softmax(x, dim), x, given), y * (given - (given * y).sum(dim, keepdims=True)))
+        check(logsoftmax(x, dim), logsoftmax_of(array, dim))
+        check(gradient_of(lambda x, dim=dim: logsoftmax(x, dim), x, given), given - y * given.sum(dim, keepdims=True))
+
+
+@pytest.mark.parametrize("backend", ["plain", "one thread"], indirect=True)
+def test_float32_stays_float32(backend):
+    array = numbers((2, 2, 4, 6)).astype(float32)
+    x, windows = tensor(array, backend=backend), windows_of(array, (2, 2))
+    check(avgpool2d(x, (2, 2)), windows.mean((3, 5)), float32)
+    check(maxpool2d(x, (2, 2)), windows.max((3, 5)), float32)
+    check(max(x, 3), array.max(3, keepdims=True), float32)
+    check(softmax(x, 3), softmax_of(array, 3), float32)
+    check(logsoftmax(x, 3), logsoftmax_of(array, 3), float32)
+    ones = np.ones((2, 2, 2, 3), float32)
+    check(gradient_of(lambda x: avgpool2d(x, (2, 2)), x, ones), np.full(array.shape, 0.25), float32)
+    largest = windows == windows.max((3, 5), keepdims=True)
+    check(gradient_of(lambda x: maxpool2d(x, (2, 2)), x, ones), largest.reshape(array.shape) * 1.0, float32)
+    given = np.cos(np.arange(array.size, dtype=float32)).reshape(array.shape)
+    y = softmax_of(array, 3)
+    check(gradient_of(lambda x: softmax(x, 3), x, given), y * (given - (given * y).sum(3, keepdims=True)), float32)
+    check(gradient_of(lambda x: logsoftmax(x, 3), x, given), given - y * given.sum(3, keepdims=True), float32)
+    kept = dropout(x, 0.5)
+    assert kept.dtype == float32
+
+
+@pytest.mark.parametrize("length", [15, 16, 17, 40, 1000])
+def test_rows_of_any_length_are_folded_whole(length, backend):
+    """The loops fold sixteen numbers at once; the largest may stand anywhere in the row."""
+    array = np.random.default_rng(length).normal(0, 3, (3, length))
+    for place in (0, 14, length // 2, length - 1):
+        array[1] = -1.0
+        array[1, place] = 20.0
+        x = tensor(array, backend=backend)
+        check(softmax(x, 1), softmax_of(array, 1))
+        check(logsoftmax(x, 1), logsoftmax_of(array, 1))
+
+
+def test_gradients_of_what_is_used_in_two_places_are_summed(backend):
+    x = tensor([[1.0, 2.0, 4.0]], backend=backend, requires_grad=True)
+    (max(x, 1) * 3.0 + max(x, 1) * softmax(x, 1)).sum().backward()
+    assert x.grad is not None
+    check(x.grad, np.array([[0.0, 0.0, 10.0]]))  # 3 for each of three columns, and the sum of softmax, which is 1 and does not change
+
+
+# Numbers far out
+
+
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+@pytest.mark.parametrize("backend", ["plain", "one thread"], indirect=True)
+def test_logsoftmax_is_exact_far_out(dtype, backend):
+    """The published logarithm, of x + 1e-6, would be wrong in the seventh digit, and that of softmax in all."""
+    rows = [[1000.25, -1000.0, 1000.0], [-1000.0, -1000.5, -1000.25], [0.0, -30.0, -60.0], [3.0, 3.0, 3.0]]
+    array = np.array(rows, dtype)
+    check(logsoftmax(tensor(array, backend=backend), 1), logsoftmax_of(array.astype(float64), 1), dtype)
+    check(softmax(tensor(array, backend=backend), 1), softmax_of(array.astype(float64), 1), dtype)
+
+
+def test_infinity_has_the_softmax_of_its_limit_if_it_has_one(backend):
+    x = tensor([[0.0, -math.inf, 0.0], [math.inf, 0.0, 0.0], [-math.inf, -math.inf, -math.inf]], backend=backend)
+    out, logarithms = softmax(x, 1).to_numpy(), logsoftmax(x, 1).to_numpy()
+    assert out[0].tolist() == [0.5, 0.0, 0.5]
+    np.testing.assert_allclose(logarithms[0], [-math.log(2), -math.inf, -math.log(2)])
+    assert np.isnan(out[2]).all()
+    assert np.isnan(out[1, 0])  # infinity by infinity
+
+
+def test_nan_is_not_lost(backend):
+    array = np.array([[1.0, math.nan, 3.0], [1.0, 2.0, 3.0]])
+    x = tensor(array, backend=backend)
+    for out in (softmax(x, 1), logsoftmax(x, 1)):
+        assert np.isnan(out.to_numpy()[0]).all()
+        assert not np.isnan(out.to_numpy()[1]).any()
+    assert np.isnan(max(x, 1).to_numpy()).tolist() == [[True], [False]]
+    assert argmax(x, 1).tolist() == [[False, False, False], [False, False, True]]
+    images = tensor(array.reshape(1, 1, 2, 3), backend=backend)
+    for pool in (avgpool2d, maxpool2d):
+        assert np.isnan(pool(images, (1, 3)).to_numpy()).tolist() == [[[[True], [False]]]]
+
+
+# Which dimension
+
+
+def test_max_and_argmax_fold_what_the_methods_of_tensors_fold(backend):
+    """Several dimensions at once, all of them, or the only number of a tensor of no dimensions."""
+    array = numbers((2, 3, 4))
+    x = tensor(array, backend=backend)
+    check(max(x), array.max().reshape(1))
+    check(max(x, (0, 2)), array.max((0, 2), keepdims=True))
+    check(argmax(x), array == array.max(), bool)
+    check(argmax(x, (0, 2)), array == array.max((0, 2), keepdims=True), bool)
+    given = np.array([[[2.0], [3.0], [5.0]]])
+    check(gradient_of(lambda x: max(x, (0, 2)), x, given), np.where(array == array.max((0, 2), keepdims=True), given, 0))
+    check(max(tensor(3.0, backend=backend)), np.array([3.0]))
+    check(argmax(tensor(3.0, backend=backend)), np.array(True), bool)
+
+
+def test_no_gradient_flows_through_argmax(backend):
+    x = tensor([1.0, 2.0], backend=backend, requires_grad=True)
+    assert not argmax(x, 0).requires_grad
+    assert not argmax(x).requires_grad
+
+
+def test_nothing_is_recorded_where_no_gradient_is_wanted(backend):
+    x = tensor(np.ones((1, 1, 2, 2)), backend=backend, requires_grad=True)
+    with no_grad():
+        made = [avgpool2d(x, (2, 2)), maxpool2d(x, (2, 2)), max(x, 3), softmax(x, 3), logsoftmax(x, 3), dropout(x, 0.5), tile(x, (1, 2))[0]]
+    assert not any(out.requires_grad for out in made)
+
+
+@pytest.mark.parametrize("backend", ["plain"], indirect=True)
+def test_max_of_the_course_and_of_tensors_differ_in_ties(backend):
+    """Here every largest number gets the gradient, there the first."""
+    x = tensor([3.0, 1.0, 3.0], backend=backend)
+    assert gradient_of(lambda x: max(x, 0), x, np.array([5.0])).tolist() == [5.0, 0.0, 5.0]
+    assert gradient_of(lambda x: Max.apply(x, 0), x, np.array([5.0])).tolist() == [5.0, 0.0, 5.0]
+    assert gradient_of(lambda x: x.max(0), x, np.array([5.0])).tolist() == [5.0, 0.0, 0.0]
+
+
+def test_only_the_largest_numbers_get_a_gradient_be_it_infinite(backend):
+    """0 · infinity would be NaN."""
+    x = tensor([[1.0, 2.0], [5.0, 4.0]], backend=backend)
+    given = np.array([[math.inf], [math.nan]])
+    np.testing.assert_array_equal(gradient_of(lambda x: max(x, 1), x, given), [[0.0, math.inf], [math.nan, 0.0]])
+    images = tensor([[[[1.0, 2.0], [5.0, 4.0]]]], backend=backend)
+    np.testing.assert_array_equal(
+        gradient_of(lambda x: maxpool2d(x, (1, 2)), images, given.reshape(1, 1, 2, 1)), [[[[0.0, math.inf], [math.nan, 0.0]]]]
+    )
+
+
+# Whole numbers, and tensors without elements
+
+
+@pytest.mark.parametrize("backend", ["plain"], indirect=True)
+def test_whole_numbers_are_taken_too(backend):
+    array = np.arange(24).reshape(1, 1, 4, 6)
+    x = tensor(array, backend=backend)
+    assert x.dtype == int64
+    check(avgpool2d(x, (2, 3)), windows_of(array, (2, 3)).mean((3, 5)))
+    check(maxpool2d(x, (2, 3)), windows_of(array, (2, 3)).max((3, 5)), int64)
+    check(max(x, 2), array.max(2, keepdims=True), int64)
+    check(softmax(x, 3), softmax_of(array, 3))
+    check(logsoftmax(x, 3), logsoftmax_of(array, 3))
+    assert dropout(x, 1.0).tolist() == np.zeros(array.shape).tolist()
+    assert argmax(tensor([True, False, True], backend=backend), 0).tolist() == [True, False, True]
+
+
+def test_no_images_have_no_windows(backend):
+    for shape, expected in [((0, 2, 4, 4), (0, 2, 2, 1)), ((2, 0, 4, 4), (2, 0, 2, 1)), ((1, 1, 0, 4), (1, 1, 0, 1))]:
+        x = tensor(np.zeros(shape), backend=backend)
+        assert avgpool2d(x, (2, 4)).shape == expected
+        assert maxpool2d(x, (2, 4)).shape == expected
+        assert gradient_of(lambda x: maxpool2d(x, (2, 4)), x, np.zeros(expected)).shape == shape
+    assert softmax(tensor(np.zeros((0, 3)), backend=backend), 1).shape == (0, 3)
+    assert logsoftmax(tensor(np.zeros((0, 3)), backend=backend), 1).shape == (0, 3)
+    assert dropout(tensor(np.zeros((0, 3)), backend=backend), 0.5).shape == (0, 3)
+
+
+# Dropout
+
+
+def test_dropped_numbers_are_exactly_0(backend):
+    """Also where they were infinite or NaN, and so are their gradients."""
+    array = np.array([math.inf, -math.inf, math.nan, -3.0])
+    x = tensor(array, backend=backend)
+    assert dropout(x, 1.0).tolist() == [0.0, 0.0, 0.0, 0.0]
+    assert gradient_of(lambda x: dropout(x, 1.0), x, array).tolist() == [0.0, 0.0, 0.0, 0.0]
+    np.testing.assert_array_equal(dropout(x, 0.0).to_numpy(), array)
+
+
+def test_ignored_dropout_gives_its_input(backend):
+    x = tensor([1.0, 2.0], backend=backend)
+    assert dropout(x, 1.0, ignore=True) is x
+
+
+@pytest.mark.parametrize(("rate", "ignore", "drawn"), [(0.0, False, 6), (0.3, False, 6), (1.0, False, 6), (0.3, True, 0)])
+def test_dropout_draws_a_number_for_every_element_unless_it_is_ignored(rate, ignore, drawn, backend):
+    manual_seed(11)
+    rand((drawn,))
+    expected = rand((4,)).tolist()
+    manual_seed(11)
+    dropout(tensor(np.ones((2, 3)), backend=backend), rate, ignore)
+    assert rand((4,)).tolist() == expected
+
+
+def test_a_seed_drops_the_same_numbers_on_every_backend():
+    masks = []
+    for backend in (SimpleBackend, FastBackend):
+        manual_seed(5)
+        masks.append(dropout(tensor(np.ones(50), backend=backend), 0.5).tolist())
+    assert masks[0] == masks[1]
+
+
+def test_the_dropped_are_those_whose_number_is_below_the_rate():
+    manual_seed(5)
+    drawn = rand((50,)).to_numpy()
+    manual_seed(5)
+    assert dropout(tensor(np.ones(50)), 0.3).tolist() == (drawn >= 0.3).astype(float).tolist()
+
+
+# Messages
+
+
+@pytest.mark.parametrize("pool", [tile, avgpool2d, maxpool2d])
+@pytest.mark.parametrize(
+    ("shape", "kernel", "message"),
+    [
+        (
+            (2, 3, 5, 4),
+            (2, 3),
+            "pooling expected a height and width that the window (2, 3) divides, got 5 and 4 (input (2, 3, 5, 4)); "
+            "cut the images to 4 and 3, or take another window",
+        ),
+        (
+            (1, 1, 2, 2),
+            (1, 4),
+            "pooling expected a height and width that the window (1, 4) divides, got 2 and 2 (input (1, 1, 2, 2)); "
+            "cut the images to 2 and 0, or take another window",
+        ),
+        ((4, 4), (2, 2), "pooling expected images of shape (B, C, H, W), got input of shape (4, 4); add dimensions by view"),
+        ((1, 1, 4, 4), (0, 2), "pooling expected a window of two sizes of at least 1, got (0, 2); write it as (2, 2)"),
+        ((1, 1, 4, 4), (2, -2), "pooling expected a window of two sizes of at least 1, got (2, -2); write it as (2, 2)"),
+        ((1, 1, 4, 4), 2, "pooling expected a window of two sizes of at least 1, got 2; write it as (2, 2)"),
+        ((1, 1, 4, 4), (2,), "pooling expected a window of two sizes of at least 1, got (2,); write it as (2, 2)"),
+    ],
+)
+def test_windows_that_do_not_fit_are_refused(pool, shape, kernel, message, backend):
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared
+        pool(tensor(np.ones(shape), backend=backend), kernel)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("function", [max, argmax, softmax, logsoftmax])
+def test_a_dimension_that_is_not_there_is_refused(function, backend):
+    for dim in (2, -3):
+        with pytest.raises(IndexError) as error:
+            function(tensor(np.ones((2, 3)), backend=backend), dim)
+        assert str(error.value) == f"dimension {dim} is out of range for shape (2, 3), which has 2"
+
+
+@pytest.mark.parametrize("function", [max, argmax, softmax, logsoftmax])
+def test_nothing_has_no_maximum(function, backend):
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared
+        function(tensor(np.ones((2, 0)), backend=backend), 1)
+    assert str(error.value) == "max and min expected at least one element along dimension 1, got shape (2, 0)"
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.5, math.nan])
+@pytest.mark.parametrize("ignore", [False, True])
+def test_a_rate_must_be_a_share(rate, ignore, backend):
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared
+        dropout(tensor([1.0], backend=backend), rate, ignore)
+    assert str(error.value) == f"dropout expected a rate from 0 to 1, got {rate}; it is the share of the elements that become 0"
+
+
+# Another's answers
+
+
+def test_values_and_gradients_are_pytorchs(backend):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    array = np.random.default_rng(3).normal(0, 5, (2, 3, 4, 6))  # no two alike: PyTorch gives the gradient to one of several largest
+    pairs = [
+        (lambda x: avgpool2d(x, (2, 3)), lambda x: torch.nn.functional.avg_pool2d(x, (2, 3))),
+        (lambda x: maxpool2d(x, (2, 3)), lambda x: torch.nn.functional.max_pool2d(x, (2, 3))),
+        (lambda x: max(x, 1), lambda x: x.amax(1, keepdim=True)),
+        (lambda x: softmax(x, 2), lambda x: torch.softmax(x, 2)),
+        (lambda x: softmax(x, 3), lambda x: torch.softmax(x, 3)),
+        (lambda x: logsoftmax(x, 1), lambda x: torch.log_softmax(x, 1)),
+        (lambda x: logsoftmax(x, 3), lambda x: torch.log_softmax(x, 3)),
+    ]
+    for ours, theirs in pairs:
+        x, y = tensor(array, backend=backend), torch.from_numpy(array.copy()).requires_grad_()
+        answer = theirs(y)
+        given = np.cos(np.arange(answer.numel())).reshape(answer.shape)
+        answer.backward(torch.from_numpy(given))
+        check(ours(x), answer.detach().numpy())
+        check(gradient_of(ours, x, given), y.grad.numpy())
