@@ -45,6 +45,7 @@ from minitorch.cuda_ops import CudaOps, cuda_backend, mm_practice, sum_practice
 from minitorch import data as data
 from minitorch import conv_loops as conv_loops, conv_products as conv_products
 from minitorch.fast_conv import Conv1dFun, Conv2dFun, conv1d, conv2d
+from minitorch import cuda_conv_tiles as cuda_conv_tiles, cuda_conv as cuda_conv
 from minitorch import nn as nn
 from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 

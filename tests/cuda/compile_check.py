@@ -62,7 +62,7 @@ def kernels() -> Iterator[Kernel]:
     """
     from numba import boolean, float32, float64, int32, int64, types
 
-    from minitorch import cuda_kernels, cuda_matmul, cuda_ops, math_functions, operators, tensor_functions
+    from minitorch import cuda_conv, cuda_conv_tiles, cuda_kernels, cuda_matmul, cuda_ops, math_functions, operators, tensor_functions
     from minitorch.cuda_device import number_function
 
     def storage(dtype: Any) -> Any:
@@ -101,6 +101,13 @@ def kernels() -> Iterator[Kernel]:
     for dtype in (float32, float64, int64, int32):
         args = (*layout(dtype, 3), int64, *layout(dtype, 3), *layout(dtype, 3))
         yield Kernel(f"matmul of the textbook, {dtype}", cuda_ops._tensor_matrix_multiply, args, cuda_ops.BLOCK_DIM**2)
+    for dtype in (float32, float64):
+        images = [*layout(dtype, 4)] * 3
+        yield Kernel(f"convolution, {dtype}", cuda_conv_tiles.convolution_kernel(), (*images, int64), cuda_conv_tiles.THREADS)
+        yield Kernel(f"convolution, large window, {dtype}", cuda_conv_tiles.long_sums_kernel(), tuple(images), cuda_conv_tiles.THREADS)
+        for dims, body in ((3, cuda_conv._tensor_conv1d), (4, cuda_conv._tensor_conv2d)):
+            args = (*layout(dtype, dims), int64, *layout(dtype, dims), *layout(dtype, dims), boolean)
+            yield Kernel(f"convolution of {dims - 2}-d of the textbook, {dtype}", body, args, cuda_conv.CONV_BLOCK)
     whole = cuda_kernels.zip_kernel(number_function(operators.add, False))
     for dtype in (int64, int32, boolean):
         yield Kernel(f"zip add, 1-d, {dtype}", whole, (*layout(dtype, 1), int64, *layout(dtype, 1), *layout(dtype, 1)), elementwise)

@@ -1,0 +1,152 @@
+"""Stage 4 - Convolution on the GPU: the kernels of one and of two dimensions, one thread for every element of out.
+
+The reference runs on the kernels of `cuda_conv_tiles` instead, which compute several output channels in a thread; without that room the
+two below do all of it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from minitorch.cuda_device import SIMULATED, blocks_for, cuda, jit, launch
+from minitorch.dtypes import floating
+from minitorch.fast_conv import CONVOLUTIONS
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+
+tiles: Any = None
+with suppress(ModuleNotFoundError):  # without that room the kernels below compute every convolution
+    from minitorch import cuda_conv_tiles as tiles
+
+CONV_BLOCK = 8 if SIMULATED else 128
+"""Threads of a block."""
+
+
+def _tensor_conv1d(
+    out: Any,
+    out_shape: Any,
+    out_strides: Any,
+    out_size: int,
+    input: Any,
+    input_shape: Any,
+    input_strides: Any,
+    weight: Any,
+    weight_shape: Any,
+    weight_strides: Any,
+    reverse: bool,
+) -> None:
+    """The kernel of the convolution of one dimension: out[b, o, w] = sum over c and k of input[b, c, w + k] · weight[o, c, k].
+
+    It is launched with blocks of CONV_BLOCK threads, a thread for every element of out, or some more. Out may be shorter than the
+    input. Input beyond its right edge counts as 0. With reverse it is input[b, c, w - k], and 0 beyond the left edge.
+
+    Args:
+        out: Storage of out, with shape (B, O, W), strides and the number of its elements.
+        input: Storage of the input, with shape (B, C, W of the input) and strides.
+        weight: Storage of the weights, with shape (O, C, K) and strides.
+        reverse: Whether the window reaches to the left.
+    """
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i < out_size:
+        w, rest = i % out_shape[2], i // out_shape[2]
+        o, b = rest % out_shape[1], rest // out_shape[1]
+        total = cuda.local.array(1, out.dtype)  # an array, so that the sum is kept in out's dtype
+        total[0] = 0
+        for k in range(weight_shape[2]):
+            x = w - k if reverse else w + k
+            if 0 <= x < input_shape[2]:
+                for c in range(weight_shape[1]):
+                    value = input[b * input_strides[0] + c * input_strides[1] + x * input_strides[2]]
+                    total[0] += value * weight[o * weight_strides[0] + c * weight_strides[1] + k * weight_strides[2]]
+        out[b * out_strides[0] + o * out_strides[1] + w * out_strides[2]] = total[0]
+
+
+def _tensor_conv2d(
+    out: Any,
+    out_shape: Any,
+    out_strides: Any,
+    out_size: int,
+    input: Any,
+    input_shape: Any,
+    input_strides: Any,
+    weight: Any,
+    weight_shape: Any,
+    weight_strides: Any,
+    reverse: bool,
+) -> None:
+    """The kernel of the convolution of two dimensions, as `_tensor_conv1d`.
+
+    out[b, o, h, w] = sum over c, i and j of input[b, c, h + i, w + j] · weight[o, c, i, j]; with reverse h - i and w - j.
+
+    Args:
+        out: Storage of out, with shape (B, O, H, W), strides and the number of its elements.
+        input: Storage of the input, with shape (B, C, H and W of the input) and strides.
+        weight: Storage of the weights, with shape (O, C, KH, KW) and strides.
+        reverse: Whether the window reaches up and to the left.
+    """
+    n = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if n < out_size:
+        w, rest = n % out_shape[3], n // out_shape[3]
+        h, rest = rest % out_shape[2], rest // out_shape[2]
+        o, b = rest % out_shape[1], rest // out_shape[1]
+        total = cuda.local.array(1, out.dtype)
+        total[0] = 0
+        for i in range(weight_shape[2]):
+            y = h - i if reverse else h + i
+            for j in range(weight_shape[3]):
+                x = w - j if reverse else w + j
+                if 0 <= y < input_shape[2] and 0 <= x < input_shape[3]:
+                    p = b * input_strides[0] + y * input_strides[2] + x * input_strides[3]
+                    q = o * weight_strides[0] + i * weight_strides[2] + j * weight_strides[3]
+                    for c in range(weight_shape[1]):
+                        total[0] += input[p + c * input_strides[1]] * weight[q + c * weight_strides[1]]
+        out[b * out_strides[0] + o * out_strides[1] + h * out_strides[2] + w * out_strides[3]] = total[0]
+
+
+def convolved(input: Tensor, weight: Tensor, shape: tuple[int, ...], reverse: bool = False) -> Tensor:
+    """The convolution of tensors of the GPU, of one dimension or of two.
+
+    Args:
+        input: Shape (B, C, W) or (B, C, H, W).
+        weight: Shape (O, C, K) or (O, C, KH, KW).
+        shape: Of the result: (B, O, …), with the sizes of the input or smaller ones.
+        reverse: Whether the window reaches back.
+
+    Returns:
+        That shape, in the dtype of both.
+    """
+    out = input.zeros(shape, dtype=floating(input.dtype, weight.dtype))
+    if not out.size:
+        return out
+    if tiles is not None:
+        tiles.convolve(*_layouts(out, input, weight), reverse)
+        return out
+    data: Any = out._tensor
+    first: Any = input._tensor
+    second: Any = weight._tensor
+    kernel = _made(_tensor_conv1d if len(shape) == 3 else _tensor_conv2d)
+    target = data.target(), shape, data.strides, data.size
+    launch(kernel, blocks_for(data.size, CONV_BLOCK), CONV_BLOCK, *target, *first.tuple(), *second.tuple(), reverse)
+    return out
+
+
+def _layouts(out: Tensor, *operands: Tensor) -> list[tuple[Any, tuple[int, ...], tuple[int, ...]]]:
+    """Array, shape and strides of each tensor as one of four dimensions: without a third, that one has size 1."""
+    data: Any = out._tensor
+    layouts = [(data.target(), out.shape, data.strides), *(x._tensor.tuple() for x in operands)]
+    return [
+        (array, (*shape[:2], 1, *shape[2:]), (*strides[:2], 0, *strides[2:])) if len(shape) == 3 else (array, shape, strides)
+        for array, shape, strides in layouts
+    ]
+
+
+@cache
+def _made(kernel: Any) -> Any:
+    """A kernel, compiled at its first launch."""
+    return jit(kernel)
+
+
+CONVOLUTIONS["cuda"] = convolved

@@ -1,0 +1,185 @@
+"""Task 4.4b: convolution on the GPU, of one and of two dimensions: the kernels, and tensors of the GPU."""
+
+import numpy as np
+import pytest
+
+from minitorch import Conv1dFun, Conv2dFun, conv1d, conv2d, cuda_conv, grad_check, tensor
+from minitorch.cuda_conv import CONV_BLOCK, _tensor_conv1d, _tensor_conv2d
+from minitorch.cuda_device import SIMULATED, blocks_for, jit
+
+from ..tensor_strategies import assert_close_tensor
+from .machine import assert_holds, only_the_simulator_counts, run
+
+KERNELS = {3: _tensor_conv1d, 4: _tensor_conv2d}
+
+
+@pytest.fixture
+def students_kernels(monkeypatch):
+    """Tensors run on the kernels that this task asks for, also in a repository that has faster ones."""
+    monkeypatch.setattr(cuda_conv, "tiles", None)
+
+
+def random(*shape):
+    return np.random.default_rng(shape).standard_normal(shape)
+
+
+def shifted(array, steps):
+    """The array moved so that what stood at `steps` stands at the origin; what comes in is 0."""
+    moved = np.zeros_like(array)
+    to, fro = [], []
+    for step, size in zip((0,) * (array.ndim - len(steps)) + tuple(steps), array.shape, strict=True):
+        to.append(slice(max(0, -step), max(0, size - max(0, step))))
+        fro.append(slice(max(0, step), max(0, size + min(0, step))))
+    moved[tuple(to)] = array[tuple(fro)]
+    return moved
+
+
+def convolution(input, weight, reverse=False):
+    """NumPy's: for every place of the window the input, moved, times that place's weights."""
+    out = np.zeros((input.shape[0], weight.shape[0], *input.shape[2:]))
+    for place in np.ndindex(weight.shape[2:]):
+        moved = shifted(input, [-k if reverse else k for k in place])
+        out += np.einsum("bc...,oc->bo...", moved, weight[(..., *place)])
+    return out
+
+
+def contiguous(shape):
+    return tuple(int(np.prod(shape[d + 1 :])) for d in range(len(shape)))
+
+
+def launched(input, weight, reverse=False, size=None, out_strides=None, filled=np.nan, spare=1):
+    """Launch the kernel, with some blocks more than it takes: the memory of out, input and weight."""
+    shape = (input.shape[0], weight.shape[0], *(size or input.shape[2:]))
+    n = int(np.prod(shape))
+    layouts = [part for x in (input, weight) for part in (x.reshape(-1), x.shape, contiguous(x.shape))]
+    out = np.full(n, filled)
+    target = out, shape, out_strides or contiguous(shape), n
+    return run(jit(KERNELS[input.ndim]), blocks_for(n, CONV_BLOCK) + spare, CONV_BLOCK, *target, *layouts, reverse)
+
+
+@pytest.mark.task4_4b
+def test_a_convolution_by_hand():
+    """Windows of (0 1 2 3): 0+2+6, 1+4+9, 2+6 and 3; reversed 0, 1, 2+2, 3+4+3."""
+    input, weight = np.arange(4.0).reshape(1, 1, 4), np.array([[[1.0, 2.0, 3.0]]])
+    assert_holds(launched(input, weight)[0], [8, 14, 8, 3])
+    assert_holds(launched(input, weight, reverse=True)[0], [0, 1, 4, 10])
+
+
+@pytest.mark.task4_4b
+def test_a_convolution_of_two_dimensions_by_hand():
+    """The window (1 2, 3 4) over (1 2, 3 4): 1+4+9+16, 2+12, 3+8, 4; reversed 1, 2+2, 3+3, 4+6+6+4."""
+    square = np.array([[[[1.0, 2.0], [3.0, 4.0]]]])
+    assert_holds(launched(square, square)[0], [30, 14, 11, 4])
+    assert_holds(launched(square, square, reverse=True)[0], [1, 4, 6, 20])
+
+
+SHAPES = [
+    ((1, 1, 1), (1, 1, 1)),
+    ((2, 3, 7), (4, 3, 2)),
+    ((1, 2, 3), (2, 2, 5)),
+    ((2, 2, CONV_BLOCK + 1), (1, 2, 3)),
+    ((1, 1, 3, 4), (1, 1, 2, 3)),
+    ((2, 2, 4, 3), (3, 2, 3, 2)),
+    ((1, 2, 2, 2), (2, 2, 3, 4)),
+]
+
+
+@pytest.mark.task4_4b
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+@pytest.mark.parametrize(("input", "weight"), SHAPES, ids=str)
+def test_channels_and_images_of_any_number(input, weight, reverse):
+    """Every output channel sums over all input channels; a window may be larger than the input."""
+    a, b = random(*input), random(*weight)
+    assert_holds(launched(a, b, reverse)[0], convolution(a, b, reverse))
+
+
+@pytest.mark.task4_4b
+@pytest.mark.parametrize(("input", "weight", "size"), [((2, 2, 6), (3, 2, 5), (2,)), ((2, 2, 4, 5), (3, 2, 3, 4), (2, 3))], ids=str)
+def test_out_may_be_smaller_than_the_input(input, weight, size):
+    """Then it holds the first places: the gradient of the weights is such a convolution."""
+    a, b = random(*input), random(*weight)
+    assert_holds(launched(a, b, size=size)[0], convolution(a, b)[(..., *map(slice, size))])
+
+
+@pytest.mark.task4_4b
+def test_out_is_written_by_its_strides():
+    """The last dimension of out comes first in storage, or the one before it."""
+    a, b = random(2, 2, 4), random(3, 2, 2)
+    assert_holds(launched(a, b, out_strides=(3, 1, 6))[0], convolution(a, b).transpose(2, 0, 1))
+    a, b = random(2, 1, 3, 2), random(2, 1, 2, 2)
+    assert_holds(launched(a, b, out_strides=(12, 6, 1, 3))[0], convolution(a, b).transpose(0, 1, 3, 2))
+
+
+@pytest.mark.task4_4b
+@only_the_simulator_counts
+@pytest.mark.parametrize(("input", "weight"), [SHAPES[1], SHAPES[5]], ids=str)
+def test_each_element_of_out_is_written_once_and_none_is_read(input, weight):
+    """The sum is made in the thread."""
+    out = launched(random(*input), random(*weight))[0]
+    assert set(out.writes.values()) == {1}
+    assert not out.reads, "expected the sum to be made in the thread, got one that is made in out"
+
+
+# Tensors
+
+
+def both(shape, cuda, order=None):
+    """An array and its tensor on the GPU, whose dimensions lie in this order."""
+    order = order or tuple(range(len(shape)))
+    values = random(*shape)
+    there = tensor(values.transpose(order).copy(), backend=cuda)
+    return values, there.permute(*np.argsort(order).tolist())
+
+
+@pytest.mark.task4_4b
+@pytest.mark.parametrize(("input", "weight"), SHAPES, ids=str)
+def test_tensors_of_the_gpu_are_convolved_there(input, weight, cuda, students_kernels):
+    """conv1d and conv2d give NumPy's values; both operands may be permuted."""
+    fn = conv1d if len(input) == 3 else conv2d
+    for order in (None, (1, 0, *range(len(input) - 1, 1, -1))):
+        (a, x), (b, y) = both(input, cuda, order), both(weight, cuda, order)
+        out = fn(x, y)
+        assert out.backend is x.backend
+        assert_close_tensor(out, convolution(a, b))
+
+
+@pytest.mark.task4_4b
+@pytest.mark.parametrize(
+    ("fn", "input", "weight"),
+    [(Conv1dFun, (1, 1, 4), (1, 1, 3)), (Conv1dFun, (2, 2, 3), (3, 2, 2)), (Conv2dFun, (2, 1, 3, 2), (2, 1, 2, 2))],
+    ids=str,
+)
+def test_gradients_agree_with_differences(fn, input, weight, cuda, students_kernels):
+    """Of the input and of the weights."""
+    grad_check(lambda x, y: fn.apply(x, y).sigmoid(), both(input, cuda)[1], both(weight, cuda)[1])
+
+
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+@pytest.mark.parametrize(
+    ("input", "weight"),
+    [*SHAPES, ((1, 5, 3, 3), (5, 5, 2, 2)), *([] if SIMULATED else [((3, 20, 40, 37), (19, 20, 3, 5))])],
+    ids=str,
+)
+def test_several_channels_a_thread_give_the_same(input, weight, reverse, cuda):
+    """Of the kernels that compute several output channels in a thread: more channels and taps than one turn takes, and fewer."""
+    (a, x), (b, y) = both(input, cuda), both(weight, cuda, (1, 0, *range(2, len(weight))))
+    shape = (input[0], weight[0], *input[2:])
+    assert_close_tensor(cuda_conv.convolved(x, y, shape, reverse), convolution(a, b, reverse))
+
+
+@pytest.mark.parametrize(("input", "weight", "size"), [((2, 5, 6), (3, 5, 6), (2,)), ((2, 3, 5, 4), (5, 3, 4, 4), (3, 2))], ids=str)
+def test_threads_share_a_sum_where_the_window_is_larger_than_the_result(input, weight, size, cuda):
+    """Such as the gradient of weights is: few places, each a sum over a window that leads out of the input."""
+    (a, x), (b, y) = both(input, cuda, (1, 0, *range(2, len(input)))), both(weight, cuda)
+    out = cuda_conv.convolved(x, y, (input[0], weight[0], *size))
+    assert_close_tensor(out, convolution(a, b)[(..., *map(slice, size))])
+
+
+def test_float32_stays_float32(cuda):
+    x, y = tensor(random(1, 2, 5).astype(np.float32), backend=cuda), tensor(random(3, 2, 2).astype(np.float32), backend=cuda)
+    assert conv1d(x, y).dtype == np.float32
+    assert cuda_conv.convolved(x, x, (1, 1, 2)).dtype == np.float32
+
+
+def test_gradients_of_the_kernels_with_several_channels_agree_with_differences(cuda):
+    grad_check(lambda x, y: conv2d(x, y).sigmoid(), both((2, 1, 3, 2), cuda)[1], both((3, 1, 2, 2), cuda)[1])
