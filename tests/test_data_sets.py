@@ -36,7 +36,7 @@ def test_an_array_data_set_has_an_example_for_each_row():
     row, label = data[1]
     assert row.tolist() == [3.0, 4.0]
     assert (label, type(label)) == (8, int)
-    assert data[-1][1] == 9
+    assert (data[-1][1], data[-3][1]) == (9, 7)
     assert data[np.int64(2)][1] == 9
     assert [label for _, label in data] == [7, 8, 9]
 
