@@ -54,8 +54,8 @@ def judged(sentence):
 def test_labels_follow_what_the_sentences_say():
     data = Sentences(MOST)
     assert data.labels.tolist() == [judged(sentence) for sentence in data.sentences]
-    assert len(PATTERNS) == 7
-    for phrase in (" is not ", "nothing", "never", " , but ", "seldom", "a "):
+    assert len(set(PATTERNS)) == 9
+    for phrase in (" is not ", "nothing", "never", " , but ", "seldom", "found", "from", "a "):
         assert {label for sentence, label in data if phrase in sentence} == {0, 1}
 
 
@@ -65,7 +65,7 @@ def test_counting_words_cannot_tell_all_sentences_apart():
     for sentence, label in data:
         labels.setdefault(tuple(sorted(sentence.split())), set()).add(label)
     both = sum(len(found) == 2 for found in labels.values())
-    assert both > 50, "so many pairs have the same words and different labels"
+    assert both > 40, "so many pairs have the same words and different labels"
 
 
 def test_a_mirrored_sentence_says_the_opposite():

@@ -66,7 +66,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
         epoch, first = self._next
-        self._next = self._place = (epoch + 1, 0)
+        self._next = (epoch + 1, 0)
         count = len(self.dataset)
         order = np.random.default_rng([self.seed, epoch]).permutation(count) if self.shuffle else np.arange(count)
         for batch in range(first, len(self)):

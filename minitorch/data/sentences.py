@@ -40,6 +40,15 @@ def _seldom(words: Words, draw: random.Random) -> str:
     return f"seldom has a {draw.choice(FILMS)} been so {draw.choice(words[0])} ."
 
 
+def _found(words: Words, draw: random.Random) -> str:
+    return f"i found the {draw.choice(PARTS)} {draw.choice(DEGREES)} {draw.choice(words[0])} ."
+
+
+def _throughout(words: Words, draw: random.Random) -> str:
+    first, second = draw.sample(PARTS, 2)
+    return f"from the {first} to the {second} , a {draw.choice(words[0])} {draw.choice(FILMS)} ."
+
+
 def _not(words: Words, draw: random.Random) -> str:
     return f"the {draw.choice(PARTS)} is not {draw.choice(words[1])} ."
 
@@ -64,7 +73,10 @@ def mirrored(sentence: str) -> str:
     return " ".join(words)
 
 
-PATTERNS: tuple[Callable[[Words, random.Random], str], ...] = (_plain, _double, _seldom, _not, _nothing, _never, _but)
+STRAIGHT = (_plain, _double, _seldom, _found, _throughout)
+TURNED = (_not, _nothing, _never, _but)
+
+PATTERNS: tuple[Callable[[Words, random.Random], str], ...] = (*STRAIGHT, *STRAIGHT, *TURNED)
 """How a sentence is built, one as often as the other."""
 
 
