@@ -105,6 +105,54 @@ def curves(losses: Sequence[float], correct: Sequence[int], points: int, most: i
     }
 
 
+def learning(losses: Sequence[float], train: Sequence[float], valid: Sequence[float], most: int = 200) -> dict[str, Any]:
+    """The loss, and the shares of the training and of the validation set that are right, over the epochs, one below the other.
+
+    Args:
+        losses: One value a finished epoch.
+        train: Share of the training set, one value a finished epoch.
+        valid: Share of the validation set, one value a finished epoch.
+        most: How many epochs to draw at most, evenly spread.
+    """
+    drawn = _thinned(len(losses), most)
+    ticks = {"values": [1 + i for i in _thinned(len(losses), 7)], "format": "d"}
+    x = {"field": "epoch", "type": "quantitative", "scale": {"nice": False}, "axis": ticks}
+    sets = [("training", train), ("validation", valid)]
+    shares = [{"epoch": i + 1, "right": values[i], "set": name} for name, values in sets for i in drawn]
+    lowest = min((share["right"] for share in shares), default=0.0)
+    names = [name for name, _ in sets]
+    loss = {
+        "data": {"values": [{"epoch": i + 1, "loss": _drawable(losses[i])} for i in drawn]},
+        "mark": {"type": "line", "color": BLUE, "point": len(drawn) == 1, "tooltip": True},
+        "encoding": {"x": x | {"title": None}, "y": {"field": "loss", "type": "quantitative", "scale": {"zero": True}}},
+    }
+    right = {
+        "data": {"values": shares},
+        "mark": {"type": "line", "point": len(drawn) == 1, "tooltip": True},
+        "encoding": {
+            "x": x,
+            "y": {
+                "field": "right",
+                "type": "quantitative",
+                "title": "right",
+                "scale": {"domain": [math.floor(lowest * 10) / 10, 1]},  # most of it lies near the top
+                "axis": {"format": "%"},
+            },
+            "color": {
+                "field": "set",
+                "type": "nominal",
+                "scale": {"domain": names, "range": [BLUE, ORANGE]},
+                "legend": {"title": None, "orient": "bottom"},
+            },
+            "strokeDash": {"field": "set", "type": "nominal", "scale": {"domain": names, "range": [[1, 0], [4, 3]]}, "legend": None},
+        },
+    }
+    return {
+        "description": f"Loss, and the shares of training and validation examples that are right, over {len(losses)} epochs.",
+        "vconcat": [{"width": SIDE, "height": height} | panel for height, panel in [(110, loss), (150, right)]],
+    }
+
+
 def save(spec: dict[str, Any], path: str | Path) -> None:
     """Draw a specification into a file, which is there in full or not at all.
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn
 
 from rich.console import Console
@@ -69,11 +72,16 @@ def report_folder(parser: Parser, name: str | None) -> Path | None:
 
 
 @contextmanager
-def progress_bar(total: int, what: str = "epoch") -> Iterator[Callable[[], None]]:
+def progress_bar(total: int, what: str = "epoch", done: int = 0) -> Iterator[Callable[[], None]]:
     """A bar on the terminal; nothing where standard error is none, so that files and pipes stay clean.
 
+    Args:
+        total: How many steps there are.
+        what: What a step is.
+        done: How many were done before.
+
     Yields:
-        What is called after each of the `total` steps.
+        What is called after each further step.
     """
     columns = (TextColumn(what), MofNCompleteColumn(), BarColumn(bar_width=None), TimeRemainingColumn())
     bar = Progress(
@@ -85,8 +93,33 @@ def progress_bar(total: int, what: str = "epoch") -> Iterator[Callable[[], None]
         transient=True,
     )
     with bar:
-        task = bar.add_task("", total=total)
+        task = bar.add_task("", total=total, completed=done)
         yield lambda: bar.advance(task)
+
+
+@contextmanager
+def ctrl_c_at_a_good_moment() -> Iterator[Callable[[], bool]]:
+    """Within, the first Ctrl-C is only noted, so that nothing is left half done; the second interrupts as ever.
+
+    Yields:
+        Whether Ctrl-C has been pressed.
+    """
+    if threading.current_thread() is not threading.main_thread():  # only there signals arrive
+        yield lambda: False
+        return
+    pressed = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def run(prog: str, main: Callable[[], int]) -> NoReturn:

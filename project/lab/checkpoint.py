@@ -1,0 +1,109 @@
+"""Checkpoints: all that a training run needs to go on, in one file that is there in full or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+FORMAT = "MiniTorch checkpoint 1"
+"""Stands in every checkpoint; a later form gets another number."""
+
+ANEW = "to begin anew, delete it and leave out --resume"
+
+
+class CheckpointError(ValueError):
+    """A file that is no checkpoint, or cannot be read as one; the message names it and says what to do."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state of a training run between two steps.
+
+    Attributes:
+        about: Whatever JSON can hold: settings, history, the states of random generators, numbers.
+        arrays: Weights and the like, by name.
+    """
+
+    about: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+
+def save(path: str | Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint in one step: whenever the program or the machine stops, the file holds this one or the one before in full.
+
+    It is a safetensors file. Its arrays and what JSON holds lie in it together, so that they never come from two moments, with a checksum
+    over both.
+
+    Args:
+        path: The file; its folder must exist.
+        checkpoint: What to write.
+
+    Raises:
+        OSError: If it cannot be written; the file before is left as it was.
+    """
+    path = Path(path)
+    # safetensors writes the memory of an array as it lies there: of a transposed one the wrong numbers
+    arrays = {name: np.asarray(array, order="C") for name, array in checkpoint.arrays.items()}
+    about = json.dumps(checkpoint.about)
+    content = to_bytes(arrays, {"format": FORMAT, "about": about, "checksum": digest(about, arrays)})
+    draft = path.with_name(f".{path.name}.draft")  # the same every time: what a killed program leaves, the next one writes over
+    try:
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # on the disk before it takes the name: else a power failure could leave an empty file
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    if hasattr(os, "O_DIRECTORY"):  # elsewhere a folder cannot be opened
+        folder = os.open(path.parent, os.O_DIRECTORY)
+        try:
+            os.fsync(folder)  # the new name too
+        finally:
+            os.close(folder)
+
+
+def load(path: str | Path) -> Checkpoint:
+    """Read a checkpoint.
+
+    Raises:
+        CheckpointError: If there is none, or it is damaged, or something else.
+    """
+    path = Path(path)
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "none"
+        raise CheckpointError(f"expected a checkpoint at {path}, got {what}; name the file of a run that was begun, or leave out --resume")
+    try:
+        with safe_open(path, "numpy") as file:
+            notes = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it is no dict
+    except OSError as error:
+        raise CheckpointError(f"could not read checkpoint {path} ({error.strerror or error}); check who may read it") from None
+    except SafetensorError as error:
+        raise CheckpointError(f"{path} is damaged, cut short or no checkpoint ({error}); {ANEW}") from None
+    if "format" not in notes or "about" not in notes:
+        raise CheckpointError(f"{path} is a safetensors file of another program, not a checkpoint of a training run; name another file")
+    if notes["format"] != FORMAT:
+        raise CheckpointError(f"{path} expected format {FORMAT!r}, got {notes['format']!r}; resume it with the version that wrote it")
+    if notes.get("checksum") != digest(notes["about"], arrays):
+        raise CheckpointError(f"{path} is damaged: its contents do not match its checksum; {ANEW}")
+    return Checkpoint(json.loads(notes["about"]), arrays)
+
+
+def digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
+    """A checksum of a text and of named arrays, whatever order these stand in."""
+    state = hashlib.blake2b(text.encode(), digest_size=16)
+    for name in sorted(arrays):
+        array = np.asarray(arrays[name], order="C")
+        state.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        state.update(array.reshape(-1).view(np.uint8).data)
+    return state.hexdigest()

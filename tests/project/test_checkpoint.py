@@ -1,0 +1,175 @@
+"""Checkpoint files: what is saved comes back to the last bit, a stop at any moment leaves a whole file, others are refused by name."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from project.lab import checkpoint
+from project.lab.checkpoint import Checkpoint, CheckpointError
+
+ROOT = Path(checkpoint.__file__).parents[2]
+SAMPLE = Checkpoint(
+    {"epoch": 3, "random": {"state": 2**127 + 1}, "losses": [0.1, 1e-300], "name": "Größe"},
+    {"weights": np.array([[1.5, -0.0], [np.pi, 5e-324]]), "small": np.float32([0.1]), "none": np.empty((0, 2)), "one": np.array(7)},
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file with SAMPLE in it."""
+    checkpoint.save(tmp_path / "run.safetensors", SAMPLE)
+    return tmp_path / "run.safetensors"
+
+
+def refusal(path: Path) -> str:
+    """The message with which a file is refused."""
+    with pytest.raises(CheckpointError) as refused:
+        checkpoint.load(path)
+    return str(refused.value)
+
+
+# What comes back
+
+
+def test_numbers_arrays_and_their_dtypes_come_back_to_the_last_bit(path: Path) -> None:
+    found = checkpoint.load(path)
+    assert found.about == SAMPLE.about
+    assert found.arrays.keys() == SAMPLE.arrays.keys()
+    for name, array in SAMPLE.arrays.items():
+        assert (found.arrays[name].dtype, found.arrays[name].shape) == (array.dtype, array.shape)
+        assert found.arrays[name].tobytes() == array.tobytes()
+
+
+def test_a_checkpoint_is_one_file_that_safetensors_reads(path: Path) -> None:
+    assert [entry.name for entry in path.parent.iterdir()] == ["run.safetensors"]
+    assert load_file(path)["weights"].tolist() == SAMPLE.arrays["weights"].tolist()
+
+
+def test_transposed_and_broken_up_arrays_keep_their_values(tmp_path: Path) -> None:
+    numbers = np.arange(12.0).reshape(3, 4)
+    checkpoint.save(tmp_path / "c", Checkpoint({}, {"turned": numbers.T, "every second": numbers[:, ::2], "backwards": numbers[::-1]}))
+    found = checkpoint.load(tmp_path / "c").arrays
+    assert found["turned"].tolist() == numbers.T.tolist()
+    assert found["every second"].tolist() == numbers[:, ::2].tolist()
+    assert found["backwards"].tolist() == numbers[::-1].tolist()
+
+
+def test_a_loss_that_is_no_number_comes_back(tmp_path: Path) -> None:
+    checkpoint.save(tmp_path / "c", Checkpoint({"loss": [float("nan"), float("inf")]}, {}))
+    assert str(checkpoint.load(tmp_path / "c").about["loss"]) == "[nan, inf]"
+
+
+def test_the_digest_tells_values_names_shapes_and_dtypes_apart_but_not_the_order() -> None:
+    a, b = np.arange(4), np.arange(4.0)
+    digests = [
+        checkpoint.digest("", {"a": a, "b": b}),
+        checkpoint.digest("text", {"a": a, "b": b}),
+        checkpoint.digest("", {"a": a, "c": b}),
+        checkpoint.digest("", {"a": a, "b": b.reshape(2, 2)}),
+        checkpoint.digest("", {"a": a, "b": b.astype(np.float32)}),
+        checkpoint.digest("", {"a": a, "b": b + 1}),
+    ]
+    assert len(set(digests)) == len(digests)
+    assert checkpoint.digest("", {"b": b, "a": a}) == digests[0]
+
+
+# A stop at any moment
+
+
+def test_a_file_that_cannot_be_written_leaves_the_one_before(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        checkpoint.save(path, Checkpoint({"epoch": 4}, {}))
+    assert checkpoint.load(path).about == SAMPLE.about
+    assert [entry.name for entry in path.parent.iterdir()] == ["run.safetensors"]
+
+
+def test_the_new_file_is_on_the_disk_before_it_takes_the_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    fsync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda descriptor: seen.append("on disk") or fsync(descriptor))
+    monkeypatch.setattr(Path, "replace", lambda self, target: seen.append("renamed") or replace(self, target))
+    checkpoint.save(path, SAMPLE)
+    assert seen == ["on disk", "renamed", "on disk"]  # the file, and then the folder with its new name
+
+
+def test_a_program_killed_while_it_saves_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
+    script = """
+import sys, numpy as np
+from project.lab import checkpoint
+for n in range(10**9):
+    checkpoint.save(sys.argv[1], checkpoint.Checkpoint({"n": n}, {"a": np.full(20_000, n)}))
+    print(n, flush=True)
+"""
+    path = tmp_path / "run.safetensors"
+    for lines in (1, 7, 20):
+        process = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        told = [int(process.stdout.readline()) for _ in range(lines)][-1]
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        found = checkpoint.load(path)
+        assert found.about["n"] >= told
+        assert set(found.arrays["a"].tolist()) == {found.about["n"]}  # what JSON holds and the arrays are of one moment
+    checkpoint.save(path, SAMPLE)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.safetensors"]  # a draft left behind has been written over
+
+
+# What is refused
+
+
+def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
+    remedy = "name the file of a run that was begun, or leave out --resume"
+    assert refusal(tmp_path / "none") == f"expected a checkpoint at {tmp_path / 'none'}, got none; {remedy}"
+    assert refusal(tmp_path) == f"expected a checkpoint at {tmp_path}, got a folder; {remedy}"
+
+
+@pytest.mark.parametrize("length", [0, 1, 8, 100, 500, -1])
+def test_a_truncated_checkpoint_is_refused_by_name(path: Path, length: int) -> None:
+    path.write_bytes(path.read_bytes()[:length])
+    pattern = re.escape(str(path)) + r" is damaged, cut short or no checkpoint \(.*\); to begin anew, delete it and leave out --resume"
+    assert re.fullmatch(pattern, refusal(path))
+
+
+def test_another_kind_of_file_is_refused_by_name(path: Path) -> None:
+    path.write_text("epoch 1: loss 0.3\n" * 20)
+    assert refusal(path).startswith(f"{path} is damaged, cut short or no checkpoint (")
+
+
+def test_a_changed_bit_anywhere_is_noticed(path: Path) -> None:
+    content = path.read_bytes()
+    start = len(content) - sum(array.nbytes for array in SAMPLE.arrays.values())
+    for place in range(start, len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        assert (
+            refusal(path) == f"{path} is damaged: its contents do not match its checksum; to begin anew, delete it and leave out --resume"
+        )
+    path.write_bytes(content.replace(b"epoch", b"epoca"))
+    assert refusal(path).startswith(f"{path} is damaged")
+
+
+def test_a_safetensors_file_of_another_program_is_refused_by_name(path: Path) -> None:
+    save_file({"weights": np.ones(3)}, path, {"format": "pt"})
+    assert refusal(path) == f"{path} is a safetensors file of another program, not a checkpoint of a training run; name another file"
+
+
+def test_a_checkpoint_of_another_form_is_refused_by_name(path: Path) -> None:
+    save_file({}, path, {"format": "MiniTorch checkpoint 2", "about": json.dumps({}), "checksum": ""})
+    remedy = "resume it with the version that wrote it"
+    assert refusal(path) == f"{path} expected format 'MiniTorch checkpoint 1', got 'MiniTorch checkpoint 2'; {remedy}"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may read every file")
+def test_a_checkpoint_that_may_not_be_read_is_named(path: Path) -> None:
+    path.chmod(0)
+    assert refusal(path) == f"could not read checkpoint {path} (Permission denied); check who may read it"

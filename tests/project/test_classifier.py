@@ -1,0 +1,285 @@
+"""The trainer of classifiers and its setting: what an epoch comes to, and that a run goes on from any step as if nothing had happened."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from minitorch import SGD, Module, Parameter, SimpleBackend, Tensor, manual_seed, rand, tensor
+from minitorch.data import ArrayDataset, DataLoader
+from minitorch.tensor import generator
+from project.lab import checkpoint
+from project.lab.checkpoint import Checkpoint, CheckpointError
+from project.lab.classifier import ClassifierSetting, ClassifierTrainer, Epoch, option
+
+POINTS = np.array([[1.0, 2.0], [2.0, -1.0], [-1.0, 0.5], [-2.0, 1.0], [0.5, 3.0], [-1.0, -1.0], [3.0, 0.0]])
+LABELS = np.array([1, 1, 0, 0, 1, 0, 1])
+
+
+@dataclass(frozen=True)
+class Setting(ClassifierSetting):
+    program: ClassVar[str] = "run_points"
+    dataset: str = option("points", "what to train on", choices=("points", "others"))
+    epochs: int = option(3, "epochs", low=1, high=100)
+    rate: float = option(0.5, "rate", above=0)
+    momentum: float = option(0.0, "momentum", low=0, high=0.9)
+    batch: int = option(3, "batch", low=1)
+    limit: int | None = option(None, "limit", low=4)
+
+
+class Line(Module):
+    """w · x, of which dropout may take a half in training."""
+
+    def __init__(self, noise: bool) -> None:
+        super().__init__()
+        self.noise = noise
+        self.weight = Parameter(rand((2, 1)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.noise and self.training:
+            x = x * (rand(x.shape) > 0.5)
+        return (x @ self.weight.value).view(x.shape[0])
+
+
+class PointTrainer(ClassifierTrainer):
+    """Logistic regression."""
+
+    def __init__(self, setting: Setting, noise: bool = True, fingerprint: str = "points") -> None:
+        manual_seed(setting.seed)
+        line = Line(noise)
+        loader = DataLoader(ArrayDataset(POINTS, LABELS), setting.batch, shuffle=True, seed=setting.seed, backend=SimpleBackend)
+        super().__init__(setting, line, SGD(line.parameters(), setting.rate, setting.momentum), loader, (7, 4), fingerprint)
+        self.batches: list[tuple[list, list]] = []
+        self.modes: list[tuple[bool, bool]] = []
+
+    def batch_loss(self, *batch: Tensor) -> tuple[Tensor, int, int]:
+        points, labels = batch
+        self.batches.append((points.tolist(), labels.tolist()))
+        output = self.network(points)
+        sign = tensor((2 * labels.to_numpy() - 1).astype(float))
+        return (1 + (-output * sign).exp()).log().mean(), int(((output.to_numpy() > 0) == labels.to_numpy()).sum()), len(labels)
+
+    def validate(self) -> float:
+        self.modes.append((self.network.training, (self.network.weight.value * 1).requires_grad))
+        return float(((self.network(tensor(POINTS[:4])).to_numpy() > 0) == LABELS[:4]).mean())
+
+
+def trained(trainer: ClassifierTrainer) -> ClassifierTrainer:
+    while not trainer.done:
+        trainer.step_once()
+    return trainer
+
+
+def outcome(trainer: ClassifierTrainer) -> tuple:
+    """Weights and record to the last bit, without the times."""
+    record = [(epoch.loss, epoch.train, epoch.valid) for epoch in trainer.history]
+    return [parameter.value.to_numpy().tobytes() for parameter in trainer.network.parameters()], record
+
+
+# An epoch
+
+
+def test_every_batch_is_a_step_and_the_record_holds_means_over_all_examples() -> None:
+    trainer = PointTrainer(Setting(), noise=False)
+    weight = trainer.network.weight.value.to_numpy()[:, 0]
+    trained(trainer)
+    batches = trainer.batches[1:]  # the first one was also gone through to compile, and taught nothing
+    assert [len(labels) for _, labels in batches] == [3, 3, 1] * 3
+    assert trainer.batches[0] == batches[0]
+    for epoch in range(3):
+        losses, right = 0.0, 0
+        for points, labels in batches[3 * epoch : 3 * epoch + 3]:
+            x, sign = np.array(points), 2 * np.array(labels) - 1
+            margin = sign * (x @ weight)
+            losses += np.log(1 + np.exp(-margin)).sum()
+            right += int((margin > 0).sum())
+            weight = weight - 0.5 * (-(sign / (1 + np.exp(margin)))[:, None] * x).mean(0)
+        entry = trainer.history[epoch]
+        assert entry.loss == pytest.approx(losses / 7, abs=1e-5)  # log is shifted by 1e-6
+        assert entry.train == right / 7
+        assert entry.valid == ((POINTS[:4] @ weight > 0) == LABELS[:4]).mean()
+        assert entry.seconds > 0
+    np.testing.assert_allclose(trainer.network.weight.value.to_numpy()[:, 0], weight, atol=1e-5)
+
+
+def test_every_epoch_has_all_examples_in_another_order() -> None:
+    trainer = trained(PointTrainer(Setting(batch=7)))
+    orders = [points for points, _ in trainer.batches[1:]]
+    assert [sorted(order) for order in orders] == [sorted(POINTS.tolist())] * 3
+    assert len({str(order) for order in orders}) == 3
+
+
+def test_validation_is_in_evaluation_mode_and_records_nothing() -> None:
+    trainer = trained(PointTrainer(Setting(epochs=2)))
+    assert trainer.modes == [(False, False)] * 2
+    assert trainer.network.training
+
+
+def test_a_mistake_in_validation_leaves_the_network_in_training_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = PointTrainer(Setting(batch=7))
+
+    def wrong() -> float:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(trainer, "validate", wrong)
+    with pytest.raises(ZeroDivisionError):
+        trainer.step_once()
+    assert trainer.network.training
+
+
+def test_the_best_epoch_is_the_first_of_those_with_most_right() -> None:
+    trainer = PointTrainer(Setting())
+    assert trainer.best == 0
+    trainer.history = [Epoch(1.0, 0.5, valid, 0.1) for valid in (0.25, 0.75, 0.5, 0.75)]
+    assert trainer.best == 2
+
+
+def test_an_epoch_and_a_time_can_be_trained() -> None:
+    trainer = PointTrainer(Setting())
+    trainer.step_once()
+    trainer.run_epoch()
+    assert (trainer.epoch, trainer.step) == (1, 0)
+    trainer.run_for(0)
+    assert (trainer.epoch, trainer.step) == (1, 0)
+    trainer.run_for(60)
+    assert trainer.done
+    trainer.run_epoch()
+    assert trainer.epoch == 3
+
+
+def test_a_class_that_lacks_a_method_says_which() -> None:
+    class Unfinished(PointTrainer):
+        batch_loss = ClassifierTrainer.batch_loss
+        validate = ClassifierTrainer.validate
+
+    with pytest.raises(NotImplementedError, match=re.escape("Unfinished has no batch_loss; define batch_loss(self, *batch) in the class")):
+        Unfinished(Setting()).step_once()
+    with pytest.raises(NotImplementedError, match=re.escape("Unfinished has no validate; define validate(self) in the class")):
+        Unfinished(Setting()).validate()
+
+
+# One seed, one result
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
+    assert outcome(trained(PointTrainer(Setting(seed=5)))) == outcome(trained(PointTrainer(Setting(seed=5))))
+    assert outcome(trained(PointTrainer(Setting(seed=5)))) != outcome(trained(PointTrainer(Setting(seed=6))))
+
+
+def test_random_numbers_that_others_draw_change_nothing_and_are_not_changed() -> None:
+    expected = outcome(trained(PointTrainer(Setting())))
+    manual_seed(99)
+    undisturbed = rand((4,)).tolist()
+    trainer = PointTrainer(Setting())
+    manual_seed(99)
+    drawn = []
+    while not trainer.done:
+        if len(drawn) < 4:
+            drawn += rand((1,)).tolist()
+        trainer.step_once()
+    assert outcome(trainer) == expected
+    assert drawn == undisturbed
+
+
+# Going on
+
+
+def through_a_file(state: Checkpoint, folder: Any) -> Checkpoint:
+    checkpoint.save(folder / "c", state)
+    return checkpoint.load(folder / "c")
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("steps", range(10))
+def test_a_run_goes_on_from_any_step_bit_for_bit(steps: int, momentum: float, tmp_path: Any) -> None:
+    setting = Setting(seed=2, momentum=momentum)
+    expected = trained(PointTrainer(setting))
+    first = PointTrainer(setting)
+    for _ in range(steps):
+        first.step_once()
+    second = PointTrainer(setting)
+    second.restore(through_a_file(first.checkpoint(), tmp_path))
+    assert (second.epoch, second.step) == divmod(steps, 3)
+    trained(second)
+    assert outcome(second) == outcome(expected)
+    assert second.batches[1:] == expected.batches[1 + steps :]
+    assert outcome(trained(first)) == outcome(expected)  # a checkpoint changes nothing in the run that it is made of
+
+
+def test_a_restored_trainer_stands_where_the_other_one_stood(tmp_path: Any) -> None:
+    first = PointTrainer(Setting(momentum=0.5))
+    for _ in range(5):
+        first.step_once()
+    second = PointTrainer(Setting(momentum=0.5))
+    second.restore(through_a_file(first.checkpoint(), tmp_path))
+    one, other = first.checkpoint(), second.checkpoint()
+    assert one.about == other.about
+    assert {name: array.tobytes() for name, array in one.arrays.items()} == {name: array.tobytes() for name, array in other.arrays.items()}
+
+
+def test_a_checkpoint_of_other_data_is_refused() -> None:
+    state = PointTrainer(Setting(), fingerprint="others").checkpoint()
+    message = "the checkpoint was made with other data; put the same files into the data directory, or begin anew"
+    with pytest.raises(CheckpointError, match=f"^{re.escape(message)}$"):
+        PointTrainer(Setting()).restore(state)
+
+
+def test_a_checkpoint_of_another_network_is_refused() -> None:
+    trainer = PointTrainer(Setting())
+    state = trainer.checkpoint()
+    trainer.network.bias = Parameter(rand((1,)))
+    message = "the checkpoint is one of another network, which differs in bias; bring that network back, or begin anew"
+    with pytest.raises(CheckpointError, match=f"^{re.escape(message)}$"):
+        trainer.restore(state)
+
+
+def test_the_generator_of_everybody_else_survives_a_mistake() -> None:
+    trainer = PointTrainer(Setting())
+    before = generator.bit_generator.state
+    trainer.batch_loss = lambda *batch: 1 / 0  # type: ignore[method-assign]
+    with pytest.raises(ZeroDivisionError):
+        trainer.step_once()
+    assert generator.bit_generator.state == before
+
+
+# The setting
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("dataset", "moon", "dataset expected one of points, others, got 'moon'"),
+        ("dataset", None, "dataset expected one of points, others, got None"),
+        ("epochs", 0, "epochs expected a whole number from 1 to 100, got 0"),
+        ("epochs", 101, "epochs expected a whole number from 1 to 100, got 101"),
+        ("epochs", 2.5, "epochs expected a whole number from 1 to 100, got 2.5"),
+        ("epochs", True, "epochs expected a whole number from 1 to 100, got True"),
+        ("epochs", None, "epochs expected a whole number from 1 to 100, got None"),
+        ("rate", 0.0, "rate expected a number above 0, such as 0.5, got 0.0"),
+        ("rate", float("nan"), "rate expected a number above 0, such as 0.5, got nan"),
+        ("rate", float("inf"), "rate expected a number above 0, such as 0.5, got inf"),
+        ("rate", "fast", "rate expected a number above 0, such as 0.5, got 'fast'"),
+        ("momentum", -0.1, "momentum expected a number from 0 to 0.9, such as 0.0, got -0.1"),
+        ("momentum", 1.0, "momentum expected a number from 0 to 0.9, such as 0.0, got 1.0"),
+        ("batch", 0, "batch expected a whole number from 1, got 0"),
+        ("limit", 3, "limit expected a whole number from 4, got 3"),
+        ("limit", "all", "limit expected a whole number from 4, got 'all'"),
+        ("seed", 2**32, "seed expected a whole number from 0 to 4294967295, got 4294967296"),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_refused_in_one_line(name: str, value: Any, expected: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
+        Setting(**{name: value})
+
+
+def test_the_ends_of_every_range_are_allowed() -> None:
+    Setting("others", epochs=1, rate=1e-300, momentum=0.0, batch=1, seed=0, limit=4)
+    Setting("points", epochs=100, rate=1, momentum=0.9, batch=10**9, seed=2**32 - 1, limit=None)
+
+
+def test_the_command_names_every_value_that_is_given() -> None:
+    expected = "python project/run_points.py --dataset points --epochs 3 --rate 0.5 --batch 3 --seed 0 --momentum 0.0"
+    assert Setting().command() == expected
+    assert Setting(limit=8).command() == f"{expected} --limit 8"
