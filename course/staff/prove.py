@@ -40,7 +40,7 @@ class Verdict:
 
 def needed_files(root: Path, manifest: Manifest) -> dict[str, str | bytes]:
     """What the tests of all tasks need, with the reference's solutions."""
-    files = select(root, manifest, manifest.stages[-1].number)
+    files = select(root, manifest, max(task.stage for task in manifest.tasks))
     folders = (f"{manifest.package}/", "course/", "tests/", "project/run_", "project/lab/", "pyproject.toml")
     return {path: content for path, content in files.items() if path.startswith(folders)}
 

@@ -40,6 +40,9 @@ NOT_FOR_STUDENTS = ("docs/_build/", "docs/decisions", "docs/api/generated/", "do
 
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
+STAGE_OF_PAGES = {"docs/data.md": 4}
+"""The first stage that needs a page of the book whose name does not say it."""
+
 NOT_ASKED_OF_STUDENTS = """\
     "F401", "RUF100",  # what is not written yet does not use its imports; a rule that is not asked of students may be excused in vain
     "B905", "SIM300",  # zip(a, b) and -30 < x are natural
@@ -216,7 +219,9 @@ def _project_stages(root: Path, manifest: Manifest, paths: list[str]) -> dict[st
             first |= {f"{package}.{name}": number for name in _bound(section) if number is not None}
     stages = {}
     for path in paths:
-        if named := STAGE_IN_NAME.match(path):
+        if path in STAGE_OF_PAGES:
+            stages[path] = STAGE_OF_PAGES[path]
+        elif named := STAGE_IN_NAME.match(path):
             stages[path] = int(next(filter(None, named.groups())))
         elif path.startswith("project/") and path.endswith(".py"):
             needs = {name for file in import_closure(root, {path}) for name in imports(root, file)}
