@@ -121,6 +121,13 @@ def test_examples_of_another_class_are_gathered_one_by_one():
     assert [x.to_numpy().tolist() for x in second] == [[[7.0, 8.0]], [9], [True]]
 
 
+def test_whole_numbers_of_any_size_are_gathered_as_int64():
+    data = Words((np.uint8(255), np.array([1, 2], np.int32)), (np.uint8(0), np.array([3, 4], np.int32)))
+    (batch,) = DataLoader(data, batch_size=2)
+    assert [x.to_numpy().tolist() for x in batch] == [[255, 0], [[1, 2], [3, 4]]]
+    assert [x.dtype.name for x in batch] == ["int64", "int64"]
+
+
 def test_an_example_of_one_part_needs_no_tuple():
     (batch,) = DataLoader(Words(1.5, 2.5), batch_size=2)
     assert [x.to_numpy().tolist() for x in batch] == [[1.5, 2.5]]

@@ -202,7 +202,7 @@ def test_a_wrong_archive_is_refused_and_leaves_no_file(folder):
     content = path.read_bytes()
     with refused(ValueError, message.format("one without SST-2/train.tsv")):
         SST2("train")
-    for damaged in (content[:-30], content.replace(b"fine", b"bine", 1), b""):
+    for damaged in (content[:-30], content.replace(b"fine", b"bine", 1), b"", content.replace(b"\x14\0", b"\xff\0")):
         path.write_bytes(damaged)
         with refused(ValueError, message.format("a damaged one")):
             SST2("dev")
@@ -304,6 +304,9 @@ def test_a_word_without_a_vector_is_named():
         (b"a 1 2\nb 3 nan\n", 2, 2, "b 3 nan"),
         (b"a 1 2\nb 3 inf\n", 2, 2, "b 3 inf"),
         (b"a 1 2\n\n", 2, 2, ""),
+        (b"2 99999999999\na 1 2\nb 3 4\n", 2, 99999999999, "a 1 2"),
+        (b"a 1 2\nb 1e60 3\n", 2, 2, "b 1e60 3"),
+        (b"3 2\n", 2, 2, ""),
         (b"a 1 2\n 3 4\n", 2, 2, "3 4"),
         (b"a 1 2\n\xff 3 4\n", 2, 2, "\ufffd 3 4"),
     ],

@@ -38,7 +38,7 @@ def read_idx(path: Path, dims: int) -> np.ndarray:
             f"got {content[:4].hex(' ') or 'nothing'}; put the right file there, or delete it to have it downloaded"
         )
     shape = tuple(int.from_bytes(content[at : at + 4], "big") for at in range(4, head, 4))
-    if len(content) < head or len(content) != head + math.prod(shape):
+    if len(content) != head + math.prod(shape):
         raise ValueError(
             f"{path} expected {head + math.prod(shape)} bytes for the sizes {shape} that it announces, got {len(content)}; "
             "it is cut off or damaged: delete it to have it downloaded, or copy it anew"

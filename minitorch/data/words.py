@@ -136,7 +136,7 @@ def read_vectors(path: Path) -> tuple[list[str], np.ndarray]:
         ValueError: If a line has no word and dim numbers, or lines are missing.
         OSError: If it cannot be read.
     """
-    with path.open("rb") as file:
+    with path.open("rb") as file, np.errstate(over="ignore"):  # a number too large becomes inf, and that is refused
         total = sum(1 for _ in file)  # so that the matrix is made once, in its final size
         file.seek(0)
         first = file.readline().split()
@@ -144,9 +144,12 @@ def read_vectors(path: Path) -> tuple[list[str], np.ndarray]:
         dim = announced[1] if announced else len(first) - 1
         if dim < 1:
             raise ValueError(f"{path} line 1 expected a word and its numbers, got {first}; put the text file of GloVe there")
+        skipped = int(announced is not None)
         if announced is None:
             file.seek(0)
-        skipped = int(announced is not None)
+        begin = file.tell()
+        _entry(path, 1 + skipped, file.readline(), dim)  # before there is room made for a dim that may be wrong
+        file.seek(begin)
         rows: dict[str, int] = {}
         vectors = np.empty((total - skipped, dim), np.float32)
         for number, line in enumerate(file, 1 + skipped):
