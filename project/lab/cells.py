@@ -14,6 +14,9 @@ from streamlit.components.v2 import component
 WIDTH = 2.75
 """The width of a cell in rem, where nothing else is said."""
 
+DEEPEST = 60
+"""How much of its ground a cell of tone 1 gives to the colour, in percent: the number on it must stay readable."""
+
 LOOKS = {
     "picked": "picked",
     "linked": "belongs to the picked one",
@@ -39,6 +42,7 @@ class Cell:
         pick: What a click on it says to the page; nothing if it cannot be picked.
         small: Small print below the number.
         shade: Whether its ground is darker, as that of every other block of cells may be.
+        tone: Its value as a colour, from -1 (orange) over 0 (none) to 1 (blue); None for a cell without.
     """
 
     text: str
@@ -49,9 +53,10 @@ class Cell:
     pick: str = ""
     small: str = ""
     shade: bool = False
+    tone: float | None = None
 
 
-def grid(title: str, shape: Sequence[int], cells: Sequence[Cell], width: float = WIDTH) -> str:
+def grid(title: str, shape: Sequence[int], cells: Sequence[Cell], width: float = WIDTH, first: tuple[int, int] = (0, 0)) -> str:
     """A tensor as markup: its last two dimensions are rows and columns, the others lie side by side.
 
     Args:
@@ -59,6 +64,7 @@ def grid(title: str, shape: Sequence[int], cells: Sequence[Cell], width: float =
         shape: Size of every dimension.
         cells: In order, last dimension fastest.
         width: Of a cell, in rem.
+        first: The numbers of the first row and column; below 0 where cells beyond the edge are drawn.
     """
     if len(cells) != math.prod(shape):
         raise ValueError(f"a grid of shape {tuple(shape)} expected {math.prod(shape)} cells, got {len(cells)}")
@@ -69,7 +75,7 @@ def grid(title: str, shape: Sequence[int], cells: Sequence[Cell], width: float =
     for number, lead in enumerate(product(*map(range, shape[:-2]))):
         start = number * rows * columns
         caption = f"<figcaption>[{', '.join(map(str, lead))}, :, :]</figcaption>" if lead else ""
-        lines = "".join(_lines(cells[start : start + rows * columns], columns, len(shape)))
+        lines = "".join(_lines(cells[start : start + rows * columns], columns, len(shape), first))
         blocks.append(f'<figure>{caption}<div class="grid" style="--columns: {columns}; --width: {width}rem">{lines}</div></figure>')
     return _panel(title, f'<div class="blocks">{"".join(blocks)}</div>')
 
@@ -84,6 +90,11 @@ def in_pairs(panels: Sequence[str]) -> str:
     return f'<div class="pairs">{"".join(panels)}</div>'
 
 
+def stacked(panels: Sequence[str]) -> str:
+    """Panels as markup, one below the other."""
+    return f'<div class="stack">{"".join(panels)}</div>'
+
+
 def draw(panels: Sequence[str], key: str, on_pick: Callable[[], None]) -> None:
     """Show panels on the page.
 
@@ -95,20 +106,22 @@ def draw(panels: Sequence[str], key: str, on_pick: Callable[[], None]) -> None:
     _picture(data="".join(panels), key=key, on_picked_change=on_pick)
 
 
-def _lines(cells: Sequence[Cell], columns: int, dims: int) -> Iterator[str]:
+def _lines(cells: Sequence[Cell], columns: int, dims: int, first: tuple[int, int]) -> Iterator[str]:
     """The cells of one grid row by row, with the numbers of rows and columns beside them."""
     if dims:
-        yield '<i aria-hidden="true"></i>' + "".join(f'<i aria-hidden="true">{column}</i>' for column in range(columns))
+        yield '<i aria-hidden="true"></i>' + "".join(f'<i aria-hidden="true">{first[1] + column}</i>' for column in range(columns))
     for row in range(len(cells) // columns):
-        yield f'<i aria-hidden="true">{row if dims > 1 else ""}</i>'
+        yield f'<i aria-hidden="true">{first[0] + row if dims > 1 else ""}</i>'
         yield from map(_cell, cells[row * columns : (row + 1) * columns])
 
 
 def _cell(cell: Cell) -> str:
     """One cell; a button if it can be picked. The keyboard picks by the fields of the page, so Tab need not stop at every cell."""
     say = "; ".join(part for part in (cell.note or cell.text, LOOKS.get(cell.look, "")) if part)
+    toned = "" if cell.tone is None else "tone below" if cell.tone < 0 else "tone"
     facts = {
-        "class": " ".join(filter(None, ("cell", cell.look, "shade" if cell.shade else ""))),
+        "class": " ".join(filter(None, ("cell", cell.look, "shade" if cell.shade else "", toned))),
+        "style": "" if cell.tone is None else f"--tone: {abs(cell.tone) * DEEPEST:.0f}%",
         "data-tag": cell.tag,
         "data-lights": " ".join(cell.lights),
         "title": cell.note,
@@ -136,6 +149,7 @@ figure {margin: 0; max-width: 100%; overflow-x: auto; padding: 0 4px 4px 0}  /* 
 figcaption {font-size: .75rem; opacity: .75; font-family: var(--st-code-font); padding-left: 1.2rem}
 .pairs {display: grid; grid-template-columns: repeat(2, minmax(0, max-content)); gap: 1.2rem 2rem; align-items: start; max-width: 100%}
 @media (max-width: 900px) {.pairs {grid-template-columns: minmax(0, 100%)}}
+.stack {display: flex; flex-direction: column; gap: 1.2rem; max-width: 100%}
 .grid {display: grid; grid-template-columns: 1.1rem repeat(var(--columns), var(--width)); gap: 3px; align-items: center}
 .grid i {font-size: .7rem; font-style: normal; text-align: center; opacity: .65}
 .strip {--width: 2.75rem; display: flex; flex-wrap: wrap; gap: 3px}
@@ -159,6 +173,8 @@ button.cell {cursor: pointer}
   background: repeating-linear-gradient(
     -45deg, transparent 0 4px, color-mix(in srgb, var(--st-text-color) 16%, transparent) 4px 5px);
 }
+.tone {background: color-mix(in srgb, #2f7fd1 var(--tone), var(--st-secondary-background-color))}
+.below {background: color-mix(in srgb, #e8741a var(--tone), var(--st-secondary-background-color))}
 .near {outline: 2px solid var(--st-text-color); outline-offset: 1px}
 """
 

@@ -76,6 +76,12 @@ VIEWS = (
     View(
         "m3_training", "Fast training", 3, "model_training", "The network on a compiled backend, a hundred numbers wide, in mini-batches."
     ),
+    View(
+        "m4_convolution", "Convolution", 4, "filter_center_focus", "A window slides over an image: its products and its sums, cell by cell."
+    ),
+    View("m4_pooling", "Pooling", 4, "zoom_in_map", "Windows side by side: their maximum or mean, and where the gradient goes back to."),
+    View("m4_softmax", "Softmax", 4, "thermostat", "From numbers to probabilities: temperature, and why the largest is subtracted first."),
+    View("m4_dropout", "Dropout", 4, "blur_on", "Numbers left out at random: the mask, the rate, and what it does to a sum."),
 )
 
 

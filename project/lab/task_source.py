@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import streamlit as st
 
 from course.explain import unwritten_task
-from course.manifest import ROOT
+from course.manifest import ROOT, course
 from project.lab.guard import WrongResult, task_guard
 
 
@@ -47,13 +48,30 @@ def unwritten(text: str) -> NotImplementedError | None:
     return None
 
 
-def show(names: list[str]) -> None:
-    """Functions of the student's, and a card if one of them is not written yet."""
+def show_task(id: str, *only: str) -> None:
+    """What a task has the student write, on a page that runs it: the card for what is not written stands there already.
+
+    Args:
+        id: The task.
+        only: The functions and classes to show; all if none is named. A class is shown whole.
+    """
+    outermost = [re.match(r"([\w.]+):(\w+)", name) for name in course().task(id).write if not name.startswith("tests.")]
+    names = [found[0] for found in outermost if found and (not only or found[2] in only)]
+    show(list(dict.fromkeys(names)), remind=False)
+
+
+def show(names: list[str], remind: bool = True) -> None:
+    """Functions of the student's.
+
+    Args:
+        names: As the manifest has them.
+        remind: Whether there is a card if one of them is not written yet.
+    """
     with task_guard(stop=False):
         texts = [source(name) for name in names]
         missing = next(filter(None, map(unwritten, texts)), None)
         with st.expander("Your code"):
             st.caption(" and ".join(f"`{name}`" for name in names))
             st.code("\n\n\n".join(texts), language="python")
-        if missing:
+        if missing and remind:
             raise missing

@@ -17,7 +17,6 @@ def files_stand_still(monkeypatch):
 def open_page(name, **query):
     """A page of the app after its first run, with these settings in its address."""
     app = AppTest.from_file(str(ROOT / "project" / "app.py"), default_timeout=120)
-    app.run()
     app.switch_page(f"views/{name}.py")
     for key, value in query.items():
         app.query_params[key] = value

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from project.lab.cells import Cell, grid, in_pairs, strip
+from project.lab.cells import Cell, grid, in_pairs, stacked, strip
 
 
 def numbered(n):
@@ -70,3 +70,24 @@ def test_a_grid_may_have_narrow_cells_and_shaded_blocks():
 
 def test_panels_stand_in_pairs():
     assert in_pairs(["<p>1</p>", "<p>2</p>"]) == '<div class="pairs"><p>1</p><p>2</p></div>'
+
+
+def test_rows_and_columns_may_be_counted_from_below_0():
+    markup = grid("x", (2, 2), numbered(4), first=(-1, -2))
+    assert re.findall(r'<i aria-hidden="true">(-?\d*)</i>', markup) == ["", "-2", "-1", "-1", "0"]
+
+
+def test_a_tone_is_a_colour_as_deep_as_the_value_is_large():
+    markup = strip(
+        "s", [Cell("1", "a", (), tone=1.0), Cell("2", "b", (), "", "read", tone=-0.5), Cell("3", "c", (), tone=0.0), Cell("4", "d", ())]
+    )
+    assert re.findall(r'class="([^"]*)"(?: style="([^"]*)")? data-tag', markup) == [
+        ("cell tone", "--tone: 60%"),
+        ("cell read tone below", "--tone: 30%"),
+        ("cell tone", "--tone: 0%"),
+        ("cell", ""),
+    ]
+
+
+def test_panels_are_stacked():
+    assert stacked(["<p>1</p>", "<p>2</p>"]) == '<div class="stack"><p>1</p><p>2</p></div>'

@@ -19,7 +19,7 @@ def test_every_task_has_its_page():
 
 def test_the_menu_lists_every_page_once_under_its_module():
     sections = registry.sections()
-    assert list(sections) == ["", "0 · Fundamentals", "1 · Autodiff", "2 · Tensors", "3 · Efficiency"]
+    assert list(sections) == ["", "0 · Fundamentals", "1 · Autodiff", "2 · Tensors", "3 · Efficiency", "4 · Networks"]
     assert [row for rows in sections.values() for row in rows] == list(registry.VIEWS)
 
 
@@ -34,7 +34,14 @@ def test_a_workspace_without_a_page_has_no_row_for_it(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("arguments", "name"),
-    [([], "home"), (["0"], "m0_operators"), (["1"], "m1_derivative"), (["2"], "m2_strides"), (["3"], "m3_diagnostics")],
+    [
+        ([], "home"),
+        (["0"], "m0_operators"),
+        (["1"], "m1_derivative"),
+        (["2"], "m2_strides"),
+        (["3"], "m3_diagnostics"),
+        (["4"], "m4_convolution"),
+    ],
 )
 def test_the_number_of_a_module_opens_its_first_page(arguments, name):
     first, complaint = registry.start(arguments)
@@ -46,4 +53,4 @@ def test_the_number_of_a_module_opens_its_first_page(arguments, name):
 def test_other_arguments_open_the_board_with_a_complaint(arguments, got):
     first, complaint = registry.start(arguments)
     assert first.name == "home"
-    assert complaint == f"expected the number of a module after --, one of 0, 1, 2, 3, got {got}"
+    assert complaint == f"expected the number of a module after --, one of 0, 1, 2, 3, 4, got {got}"

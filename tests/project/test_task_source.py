@@ -76,3 +76,12 @@ def test_the_source_of_every_function_of_the_course_is_found():
         for name in task.write:
             if not name.endswith("*"):
                 assert "def " in task_source.source(name), name
+
+
+def test_of_a_task_the_named_functions_are_shown_and_classes_whole(monkeypatch):
+    shown = []
+    monkeypatch.setattr(task_source, "show", lambda names, remind: shown.append((names, remind)))
+    task_source.show_task("4.4", "Max", "maxpool2d")
+    task_source.show_task("4.1")
+    room = "minitorch.nn.functional"
+    assert shown == [([f"{room}:Max", f"{room}:maxpool2d"], False), (["minitorch.fast_conv:conv1d_kernel"], False)]

@@ -1,0 +1,324 @@
+"""The pages on convolution, pooling, softmax and dropout: what they answer, and what they show of code that is not written or wrong."""
+
+import numpy as np
+import pytest
+
+import minitorch
+from course.manifest import ROOT
+from minitorch.nn import functional
+from project.lab import image_choice
+from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
+
+CASES = [
+    ("m4_convolution", {}),
+    ("m4_convolution", {"conv_dims": "1D", "conv_reverse": "true", "conv_image_1": "two channels"}),
+    ("m4_convolution", {"conv_form": "general"}),
+    ("m4_convolution", {"conv_image_2": "three colours", "conv_weight_2": "[[[[1]],[[2]],[[3]]],[[[1]],[[1]],[[1]]]]"}),
+    ("m4_convolution", {"conv_dims": "x", "conv_form": "x", "conv_image_2": "x", "conv_reverse": "x"}),
+    ("m4_pooling", {"pool_image_2": "a digit", "pool_digit": "7"}),
+    ("m4_pooling", {"pool_direction": "backward", "pool_kind": "average", "pool_rows": "1", "pool_columns": "3"}),
+    ("m4_softmax", {"softmax_temperature": "0.001", "softmax_dtype": "float32", "softmax_classes": "6"}),
+    ("m4_dropout", {"drop_rate": "1.0", "drop_rescaled": "true"}),
+]
+
+
+def words(app):
+    """All that the page says, without the signs that keep Markdown from reading it."""
+    elements = [*app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.code]
+    return "\n".join(element.value for element in elements).replace("\\", "")
+
+
+def forward(app):
+    return app.button(key="forward").click().run()
+
+
+# Finished, unwritten, raising and wrong code
+
+
+@pytest.mark.parametrize(("page", "query"), CASES)
+def test_a_page_shows_finished_code_without_a_notice_of_trouble(page, query):
+    app = open_page(page, **query)
+    assert len(app.title) == 1
+    assert not app.error
+    assert not app.warning
+    assert not app.info
+    assert app.expander[0].label == "Your code"
+
+
+STUDENTS = [  # page, settings, what the student writes, its task, its file
+    ("m4_convolution", {"conv_dims": "1D"}, "minitorch.conv1d", "4.1", "minitorch/fast_conv.py"),
+    ("m4_convolution", {}, "minitorch.conv2d", "4.2", "minitorch/fast_conv.py"),
+    ("m4_pooling", {"pool_kind": "average"}, "minitorch.nn.functional.tile", "4.3", "minitorch/nn/functional.py"),
+    ("m4_pooling", {}, "minitorch.nn.functional.maxpool2d", "4.4", "minitorch/nn/functional.py"),
+    ("m4_softmax", {}, "minitorch.nn.functional.logsoftmax", "4.4", "minitorch/nn/functional.py"),
+    ("m4_dropout", {}, "minitorch.nn.functional.dropout", "4.4", "minitorch/nn/functional.py"),
+]
+
+
+def written(body, file):
+    """A function as if it stood in the student's file."""
+    names = {}
+    exec(compile(f"def student(*inputs, **options):\n    {body}", str(ROOT / file), "exec"), names)
+    return names["student"]
+
+
+@pytest.mark.parametrize(("page", "query", "target", "task", "file"), STUDENTS)
+def test_unwritten_code_becomes_one_card_and_the_page_goes_on(monkeypatch, page, query, target, task, file):
+    monkeypatch.setattr(target, written(f'raise NotImplementedError("Need to implement for Task {task}")', file))
+    app = open_page(page, **query)
+    (card,) = [info.value.replace("\\", "") for info in app.info]
+    assert card.startswith(f"**Task {task} is not written yet: open {file}")
+    assert not app.error
+    assert app.expander[0].label == "Your code"
+
+
+RAISING = [
+    ("m4_convolution", {"conv_reverse": "true"}, "minitorch.fast_conv.convolved", "minitorch/fast_conv.py"),
+    ("m4_pooling", {}, "minitorch.nn.functional.tile", "minitorch/nn/functional.py"),
+    ("m4_softmax", {}, "minitorch.nn.functional.softmax", "minitorch/nn/functional.py"),
+    ("m4_dropout", {}, "minitorch.nn.functional.dropout", "minitorch/nn/functional.py"),
+]
+
+
+@pytest.mark.parametrize(("page", "query", "target", "file"), RAISING)
+def test_code_that_raises_is_shown_with_its_file_and_line(monkeypatch, page, query, target, file):
+    monkeypatch.setattr(target, written("return 1 / 0", file))
+    app = open_page(page, **query)
+    (card,) = [error.value.replace("\\", "") for error in app.error]
+    assert card.startswith(f"**{file}, line 2: ZeroDivisionError: division by zero**")
+    assert app.expander[0].label == "Your code"
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "target", "body", "says"),
+    [
+        (
+            "m4_convolution",
+            {},
+            "minitorch.conv2d",
+            "return inputs[1]",
+            "expected to return a tensor of shape (1, 1, 6, 6), got (1, 1, 3, 3)",
+        ),
+        ("m4_pooling", {}, "minitorch.nn.functional.tile", "return inputs[0], 2, 3", "tensor of shape (1, 1, 2, 3, 4), got (1, 1, 4, 6)"),
+        (
+            "m4_pooling",
+            {},
+            "minitorch.nn.functional.maxpool2d",
+            "x = inputs[0][:, :, 1::2, 1::2]; return x * 2 - x.detach()",
+            "backward of",
+        ),
+        ("m4_softmax", {}, "minitorch.nn.functional.logsoftmax", "return inputs[0].sum(1)", "a tensor of shape (1, 4), got (1, 1)"),
+        (
+            "m4_softmax",
+            {"softmax_temperature": "0.001"},
+            "minitorch.nn.functional.softmax",
+            "return inputs[0].exp() / inputs[0].exp().sum(1)",
+            "softmax(tensor([[2000, 1000, 0, -1000]]), 1) expected 1 at [0], got nan",
+        ),
+        (
+            "m4_dropout",
+            {},
+            "minitorch.nn.functional.dropout",
+            "return inputs[0] * 2",
+            "expected 1 or 0 at [0, 1], got 2; it does not make larger",
+        ),
+        (
+            "m4_dropout",
+            {"drop_mode": "in use"},
+            "minitorch.nn.functional.dropout",
+            "return inputs[0] * 0",
+            "ignore=True) expected 1 at [0, 1]",
+        ),
+    ],
+)
+def test_a_wrong_result_is_called_wrong_and_the_page_goes_on(monkeypatch, page, query, target, body, says):
+    monkeypatch.setattr(target, written(body, "minitorch/other.py"))
+    app = open_page(page, **query)
+    assert len(app.error) == 1
+    assert says in words(app)
+    assert app.expander[0].label == "Your code"
+
+
+def test_a_wrong_number_is_marked_in_the_result(monkeypatch):
+    drawn = []
+    monkeypatch.setattr("project.lab.cells.draw", lambda panels, key, on_pick: drawn.append("".join(panels)))
+    monkeypatch.setattr("minitorch.conv2d", written("return inputs[0]", "minitorch/other.py"))
+    forward(open_page("m4_convolution"))
+    assert "out[0, 0, 0] = 0; it must be 15; wrong" in drawn[-1]
+
+
+# Convolution
+
+
+def test_a_convolution_is_stepped_with_its_arithmetic():
+    app = open_page("m4_convolution", conv_image_2="typed", conv_typed_2="[[1, 2], [3, 4]]", conv_weight_2="[[5, 6]]")
+    assert "the result will have shape (1, 2, 2)" in words(app)
+    assert app.code[0].value == "out[o, y, x] = sum over c, i, j of in[c, y + i, x + j] · weight[o, c, i, j]"
+    forward(app)
+    assert app.code[0].value == "channel 0, row 0: 1·5 + 2·6 = 17\nout[0, 0, 0] = 17"
+    assert forward(app).code[0].value == "channel 0, row 0: 2·5 = 10\nout[0, 0, 1] = 10"
+    app.toggle(key="conv_reverse").set_value(True).run()
+    assert app.code[0].value == "channel 0, row 0: 2·5 + 1·6 = 16\nout[0, 0, 1] = 16"
+
+
+def test_a_convolution_plays_until_pause():
+    app = open_page("m4_convolution")
+    app.button(key="play").click().run()
+    app.run()
+    assert app.slider(key="conv_step").value == 2
+    app.button(key="pause").click().run()
+    app.run()
+    assert app.slider(key="conv_step").value == 2
+
+
+def test_a_kernel_is_taken_from_the_list_or_typed():
+    app = open_page("m4_convolution", conv_image_2="one dot")
+    app.selectbox(key="conv_weight_2_example").set_value("difference").run()
+    assert app.text_input(key="conv_weight_2").value == "[[-1, 1]]"
+    app.text_input(key="conv_weight_2").set_value("[[[[1]], [[2]]]]").run()
+    assert "expected a weight for 1 channels, as the image has, got one for 2 (its shape is (1, 2, 1, 1))" in words(app)
+    assert len(app.error) == 1
+    app.text_input(key="conv_weight_2").set_value("[[1], [2]").run()
+    assert "expected numbers in brackets" in words(app)
+
+
+def test_one_kernel_for_all_channels_is_said():
+    assert "The weight has one channel: it serves all 3 of the image." in words(open_page("m4_convolution", conv_image_2="three colours"))
+    assert "serves all" not in words(open_page("m4_convolution"))
+
+
+def test_the_general_form_has_stride_padding_and_dilation_and_says_what_is_lost():
+    app = open_page("m4_convolution", conv_form="general", conv_stride="3", conv_padding="0", conv_weight_2="[[1]]", conv_image_2="a slope")
+    said = words(app)
+    assert "the result will have shape (1, 2, 2)" in said
+    assert "No window covers rows 1, 2 and columns 1, 2, 4, 5 of the image" in said
+    app.number_input(key="conv_dilation").set_value(3).run()
+    app.text_input(key="conv_weight_2").set_value("[[1], [1], [1]]").run()
+    assert "expected a window that fits into the padded image" in words(app)
+
+
+def test_the_numbers_are_those_of_the_arithmetic_until_the_code_is_written(monkeypatch):
+    assert "come from your conv2d" in words(open_page("m4_convolution")).replace("`", "")
+    monkeypatch.setattr(
+        "minitorch.conv2d", written('raise NotImplementedError("Need to implement for Task 4.2")', "minitorch/fast_conv.py")
+    )
+    app = open_page("m4_convolution")
+    assert "those of the arithmetic until your own code gives some" in words(app)
+    assert app.get("bidi_component")
+
+
+@pytest.mark.parametrize("typed", ["[[1, 2], [3]]", "[[1]] * 99", "[[[1]], [[1]], [[1]], [[1]]]"])
+def test_other_numbers_are_refused_in_words(typed):
+    app = open_page("m4_dropout", drop_image_2="typed", drop_typed_2=typed)
+    assert len(app.error) == 1
+    assert "expected" in words(app)
+    assert "Type numbers such as" in words(app)
+
+
+# The pad
+
+
+def test_without_a_drawing_the_pad_waits_for_one():
+    app = open_page("m4_pooling", pool_image_2="draw")
+    assert [info.value for info in app.info] == ["Draw a digit on the pad: it becomes an image of 8 by 8 pixels."]
+    assert app.get("bidi_component")
+
+
+def test_a_drawing_becomes_an_image_and_is_kept(monkeypatch):
+    app = open_page("m4_convolution", conv_image_2="draw")
+    app.session_state["conv_pad_strokes"] = [[[0.5, 0.1], [0.5, 0.9]]]
+    app.run()
+    assert "the result will have shape (1, 8, 8)" in words(app)
+    app.switch_page("views/m4_pooling.py").run()
+    app.switch_page("views/m4_convolution.py").run()
+    app.selectbox(key="conv_image_2").set_value("draw").run()
+    assert not app.info
+
+
+def test_a_digit_of_the_data_set_has_its_label_and_whole_numbers():
+    images, labels = image_choice.digits()
+    assert images.shape == (len(labels), 1, 8, 8)
+    assert set(np.unique(images)) == set(range(17))
+    assert "a 6" in words(open_page("m4_pooling", pool_image_2="a digit", pool_digit="6"))
+
+
+# Pooling
+
+
+def test_pooling_is_stepped_forward_and_back():
+    app = forward(open_page("m4_pooling"))
+    assert app.code[0].value == "out[0, 0] = max(0, 1, 1, 2) = 2"
+    app.segmented_control(key="pool_kind").set_value("average").run()
+    assert app.code[0].value == "out[0, 0] = (0 + 1 + 1 + 2) / 4 = 4 / 4 = 1"
+    app.segmented_control(key="pool_direction").set_value("backward").run()
+    assert app.code[0].value == "out.grad[0, 0] = 1\nto the numbers 0, 1, 1, 2\ngo             0.25, 0.25, 0.25, 0.25"
+
+
+def test_ties_are_counted_and_the_rule_of_the_students_code_is_named(monkeypatch):
+    app = open_page("m4_pooling", pool_direction="backward", pool_image_2="a box")
+    assert "In 5 of 9 windows several numbers are the largest: your code gives each of them the whole gradient." in words(app)
+    first = "from minitorch.nn.functional import tile; t, h, w = tile(*inputs); return t.max(4).view(1, 1, h, w)"
+    monkeypatch.setattr("minitorch.nn.functional.maxpool2d", written(first, "minitorch/other.py"))
+    app = open_page("m4_pooling", pool_direction="backward", pool_image_2="a box")
+    assert not app.error
+    assert "your code gives the gradient to one of them" in words(app)
+
+
+def test_windows_that_do_not_fill_the_image_are_said_to_be_refused_and_those_too_large_are():
+    app = open_page("m4_pooling", pool_rows="3")
+    assert "Windows of 3 by 2 do not fill an image of 4 by 6: tile must refuse it. Here it is cut to 3 by 6." in words(app).replace("`", "")
+    assert not app.error
+    app.number_input(key="pool_rows").set_value(5).run()
+    assert "expected a window of at most 4 by 6, got 5 by 2" in words(app)
+
+
+# Softmax
+
+
+def test_the_temperature_sharpens_until_the_powers_overflow():
+    app = open_page("m4_softmax")
+    assert app.table[0].value["softmax"].tolist() == ["0.6439", "0.2369", "0.08714", "0.03206"]
+    assert app.table[0].value["gradient"].tolist() == ["-0.3561", "0.2369", "0.08714", "0.03206"]
+    app.select_slider(key="softmax_temperature").set_value(0.001).run()
+    assert app.table[0].value["softmax"].tolist() == ["1", "0", "0", "0"]
+    assert app.table[1].value["share"].tolist() == ["nan", "nan", "0", "0"]
+    assert app.table[2].value["share"].tolist() == ["1", "0", "0", "0"]
+    assert "e^x is too large for a float64 from x = 709.8 on" in words(app)
+
+
+def test_a_logit_and_the_right_class_change_the_table():
+    app = open_page("m4_softmax", softmax_classes="2")
+    app.slider(key="softmax_z0").set_value(1.0).run()
+    app.number_input(key="softmax_target").set_value(1).run()
+    assert app.table[0].value["softmax"].tolist() == ["0.5", "0.5"]
+    assert app.table[0].value["gradient"].tolist() == ["0.5", "-0.5"]
+
+
+# Dropout
+
+
+def test_dropout_keeps_what_the_seed_says():
+    minitorch.manual_seed(3)
+    kept = int(np.count_nonzero(functional.dropout(minitorch.ones((4, 6)), 0.5).to_numpy()))
+    assert f"Of 24 numbers {kept} are kept and {24 - kept} dropped" in words(open_page("m4_dropout", drop_seed="3", drop_rate="0.5"))
+
+
+def test_in_use_nothing_is_dropped():
+    app = open_page("m4_dropout", drop_mode="in use")
+    assert "Of 24 numbers 24 are kept and 0 dropped; the sum goes from 96 to 96." in words(app)
+    assert "In use every sum is the same" in words(app)
+
+
+def test_the_sums_are_those_of_many_masks():
+    app = open_page("m4_dropout", drop_rate="0.5")
+    assert "by the rules of probability 48 and 11" in words(app)
+    app.toggle(key="drop_rescaled").set_value(True).run()
+    assert "by the rules of probability 96 and 22" in words(app)
+
+
+def test_a_mask_that_the_seed_does_not_govern_is_said(monkeypatch):
+    body = "import numpy, minitorch; x = inputs[0].to_numpy(); return minitorch.tensor((x * (numpy.random.rand(*x.shape) > 0.5)).tolist())"
+    monkeypatch.setattr("minitorch.nn.functional.dropout", written(body, "minitorch/other.py"))
+    app = open_page("m4_dropout")
+    assert "The same seed gives your code another mask each time" in words(app)
+    assert not app.error

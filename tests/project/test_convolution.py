@@ -1,0 +1,204 @@
+"""A convolution cell by cell: its products, its sums, what is said of them, and what is drawn."""
+
+import re
+
+import numpy as np
+import pytest
+
+from project.lab import pictures
+from project.lab.convolution import Convolution, Walk, arithmetic, name, panels, remark, rule, sentence
+from project.lab.expressions import Refused
+
+
+def line(image, weight, **walk):
+    """A convolution along one dimension."""
+    image, weight = np.atleast_2d(np.array(image, float)), np.array(weight, float)
+    return Convolution(image[:, None], weight.reshape(-1, len(image), 1, weight.shape[-1]), Walk(**walk), 1)
+
+
+def plane(image, weight, **walk):
+    """A convolution of one channel along two dimensions."""
+    return Convolution(np.array(image, float)[None], np.array(weight, float)[None, None], Walk(**walk))
+
+
+def picture(convolution, number=0, wrong=None):
+    wrong = np.zeros(convolution.shape, bool) if wrong is None else wrong
+    return panels(convolution, number, convolution.expected, wrong)
+
+
+def aloud(markup):
+    """What a screen reader says of the cells."""
+    return re.findall(r'aria-label="([^"]*)" (?:role|data-pick)', markup)
+
+
+# The numbers: by hand, and by NumPy
+
+
+def test_a_window_begins_at_its_place_and_reads_zeros_beyond_the_right_edge():
+    assert line([0, 1, 2, 3], [1, 2, 3]).expected.tolist() == [[[8, 14, 8, 3]]]
+
+
+def test_a_reversed_window_ends_at_its_place_and_reads_zeros_beyond_the_left_edge():
+    # 1·0, 1·1 + 2·0, 1·2 + 2·1 + 3·0, 1·3 + 2·2 + 3·1
+    assert line([0, 1, 2, 3], [1, 2, 3], reverse=True).expected.tolist() == [[[0, 1, 4, 10]]]
+
+
+def test_the_channels_of_a_window_are_summed():
+    assert line([[1, 2], [3, 4]], [[1, 1], [10, 0]]).expected.tolist() == [[[33, 42]]]
+
+
+def test_in_two_dimensions_the_window_begins_at_the_top_left():
+    assert plane([[1, 2], [3, 4]], [[1, 10], [100, 1000]]).expected.tolist() == [[[4321, 402], [43, 4]]]
+    assert plane([[1, 2], [3, 4]], [[1, 10], [100, 1000]], reverse=True).expected.tolist() == [[[1, 12], [103, 1234]]]
+
+
+@pytest.mark.parametrize(("stride", "padding", "dilation"), [(1, 0, 1), (2, 0, 1), (1, 2, 1), (2, 1, 2), (3, 3, 1)])
+def test_the_general_form_is_a_walk_over_the_padded_image(stride, padding, dilation):
+    drawn = np.random.default_rng(0)
+    image, weight = drawn.integers(-3, 4, (2, 7, 6)).astype(float), drawn.integers(-3, 4, (3, 2, 3, 2)).astype(float)
+    padded = np.pad(image, ((0, 0), (padding, padding), (padding, padding)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (2 * dilation + 1, dilation + 1), (1, 2))
+    windows = windows[:, ::stride, ::stride, ::dilation, ::dilation]
+    expected = np.einsum("cyxij,ocij->oyx", windows, weight)
+    assert np.array_equal(Convolution(image, weight, Walk(False, stride, padding, dilation)).expected, expected)
+
+
+def test_in_one_dimension_the_padding_lies_left_and_right_only():
+    assert line([1, 2, 3], [1, 1], padding=1, stride=2).expected.tolist() == [[[1, 5]]]
+
+
+def test_the_cells_are_numbered_row_by_row_and_output_channel_by_output_channel():
+    shown = Convolution(np.ones((1, 2, 3)), np.ones((2, 1, 1, 1)), Walk())
+    assert [shown.index(number) for number in (0, 2, 3, 6, 11)] == [(0, 0, 0), (0, 0, 2), (0, 1, 0), (1, 0, 0), (1, 1, 2)]
+    assert all(shown.number(shown.index(number)) == number for number in range(shown.size))
+
+
+# In words
+
+
+def test_a_cell_is_written_out_as_arithmetic():
+    shown = plane([[0, 1], [2, 3]], [[1, -1], [2, 0]])
+    assert arithmetic(shown, 1) == "channel 0, row 0: 0·1 + 1·(-1) = -1\nchannel 0, row 1: 2·2 + 3·0 = 4\nout[0, 0, 0] = -1 + 4 = 3"
+    assert arithmetic(shown, 4) == "channel 0, row 1: 3·1 = 3\nchannel 0, row 2: beyond the edge, 0\nout[0, 1, 1] = 3 + 0 = 3"
+    assert arithmetic(line([1, 2], [3, 4]), 1) == "channel 0: 1·3 + 2·4 = 11\nout[0, 0] = 11"
+
+
+@pytest.mark.parametrize(
+    ("shown", "formula"),
+    [
+        (line([1], [1]), "out[o, x] = sum over c, j of in[c, x + j] · weight[o, c, j]"),
+        (plane([[1]], [[1]], reverse=True), "out[o, y, x] = sum over c, i, j of in[c, y - i, x - j] · weight[o, c, i, j]"),
+        (
+            plane([[1]], [[1]], stride=2, padding=1, dilation=3),
+            "out[o, y, x] = sum over c, i, j of in[c, 2·y - 1 + 3·i, 2·x - 1 + 3·j] · weight[o, c, i, j]",
+        ),
+    ],
+)
+def test_the_rule_is_a_formula(shown, formula):
+    assert rule(shown) == arithmetic(shown, 0) == formula
+
+
+def test_a_sentence_says_where_the_window_lies():
+    shown = plane(np.ones((3, 3)), np.ones((2, 2)))
+    assert sentence(shown, 0) == "Nothing is computed yet: the result will have shape (1, 3, 3)."
+    assert sentence(shown, 1) == "out[0, 0, 0]: the window covers rows 0 to 1 and columns 0 to 1, 4 numbers."
+    assert sentence(shown, 3) == (
+        "out[0, 0, 2]: the window covers rows 0 to 1 and columns 2 to 3, 4 numbers, 2 of them beyond the edge, where the image counts as 0."
+    )
+    assert "covers columns 0, 2, 2 numbers" in sentence(line([1, 2, 3], [1, 1], padding=0, dilation=2), 1)
+    assert name(line([1], [1]), (0, 0, 0)) == "out[0, 0]"
+
+
+def test_what_no_window_covers_is_named():
+    assert remark(plane(np.ones((4, 3)), np.ones((1, 3)), stride=2, padding=0)) == (
+        "No window covers rows 1, 3 of the image: what stands there is lost."
+    )
+    assert remark(line([1, 2, 3], [1], stride=2, padding=0)) == "No window covers columns 1 of the image: what stands there is lost."
+    assert remark(plane(np.ones((4, 4)), np.ones((2, 2)), padding=0)) == ""
+    assert remark(plane(np.ones((4, 4)), np.ones((2, 2)))) == ""
+
+
+# What does not go together
+
+
+def test_other_channels_are_refused():
+    with pytest.raises(Refused) as refusal:
+        Convolution(np.ones((3, 1, 4)), np.ones((1, 2, 1, 2)), Walk(), 1)
+    assert str(refusal.value) == "expected a weight for 3 channels, as the image has, got one for 2 (its shape is (1, 2, 2))"
+
+
+def test_a_window_larger_than_the_padded_image_is_refused():
+    with pytest.raises(Refused) as refusal:
+        plane(np.ones((2, 4)), np.ones((3, 3)), padding=0)
+    assert str(refusal.value) == "expected a window that fits into the padded image, got a result of shape (1, 0, 2)"
+    assert plane(np.ones((2, 4)), np.ones((3, 3))).shape == (1, 2, 4)  # the form of the course needs no such room
+
+
+# The picture
+
+
+def test_the_window_and_what_it_covers_beyond_the_edge_stand_out():
+    image, *_ = picture(plane([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 2)
+    assert aloud(image) == [
+        "in[0, 0, 0] = 1",
+        "in[0, 0, 1] = 2; times 5; read in this step",
+        "in[0, 0, 2] lies beyond the edge and counts as 0; belongs to the picked one",
+        "in[0, 1, 0] = 3",
+        "in[0, 1, 1] = 4; times 7; read in this step",
+        "in[0, 1, 2] lies beyond the edge and counts as 0; belongs to the picked one",
+        *(f"in[0, 2, {column}] lies beyond the edge and counts as 0; not read" for column in range(3)),
+    ]
+
+
+def test_rows_and_columns_before_the_image_have_numbers_below_0():
+    image, *_ = picture(plane(np.ones((2, 2)), np.ones((2, 3)), reverse=True))
+    assert re.findall(r'<i aria-hidden="true">(-?\d*)</i>', image) == ["", "-2", "-1", "0", "1", "-1", "0", "1"]
+
+
+def test_a_number_under_the_window_lights_up_with_its_weight_and_its_product():
+    image, middle, _ = picture(plane([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 1)
+    assert image.count('data-tag="t0,1,0"') == 1
+    assert middle.count('data-tag="t0,1,0"') == 2
+    assert "products, their sum is 70" in middle
+    assert "3·7 = 21" in aloud(middle)
+
+
+def test_the_result_is_empty_but_for_the_cells_that_are_computed_and_wrong_ones_say_what_they_must_be():
+    shown = plane([[1, 2], [3, 4]], [[1]])
+    wrong = np.array([[[True, False], [False, True]]])
+    result = aloud(picture(shown, 2, wrong)[2])
+    assert result == [
+        "out[0, 0, 0] = 1; it must be 1; wrong",
+        "out[0, 0, 1] = 2; changes in this step",
+        "out[0, 1, 0], not computed yet; not read",
+        "out[0, 1, 1], not computed yet; not read",
+    ]
+
+
+def test_a_picture_of_numbers_that_are_none_is_drawn():
+    shown = plane([[1, 2], [3, 4]], [[1]])
+    found = np.full(shown.shape, np.nan)
+    assert "out[0, 0, 0] = nan" in aloud(panels(shown, 4, found, np.ones(shown.shape, bool))[2])[0]
+
+
+# The pictures and kernels of the app
+
+
+@pytest.mark.parametrize("dims", [1, 2])
+def test_every_kernel_goes_with_a_picture_and_every_picture_with_the_first_kernel(dims):
+    for values in pictures.PICTURES[dims].values():
+        assert values.ndim == 3
+        assert len(values) <= pictures.MOST_CHANNELS
+        assert max(values.shape) <= 10
+    for kernel in pictures.KERNELS[dims].values():
+        weight = np.array(kernel, float)
+        channels = weight.shape[-dims - 1] if weight.ndim > dims else 1
+        assert channels in {len(values) for values in pictures.PICTURES[dims].values()}
+
+
+def test_a_kernel_of_one_channel_serves_all_channels_of_the_image():
+    weight = np.arange(4.0).reshape(2, 1, 1, 2)
+    assert pictures.fit(weight, 1) is weight
+    assert pictures.fit(weight, 3)[1, 2].tolist() == [[2, 3]]
+    several = np.ones((1, 2, 1, 1))
+    assert pictures.fit(several, 3) is several

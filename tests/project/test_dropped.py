@@ -1,0 +1,45 @@
+"""Dropout as pictures: the mask, what must not happen to a number, and the sums."""
+
+import re
+
+import numpy as np
+import pytest
+
+from project.lab.dropped import histogram, odd_one, panels, summary
+
+VALUES = np.array([[1.0, 2], [0, 4]])
+
+
+def test_a_number_is_as_it_was_or_0():
+    assert odd_one(VALUES, np.array([[1.0, 0], [0, 4]])) == ""
+    assert odd_one(VALUES, np.array([[1.0, 4], [0, 8]])) == "expected 2 or 0 at [0, 1], got 4; it does not make larger what is left"
+    assert odd_one(VALUES, np.array([[1.0, np.nan], [0, 4]])).startswith("expected 2 or 0 at [0, 1], got nan")
+
+
+def test_what_is_dropped_is_hatched_in_mask_and_result():
+    mask = np.array([[1.0, 0], [1, 1]])
+    first, second, third = panels(VALUES, mask, VALUES * mask)
+    labels = [re.findall(r'aria-label="([^"]*)" role', markup) for markup in (first, second, third)]
+    assert labels[0] == ["input[0, 0] = 1", "input[0, 1] = 2", "input[1, 0] = 0", "input[1, 1] = 4"]
+    assert labels[1][1] == "mask[0, 1] = 0, dropped; idle"
+    assert labels[2][1] == "result[0, 1] = 0, dropped; idle"
+    assert labels[2][2] == "result[1, 0] = 0"
+
+
+@pytest.mark.parametrize(("rescaled", "mean", "deviation"), [(False, "3.5", "2.291"), (True, "7", "4.583")])
+def test_the_sums_are_held_against_the_rules_of_probability(rescaled, mean, deviation):
+    # half of 1 + 2 + 0 + 4; √(0.5 · 0.5 · (1 + 4 + 16))
+    said = summary(VALUES, np.array([3.0, 4.0]), 0.5, rescaled)
+    assert said.startswith("Over 2 masks the sum is 3.5 on average and varies by 0.5 (standard deviation); ")
+    assert f"by the rules of probability {mean} and {deviation}. Without dropout it is 7." in said
+
+
+def test_every_mask_is_counted_once_in_the_histogram():
+    for sums in (np.array([0.0, 3, 7, 7]), np.array([14.0, 0]), np.zeros(3), np.array([-2.0, 5])):
+        spec = histogram(sums, 7.0, "in words")
+        assert sum(bar["masks"] for bar in spec["layer"][0]["data"]["values"]) == len(sums)
+    assert spec["layer"][1]["data"]["values"][0] == {"sum": 7.0, "line": "without dropout"}
+
+
+def test_numbers_that_are_all_0_have_a_histogram():
+    assert histogram(np.zeros(4), 0.0, "")["layer"][0]["data"]["values"][0]["masks"] == 4

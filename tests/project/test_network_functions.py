@@ -1,0 +1,142 @@
+"""The student's functions of Module 4 called with arrays: what they answer, and what is said of a wrong answer."""
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import fast_conv
+from minitorch.nn import functional
+from project.lab import network_functions
+from project.lab.convolution import Convolution, Walk
+from project.lab.guard import WrongResult
+
+IMAGE = np.arange(16.0).reshape(4, 4)
+GRADIENT = np.array([[1.0, 2], [3, 4]])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dims", [1, 2])
+def test_a_convolution_is_that_of_the_arithmetic(dims, reverse):
+    drawn = np.random.default_rng(0)
+    rows = 1 if dims == 1 else 3
+    image, weight = drawn.integers(-3, 4, (2, rows, 4)).astype(float), drawn.integers(-3, 4, (3, 2, rows, 2)).astype(float)
+    expected = Convolution(image, weight, Walk(reverse), dims).expected
+    found = network_functions.convolved(image, weight, dims, reverse)
+    assert np.allclose(found, expected)
+
+
+def test_windows_their_largest_and_their_gradient():
+    assert network_functions.tiled(IMAGE, (2, 2))[1, 0].tolist() == [8, 9, 12, 13]
+    found, gradient = network_functions.pooled("max", IMAGE, (2, 2), GRADIENT)
+    assert found.tolist() == [[5, 7], [13, 15]]
+    assert gradient.tolist() == [[0, 0, 0, 0], [0, 1, 0, 2], [0, 0, 0, 0], [0, 3, 0, 4]]
+    found, gradient = network_functions.pooled("average", IMAGE, (2, 2), GRADIENT)
+    assert found.tolist() == [[2.5, 4.5], [10.5, 12.5]]
+    assert gradient[0].tolist() == [0.25, 0.25, 0.5, 0.5]
+
+
+def test_softmax_and_the_gradient_of_the_loss():
+    right = np.array([1.0, 0])
+    found, _ = network_functions.softened("softmax", np.log([1.0, 3]), right)
+    assert np.allclose(found, [0.25, 0.75])
+    found, gradient = network_functions.softened("logsoftmax", np.log([1.0, 3]), -right)
+    assert np.allclose(found, np.log([0.25, 0.75]))
+    assert np.allclose(gradient, [-0.75, 0.75])
+
+
+def test_dropout_repeats_what_the_seed_says():
+    values = np.ones((8, 8))
+    assert np.array_equal(network_functions.dropped(values, 0.5, 1), network_functions.dropped(values, 0.5, 1))
+    assert not np.array_equal(network_functions.dropped(values, 0.5, 1), network_functions.dropped(values, 0.5, 2))
+    assert network_functions.dropped(values, 0.5, 1, ignore=True).all()
+
+
+def convolve():
+    return network_functions.convolved(np.ones((1, 2, 2)), np.ones((1, 1, 1, 1)), 2, False)
+
+
+def reverse():
+    return network_functions.convolved(np.ones((1, 1, 2)), np.ones((1, 1, 1, 1)), 1, True)
+
+
+def tile():
+    return network_functions.tiled(IMAGE, (2, 2))
+
+
+def pool():
+    return network_functions.pooled("average", IMAGE, (2, 2), GRADIENT)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "student", "call", "message"),
+    [
+        (
+            minitorch,
+            "conv2d",
+            lambda x, w: None,
+            convolve,
+            "conv2d(input, weight) expected to return a Tensor, got NoneType; is the return missing?",
+        ),
+        (minitorch, "conv2d", lambda x, w: 3, convolve, "conv2d(input, weight) expected to return a Tensor, got int"),
+        (
+            minitorch,
+            "conv2d",
+            lambda x, w: w,
+            convolve,
+            "conv2d(input, weight) expected to return a tensor of shape (1, 1, 2, 2), got (1, 1, 1, 1)",
+        ),
+        (
+            fast_conv,
+            "convolved",
+            lambda *_, **options: None,
+            reverse,
+            "tensor_conv1d, reversed, expected to return a Tensor, got NoneType; is the return missing?",
+        ),
+        (
+            functional,
+            "tile",
+            lambda x, window: 1,
+            tile,
+            "tile(input, (2, 2)) expected to return (a Tensor, the new height, the new width), got 1",
+        ),
+        (
+            functional,
+            "tile",
+            lambda x, window: (x, 4, 4),
+            tile,
+            "tile(input, (2, 2)) expected to return the new height and width (2, 2), got (4, 4)",
+        ),
+        (
+            functional,
+            "tile",
+            lambda x, window: (x, 2, 2),
+            tile,
+            "tile(input, (2, 2)) expected to return a tensor of shape (1, 1, 2, 2, 4), got (1, 1, 4, 4)",
+        ),
+        (
+            functional,
+            "avgpool2d",
+            lambda x, window: x,
+            pool,
+            "avgpool2d(input, (2, 2)) expected to return a tensor of shape (1, 1, 2, 2), got (1, 1, 4, 4)",
+        ),
+    ],
+)
+def test_another_kind_of_answer_is_called_wrong(monkeypatch, place, name, student, call, message):
+    monkeypatch.setattr(place, name, student)
+    with pytest.raises(WrongResult) as wrong:
+        call()
+    assert str(wrong.value) == message
+
+
+def test_a_result_through_which_no_gradient_flows_has_a_gradient_of_zeros(monkeypatch):
+    monkeypatch.setattr(functional, "softmax", lambda x, dim: x * 0 + 0.5)
+    assert network_functions.softened("softmax", np.ones(2), np.ones(2))[1].tolist() == [0, 0]
+
+
+def test_a_complaint_names_the_first_wrong_element_and_how_many_there_are():
+    expected = np.array([[1.0, 2], [3, 4]])
+    assert network_functions.complaint("f(x)", expected + 1e-9, expected) == ""
+    assert network_functions.complaint("f(x)", expected * [1, 2], expected) == "f(x) expected 2 at [0, 1], got 4 (2 of 4 elements differ)"
+    found = np.array([[1.0, 2], [3, np.nan]])
+    assert network_functions.complaint("f(x)", found, expected) == "f(x) expected 4 at [1, 1], got nan (1 of 4 elements differs)"

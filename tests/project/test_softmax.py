@@ -1,0 +1,90 @@
+"""Softmax in steps: with and without the shift, in both types, and in words."""
+
+import math
+
+import numpy as np
+import pytest
+
+from project.lab import softmax
+
+
+def test_the_steps_are_powers_a_sum_and_shares():
+    exponents, powers, total, shares = softmax.steps(np.log([1.0, 2, 5]), "float64", False)
+    assert np.allclose(exponents, np.log([1, 2, 5]))
+    assert np.allclose(powers, [1, 2, 5])
+    assert total == pytest.approx(8)
+    assert np.allclose(shares, [1 / 8, 2 / 8, 5 / 8])
+
+
+def test_shifted_the_shares_are_the_same_and_the_largest_power_is_1():
+    _, powers, total, shares = softmax.steps(np.log([1.0, 2, 5]), "float64", True)
+    assert np.allclose(powers, [0.2, 0.4, 1])
+    assert total == pytest.approx(1.6)
+    assert np.allclose(shares, [1 / 8, 2 / 8, 5 / 8])
+
+
+@pytest.mark.parametrize(("dtype", "limit"), [("float64", "709.8"), ("float32", "88.7")])
+def test_without_the_shift_large_numbers_overflow(dtype, limit):
+    x = np.array([1000.0, 0, -1000])
+    _, powers, total, shares = softmax.steps(x, dtype, False)
+    assert powers[0] == total == math.inf
+    assert math.isnan(shares[0])
+    assert softmax.verdict(x, dtype, False).startswith(f"The sum is inf: e^x is too large for a {dtype} from x = {limit} on.")
+    assert softmax.steps(x, dtype, True)[3].tolist() == [1, 0, 0]
+    assert softmax.verdict(x, dtype, True).startswith("The sum is 1: one power is e^0 = 1")
+
+
+def test_without_the_shift_small_numbers_leave_nothing_to_divide_by():
+    x = np.array([-1000.0, -1001])
+    assert softmax.verdict(x, "float64", False) == "The sum is 0: every e^x is too small for a float64, and 0 / 0 is nan."
+    assert np.allclose(softmax.steps(x, "float64", True)[3], [1 / (1 + math.exp(-1)), 1 / (1 + math.e)])
+
+
+def test_shares_that_are_lost_are_counted():
+    assert (
+        softmax.verdict(np.array([0.0, -1000]), "float64", False)
+        == "The sum is 1. 1 of the shares are too small for a float64 and become 0."
+    )
+
+
+def test_a_table_has_a_row_for_every_class():
+    assert softmax.table(np.array([0.0, math.log(3)]), "float64", False) == [
+        {"class": "0", "x": "0", "e^x": "1", "share": "0.25"},
+        {"class": "1", "x": "1.099", "e^x": "3", "share": "0.75"},
+    ]
+    assert softmax.table(np.array([0.0, math.log(4)]), "float64", True)[0] == {
+        "class": "0",
+        "x - m": "-1.386",
+        "e^(x - m)": "0.25",
+        "share": "0.2",
+    }
+
+
+@pytest.mark.parametrize("shift", [0.0, 1000.0, -1000.0])
+def test_the_logarithms_are_right_for_numbers_of_any_size(shift):
+    assert np.allclose(softmax.log_probabilities(np.log([1.0, 3]) + shift), np.log([0.25, 0.75]))
+    assert softmax.log_probabilities(np.array([1000.0, -1000]) + shift).tolist() == [0, -2000]
+
+
+def test_the_logarithm_of_the_sum_is_written_out():
+    assert softmax.log_sum_exp(np.array([1000.0, 0])) == (
+        "m = 1000\n"
+        "ln Σ e^x = m + ln Σ e^(x - m) = 1000 + ln(e^0 + e^(-1000))\n"
+        "         = 1000 + ln 1 = 1000\n"
+        "ln softmax, class 0: 1000 - 1000 = 0\n"
+        "ln softmax, class 1: 0 - 1000 = -1000"
+    )
+
+
+def test_how_sure_it_is_is_said_in_bits():
+    assert (
+        softmax.spread(np.array([0.5, 0.5]))
+        == "The largest is 0.5. Their entropy is 1.00 bits: 0 if one class is certain, 1.00 if all are equally likely."
+    )
+    assert "entropy is 0.00 bits" in softmax.spread(np.array([1.0, 0, 0]))
+
+
+def test_the_chart_has_a_bar_for_every_probability_that_is_a_number():
+    spec = softmax.chart([0.25, math.nan, 0.75], "in words")
+    assert [(row["class"], row["probability"]) for row in spec["data"]["values"]] == [("0", 0.25), ("2", 0.75)]
+    assert spec["description"] == "in words"
