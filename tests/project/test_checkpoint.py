@@ -68,13 +68,13 @@ def test_a_loss_that_is_no_number_comes_back(tmp_path: Path) -> None:
 
 
 def test_the_digest_tells_values_names_shapes_and_dtypes_apart_but_not_the_order() -> None:
-    a, b = np.arange(4), np.arange(4.0)
+    a, b = np.zeros(4, np.int64), np.zeros(4)
     digests = [
         checkpoint.digest("", {"a": a, "b": b}),
         checkpoint.digest("text", {"a": a, "b": b}),
         checkpoint.digest("", {"a": a, "c": b}),
         checkpoint.digest("", {"a": a, "b": b.reshape(2, 2)}),
-        checkpoint.digest("", {"a": a, "b": b.astype(np.float32)}),
+        checkpoint.digest("", {"a": a, "b": a}),
         checkpoint.digest("", {"a": a, "b": b + 1}),
     ]
     assert len(set(digests)) == len(digests)
