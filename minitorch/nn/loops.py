@@ -18,7 +18,7 @@ from minitorch.autodiff import Context
 from minitorch.compiled import code_key, compiler_is_off, jitable, launch, parallel, serial, threads
 from minitorch.fast_math import exp
 from minitorch.fast_ops import FastOps
-from minitorch.math_functions import larger
+from minitorch.math_functions import best_of, larger
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 PARALLEL = 1 << 18
 """Elements below which waking the other threads costs more than they save; an eighth, if a power of e is computed for each."""
-
-LANES = 16
-"""Folds that go side by side along a row."""
 
 
 def takes(a: Tensor) -> bool:
@@ -189,6 +186,43 @@ def unpooled(spread: Loop, shape: tuple[int, ...], kernel: tuple[int, int], *ope
     return operands[-1]._like(out)
 
 
+# Rows
+
+
+def by_eights(fn: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """The fold of a row by a function whose arguments may change places: eight at once, that need not wait for each other."""
+    fn = jitable(fn)
+
+    @jitable
+    def fold(row):
+        n = len(row)
+        if n < 8:
+            value = row[0]
+            for j in range(1, n):
+                value = fn(value, row[j])
+            return value
+        v0, v1, v2, v3, v4, v5, v6, v7 = row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]
+        whole = n // 8 * 8
+        for first in range(8, whole, 8):
+            part = row[first : first + 8]
+            v0, v1, v2, v3 = fn(v0, part[0]), fn(v1, part[1]), fn(v2, part[2]), fn(v3, part[3])
+            v4, v5, v6, v7 = fn(v4, part[4]), fn(v5, part[5]), fn(v6, part[6]), fn(v7, part[7])
+        value = fn(fn(fn(v0, v4), fn(v2, v6)), fn(fn(v1, v5), fn(v3, v7)))
+        for j in range(whole, n):
+            value = fn(value, row[j])
+        return value
+
+    return fold
+
+
+def above(x: float, y: float) -> float:
+    """The larger of two numbers, which is one instruction; of NaN and a number either."""
+    return x if x > y else y
+
+
+row_sum, row_larger, row_above = by_eights(operators.add), by_eights(larger), by_eights(above)
+
+
 # The maximum along a dimension. A task is what one index of the dimensions before it leads to; sizes are the dimension's own and that of
 # all behind it.
 
@@ -219,74 +253,62 @@ def to_largest(a: Tensor, largest: Tensor, dim: int, grad_output: Tensor) -> Ten
     return a._like(out)
 
 
-# Softmax. A task is a row; sizes is its length.
+def row_maxima(out, a, b, c, sizes, start, stop):
+    """The largest of every row; NaN if there is one."""
+    n = sizes[0]
+    for task in range(start, stop):
+        out[task] = row_larger(a[task * n : (task + 1) * n])
 
 
-def in_lanes(fn: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """The fold of a row by a function whose arguments may change places: several at once, that need not wait for each other."""
-    fn = jitable(fn)
-
-    @jitable
-    def fold(row, lanes):
-        n = len(row)
-        whole = n // LANES * LANES
-        value = row[0]
-        if whole:
-            lanes[:] = row[:LANES]
-            for first in range(LANES, whole, LANES):
-                part = row[first : first + LANES]
-                for j in range(LANES):
-                    lanes[j] = fn(lanes[j], part[j])
-            value = lanes[0]
-            for j in range(1, LANES):
-                value = fn(value, lanes[j])
-        for j in range(whole if whole else 1, n):
-            value = fn(value, row[j])
-        return value
-
-    return fold
+def largest_along(a: Tensor, dim: int) -> Tensor:
+    """The largest element along a dimension, which keeps size 1; NaN if there is one."""
+    if math.prod(a.shape[dim + 1 :]) > 1:
+        return best_of(a, dim, largest=True)  # whole rows are folded into a row
+    out = TensorData.empty((*a.shape[:dim], 1, *a.shape[dim + 1 :]), a.dtype)
+    ROW_MAXIMA.run(out, (a.contiguous()._tensor,), (a.shape[dim],), out.size)
+    return a._like(out)
 
 
-row_sum, row_max = in_lanes(operators.add), in_lanes(larger)
+# Softmax along the last dimension. A task is a row; sizes is its length.
 
 
 @jitable
-def row_powers(target, row, lanes):
-    """e to the power of every number less the largest; returns that one and the sum."""
-    largest = row_max(row, lanes)
+def row_powers(target, row):
+    """e to the power of every number less the largest; returns that one and the sum, which NaN reaches in any case."""
+    largest = row_above(row)
     for j in range(len(row)):
         target[j] = exp(row[j] - largest)
-    return largest, row_sum(target, lanes)
+    return largest, row_sum(target)
 
 
 def softmax_rows(out, a, b, c, sizes, start, stop):
     """Softmax of rows."""
-    n, lanes = sizes[0], np.empty(LANES, out.dtype)
+    n = sizes[0]
     for task in range(start, stop):
         row, target = a[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
-        _, total = row_powers(target, row, lanes)
+        _, total = row_powers(target, row)
         for j in range(n):
             target[j] = target[j] / total
 
 
 def softmax_back(out, y, grad, c, sizes, start, stop):
     """y · (g - Σ g·y)."""
-    n, lanes = sizes[0], np.empty(LANES, out.dtype)
+    n = sizes[0]
     for task in range(start, stop):
         row, given, target = y[task * n : (task + 1) * n], grad[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
         for j in range(n):
             target[j] = given[j] * row[j]
-        total = row_sum(target, lanes)
+        total = row_sum(target)
         for j in range(n):
             target[j] = row[j] * (given[j] - total)
 
 
 def logsoftmax_rows(out, a, b, c, sizes, start, stop):
     """The logarithm of softmax of rows: the largest is taken away first, for in one sum with the logarithm digits of that would be lost."""
-    n, lanes = sizes[0], np.empty(LANES, out.dtype)
+    n = sizes[0]
     for task in range(start, stop):
         row, target = a[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
-        largest, total = row_powers(target, row, lanes)
+        largest, total = row_powers(target, row)
         logarithm = math.log(total)
         for j in range(n):
             target[j] = (row[j] - largest) - logarithm
@@ -294,58 +316,55 @@ def logsoftmax_rows(out, a, b, c, sizes, start, stop):
 
 def logsoftmax_back(out, y, grad, c, sizes, start, stop):
     """g - e^y · Σ g."""
-    n, lanes = sizes[0], np.empty(LANES, out.dtype)
+    n = sizes[0]
     for task in range(start, stop):
         row, given, target = y[task * n : (task + 1) * n], grad[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
-        total = row_sum(given, lanes)
+        total = row_sum(given)
         for j in range(n):
             target[j] = given[j] - exp(row[j]) * total
 
 
 class Softmax(Function):
-    """e^x, divided by the sum of these along a dimension."""
+    """e^x, divided by the sum of these along the last dimension."""
 
     @staticmethod
-    def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
-        y = by_rows(SOFTMAX, dim, a)
-        ctx.save_for_backward(y, dim)
+    def forward(ctx: Context, a: Tensor) -> Tensor:
+        y = by_rows(SOFTMAX, a)
+        ctx.save_for_backward(y)
         return y
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        y, dim = ctx.saved_values
-        return by_rows(SOFTMAX_BACK, dim, y, grad_output)
+        (y,) = ctx.saved_values
+        return by_rows(SOFTMAX_BACK, y, grad_output)
 
 
 class LogSoftmax(Function):
-    """The logarithm of softmax."""
+    """The logarithm of softmax along the last dimension."""
 
     @staticmethod
-    def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
-        y = by_rows(LOGSOFTMAX, dim, a)
-        ctx.save_for_backward(y, dim)
+    def forward(ctx: Context, a: Tensor) -> Tensor:
+        y = by_rows(LOGSOFTMAX, a)
+        ctx.save_for_backward(y)
         return y
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        y, dim = ctx.saved_values
-        return by_rows(LOGSOFTMAX_BACK, dim, y, grad_output)
+        (y,) = ctx.saved_values
+        return by_rows(LOGSOFTMAX_BACK, y, grad_output)
 
 
-def by_rows(rows: Loop, dim: int, *operands: Tensor) -> Tensor:
-    """What a loop over rows makes of tensors of one shape whose rows run along a dimension."""
+def by_rows(rows: Loop, *operands: Tensor) -> Tensor:
+    """What a loop over rows makes of tensors of one shape."""
     first = operands[0]
-    if dim != first.dims - 1:
-        operands = tuple([x.transpose(dim, -1) for x in operands])
-    data = tuple([x.contiguous()._tensor for x in operands])
-    out = TensorData.empty(data[0].shape, first.dtype)
+    out = TensorData.empty(first.shape, first.dtype)
     n = out.shape[-1]
-    rows.run(out, data, (n,), out.size // n)
-    result = first._like(out)
-    return result if dim == first.dims - 1 else result.transpose(dim, -1)
+    rows.run(out, tuple([x.contiguous()._tensor for x in operands]), (n,), out.size // n)
+    return first._like(out)
 
 
 MEANS, MAXIMA = pooled_by(operators.add, True), pooled_by(larger, False)
 SPREAD_MEAN, SPREAD_LARGEST, KEEP_LARGEST = loop(spread_mean), loop(spread_largest), loop(keep_largest)
+ROW_MAXIMA = loop(row_maxima)
 SOFTMAX, SOFTMAX_BACK = loop(softmax_rows, 3), loop(softmax_back)
 LOGSOFTMAX, LOGSOFTMAX_BACK = loop(logsoftmax_rows, 3), loop(logsoftmax_back, 3)
