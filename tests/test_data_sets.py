@@ -3,12 +3,15 @@
 import re
 import subprocess
 import sys
+import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import minitorch
+from course.manifest import ROOT
 from minitorch.data import ArrayDataset, Dataset, Digits, ImageDataset, TextDataset
 
 LETTERS = "abcde"
@@ -187,6 +190,14 @@ def test_the_digits_come_with_their_licence():
     text = (Path(minitorch.__file__).parent / "data" / "digits.txt").read_text(encoding="utf-8")
     assert "CC BY 4.0" in text
     assert "E. Alpaydin and C. Kaynak" in text
+
+
+def test_what_is_built_from_the_package_holds_the_digits():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    patterns = settings["package-data"]["minitorch.data"]
+    files = [path.name for path in (ROOT / "minitorch" / "data").iterdir() if path.is_file() and path.suffix != ".py"]
+    assert sorted(files) == ["digits-images.gz", "digits-labels.gz", "digits.txt"]
+    assert all(any(fnmatch(name, pattern) for pattern in patterns) for name in files)
 
 
 def test_the_library_loads_what_downloads_only_when_it_is_needed():

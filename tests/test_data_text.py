@@ -32,6 +32,12 @@ def test_half_of_the_sentences_are_for_the_film_and_no_two_are_the_same():
     assert Sentences(7).labels.tolist().count(1) == 3
 
 
+def test_labels_come_in_no_order():
+    labels = Sentences().labels
+    assert 100 < np.count_nonzero(labels[1:] == labels[:-1]) < 700
+    assert 20 < labels[:100].sum() < 80
+
+
 def test_the_set_says_that_it_is_synthetic():
     assert repr(Sentences(20)) == "Sentences(20 synthetic sentences, 2 classes)"
     assert Sentences.__doc__.startswith("A synthetic set")
