@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from pickle import UnpicklingError
 from threading import RLock
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, NoneType
 from typing import Any
 
 # Threads that wait for work would spin, and keep the processor from whoever has some. libgomp reads this once, when numba loads it.
@@ -73,8 +74,26 @@ def jitable(fn: Callable[..., Any]) -> Callable[..., Any]:
         raise TypeError(f"a kernel expected a function written in Python, got {fn!r}; wrap it: lambda x: …")
     if fn not in _jitable:
         _jitable.add(fn)
+        _name_by_code(fn)
         register_jitable(fn)
     return fn
+
+
+_NAMED = re.compile(r"\.of_[0-9a-f]{16}$")
+
+
+def _name_by_code(fn: Any) -> None:
+    """Make what a local function is made from a part of its name.
+
+    numba calls machine code by the function's name and a number that it counts up in each process. Two functions from the same lines, such
+    as the loops of a sum and of a product, compiled by two processes and kept on disk, could have one name: a third process that loads
+    both would link the second with the parts of the first. Functions of a module, whose names are their own, stay as they are.
+    """
+    if "<" in fn.__qualname__ and not _NAMED.search(fn.__qualname__):  # <lambda>, or within <locals>
+        cells = [cell.cell_contents for inner in _with_called([fn]) for cell in inner.__closure__ or ()]
+        values = repr([cell for cell in cells if isinstance(cell, bool | int | float | str | tuple | NoneType)])
+        digest = hashlib.sha256(f"{code_key(fn)} {values}".encode()).hexdigest()
+        fn.__qualname__ += f".of_{digest[:16]}"
 
 
 # What is on disk must be what the source says
@@ -172,6 +191,7 @@ def on_disk(compiled: Any) -> Any:
         cache: Any = FunctionCache(compiled.py_func)
         cache._cache_file = _Files(cache.cache_path, cache._impl.filename_base, cache._impl.locator.get_source_stamp())
         vars(compiled)["_cache"] = cache
+        _name_by_code(compiled.py_func)  # only now: the files are called as they would be without
     return compiled
 
 

@@ -165,6 +165,27 @@ def test_a_process_that_ends_while_it_saves_leaves_no_wrong_kernel(copy: Path) -
     assert run(RESULT.format(op="*"), copy) == "[9.0, 16.0]"
 
 
+QUARTERS = "print((0.25 * minitorch.from_numpy(np.arange(700_000, dtype='f'), fast)).to_numpy()[1:4])"
+TURNED = "minitorch.zeros((100, 50, 3), fast, dtype=minitorch.float32).permute(2, 1, 0).contiguous()"
+
+
+def test_kernels_that_two_processes_have_compiled_stay_apart_in_a_third(copy: Path) -> None:
+    """numba numbers functions within a process: a loop of the product may be called what, in another process, one of the copy was."""
+    begin = "import numpy as np, minitorch; fast = minitorch.FastBackend"
+    run(f"{begin}; {QUARTERS}", copy)
+    run(f"{begin}; {TURNED}", copy)
+    assert run(f"{begin}; {TURNED}; {QUARTERS}", copy) == "[0.25 0.5  0.75]"
+
+
+def test_local_functions_are_named_by_what_they_are_made_from() -> None:
+    def make(number: float) -> Any:
+        return jitable(lambda x: x * number)
+
+    names = [make(number).__qualname__ for number in (2.0, 2.0, 3.0)]
+    assert names[0] == names[1] != names[2]
+    assert jitable(operators.mul).__qualname__ == "mul"
+
+
 def test_files_of_earlier_sources_are_removed(copy: Path) -> None:
     def files() -> set[str]:
         return {path.name for path in (copy.parent / "cache").rglob("loops.zip_kernels*.nb[ci]")}
