@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 tiles: Any = None
 with suppress(ModuleNotFoundError):  # without that room the kernels below compute every convolution
-    from minitorch import cuda_conv_tiles as tiles
+    import minitorch.cuda_conv_tiles as tiles
 
 CONV_BLOCK = 8 if SIMULATED else 128
 """Threads of a block."""
