@@ -85,7 +85,7 @@ def histogram(sums: np.ndarray, whole: float, description: str) -> dict[str, Any
     dash = {"field": "line", "type": "nominal", "scale": {"range": [[6, 3], [1, 0]]}, "legend": None}
     return {
         "description": description,
-        "width": 300,
+        "width": 280,
         "height": 200,
         "layer": [
             {

@@ -120,6 +120,11 @@ st.caption(
     "orange below."
 )
 st.caption(plain(rule(shown)))
+if walk.reverse:
+    st.caption(
+        "Reversed, a number of the result is made of those up to one window before it. A pixel has a part in just these results of the "
+        "forward pass: so the gradient of the image is the reversed convolution of the gradient of the result."
+    )
 if walk.padding is not None:
     st.caption(
         f"This is the form of PyTorch's conv{dims}d, `minitorch.nn.conv{dims}d` in the full library; the tasks need only the other. Its "

@@ -223,7 +223,60 @@ def test_a_matrix_product_plays_until_pause_and_keeps_its_settings_in_the_addres
     assert "Traceback" not in log.read_text()
 
 
-def test_the_pages_on_tensor_data_fit_a_phone(start_server, page):
+def test_a_convolution_goes_to_the_clicked_cell_and_a_changed_weight_changes_it(start_server, page):
+    address, log = start_server()
+    page.goto(f"{address}/m4_convolution?conv_image_2=one dot")
+    page.locator('[data-pick="0,1,0"]').click()
+    page.get_by_text("out[0, 1, 0]: the window covers rows 1 to 3 and columns 0 to 2, 9 numbers.").wait_for()
+    page.get_by_text("out[0, 1, 0] = 0 + 2 + 0 = 2").wait_for()
+    page.locator(".st-key-conv_weight_2 input").fill("[[1, 2], [3, 40]]")
+    page.locator(".st-key-conv_weight_2 input").press("Enter")
+    page.get_by_text("out[0, 1, 0] = 0 + 0 = 0").wait_for()
+    wait_until(page, lambda: "conv_weight_2=" in page.url)
+    page.reload()
+    page.locator('[data-pick="0,1,1"]').click()
+    page.get_by_text("out[0, 1, 1] = 0 + 40 = 40").wait_for()
+    page.locator('[data-tag="t0,1,1"]').first.hover()
+    assert page.locator(".near").count() == 3  # the pixel, its weight, their product
+    assert page.hosts == {"127.0.0.1"}
+    assert "Traceback" not in log.read_text()
+
+
+def test_a_digit_is_drawn_with_the_mouse_and_with_the_keyboard(start_server, page):
+    address, log = start_server()
+    page.goto(f"{address}/m4_pooling?pool_image_2=draw")
+    pad = page.get_by_role("application")
+    page.get_by_text("Draw a digit on the pad").wait_for()
+    box = pad.bounding_box()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.1 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.9 * box["height"], steps=9)
+    page.mouse.up()
+    column = page.get_by_label("image[4, 3] = 12, in window [2, 1]")  # a stroke down the middle: 3 of the 4 dots in each row
+    column.wait_for()
+    assert page.get_by_label("image[4, 0] = 0, in window [2, 0]").count() == 1
+
+    page.get_by_role("link", name="Softmax").first.click()
+    page.get_by_role("heading", name="Softmax", exact=True).wait_for()
+    page.get_by_role("link", name="Pooling").first.click()
+    page.get_by_role("heading", name="Pooling", exact=True).wait_for()
+    page.locator(".st-key-pool_image_2 input").click()
+    page.get_by_role("option", name="draw").click()
+    column.wait_for()  # it is kept
+
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_text("Draw a digit on the pad").wait_for()
+    pad.focus()
+    for key in ["Space", *["ArrowRight"] * 6, "Space"]:
+        page.keyboard.press(key)
+    page.get_by_label("image[4, 1] = 12, in window [2, 0]").wait_for()  # a stroke to the right
+    page.keyboard.press("Backspace")
+    page.get_by_text("Draw a digit on the pad").wait_for()
+    assert page.hosts == {"127.0.0.1"}
+    assert "Traceback" not in log.read_text()
+
+
+def test_the_pages_with_pictures_fit_a_phone(start_server, page):
     address, _ = start_server()
     page.set_viewport_size({"width": 390, "height": 800})
     for name, cell in [
@@ -232,8 +285,15 @@ def test_the_pages_on_tensor_data_fit_a_phone(start_server, page):
         ("m3_tiling?n=16&tile=5", "7,9"),
         ("m3_grid?grid_shape=4,5&grid_threads=7", "1,5"),
         ("m3_grid?grid_kernel=matmul&grid_rows=12&grid_columns=12", "9,3"),
+        ("m4_convolution?conv_image_2=a digit", "0,7,7"),
+        ("m4_convolution?conv_image_2=three colours&conv_form=general", "0,2,2"),
+        ("m4_pooling?pool_image_2=a digit&pool_direction=backward", "3,3"),
     ]:
         page.goto(f"{address}/{name}")
         page.locator(f'[data-pick="{cell}"]').first.click()
-        page.locator(f'[data-pick="{cell}"].picked').first.wait_for()
+        page.locator(f'[data-pick="{cell}"]:is(.picked, .changed)').first.wait_for()
+        assert page.locator(".stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+    for name in ("m4_softmax", "m4_dropout?drop_image_2=a digit"):
+        page.goto(f"{address}/{name}")
+        page.get_by_test_id("stVegaLiteChart").locator("svg, canvas").first.wait_for()
         assert page.locator(".stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
