@@ -8,7 +8,8 @@ the image. Three ideas leave loops as long as an image:
   that are a step apart next to each other. A tap is then one offset, whatever padding, step and dilation are. What is computed across the
   ends of rows is not copied out.
 * The innermost loop adds four taps to two channels at once: eight multiplications for six numbers read and two written.
-* An image is cut into bands of rows whose planes stay in the cache for all channels of the result.
+* An image is cut into bands of rows whose planes stay in the cache for all channels of the result; of small images, several lie in planes
+  one below the other, so that loops are long even there.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from numba import prange
 from minitorch.compiled import code_key, jitable, launch, parallel, serial, threads
 from minitorch.tensor_data import Storage
 
-PARALLEL = 1 << 19
+PARALLEL = 1 << 21
 """Multiplications below which waking the other threads costs more than they save."""
 
 PLANES = 1 << 16
@@ -31,6 +32,9 @@ PLANES = 1 << 16
 
 WIDTH = 288
 """At most so many columns are computed at once: with two channels and four taps they stay in the nearest cache."""
+
+STACKED = 2 * WIDTH
+"""Pictures whose planes have fewer columns in all of their rows together are put together until they have as many."""
 
 DEPTH = 16
 """So many times four taps are added to two channels before it is the next two's turn."""
@@ -102,22 +106,24 @@ class Channels(NamedTuple):
 
 
 class Planes(NamedTuple):
-    """Where a band of a picture lies in its planes.
+    """Where a band of a picture, or several small pictures, lie in their planes.
 
-    With the steps s of rows and t of columns, the place (channel, row, column) of the band stands at position
-    ((channel · s + row % s) · t + column % t) · height · width + (row // s) · width + column // t.
+    With the steps s of rows and t of columns, the place (channel, row, column) of the p-th picture's band stands at position
+    (((channel · s + row % s) · t + column % t) · pictures + p) · height · width + (row // s) · width + column // t.
 
     Attributes:
-        band: Rows of the result that are computed from it.
-        rows: Of the picture in a band.
-        columns: Of the picture in a band.
+        pictures: That lie one below the other.
+        band: Rows of the result that are computed of each.
+        rows: Of a picture in a band.
+        columns: Of a picture in a band.
         row_step: See `Axis`.
         column_step: See `Axis`.
-        height: Rows of a plane.
+        height: Rows of a picture's part of a plane.
         width: Columns of a plane, and from one row of the result to the next.
         size: Numbers in all planes.
     """
 
+    pictures: int
     band: int
     rows: int
     columns: int
@@ -130,26 +136,29 @@ class Planes(NamedTuple):
     def offset(self, row: int, column: int) -> int:
         """Position in the first channel's planes of a place in the band."""
         phase = row % self.row_step * self.column_step + column % self.column_step
-        return (phase * self.height + row // self.row_step) * self.width + column // self.column_step
+        return (phase * self.pictures * self.height + row // self.row_step) * self.width + column // self.column_step
 
 
 def planes_for(rows: Axis, columns: Axis, channels: Channels, workers: int) -> Planes:
-    """Cut pictures into bands: no more than fit the cache, no fewer than there are threads at work."""
+    """Cut pictures into bands, or put several together: no more than fit the cache, and enough for all threads that are at work."""
     width = columns.out + columns.reach
-    per_row = channels.size * rows.step * columns.step * width
-    most = max(4, PLANES // max(per_row, 1) - rows.reach)
-    bands = max(-(-rows.out // most), -(-workers // (channels.batch * channels.groups)))
-    band = max(-(-rows.out // bands), 1)
+    per_row = max(1, channels.size * rows.step * columns.step * width)
+    most = max(4, PLANES // per_row - rows.reach)
+    bands = max(-(-rows.out // most), -(-workers // max(1, channels.batch * channels.groups)))
+    band = max(1, -(-rows.out // bands))
     height = band + rows.reach
-    covered = ((band - 1) * rows.step + 1 + max(rows.shifts, default=0) - rows.first) if rows.shifts else 0
-    across = ((columns.out - 1) * columns.step + 1 + max(columns.shifts, default=0) - columns.first) if columns.shifts else 0
-    size = channels.size * rows.step * columns.step * height * width
-    return Planes(band, covered, across, rows.step, columns.step, height, width, size)
+    pictures = 1
+    if band >= rows.out:
+        enough = -(-STACKED // (height * width)), PLANES // (per_row * height), channels.batch * channels.groups // workers
+        pictures = max(1, min(*enough, channels.batch))
+    down = ((band - 1) * rows.step + 1 + max(rows.shifts) - rows.first) if rows.shifts else 0
+    across = ((columns.out - 1) * columns.step + 1 + max(columns.shifts) - columns.first) if columns.shifts else 0
+    return Planes(pictures, band, down, across, rows.step, columns.step, height, width, per_row * pictures * height)
 
 
 def offsets_of(rows: Axis, columns: Axis, planes: Planes, channels: int) -> np.ndarray:
     """Of every tap of every channel, the channels running slowest, where in the planes it begins."""
-    one = planes.row_step * planes.column_step * planes.height * planes.width
+    one = planes.row_step * planes.column_step * planes.pictures * planes.height * planes.width
     places = [planes.offset(r - rows.first, c - columns.first) for r in rows.shifts for c in columns.shifts]
     return (np.arange(channels).reshape(-1, 1) * one + np.array(places, np.int64).reshape(1, -1)).reshape(-1)
 
@@ -161,22 +170,6 @@ def places_of(rows: Axis, columns: Axis, channels: int, strides: tuple[int, ...]
     return (np.arange(channels).reshape(-1, 1) * by_channel + np.array(places, np.int64).reshape(1, -1)).reshape(-1)
 
 
-def in_fours(offsets: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """Divide taps into fours, if not one is left alone.
-
-    Returns:
-        An array with a row of offsets and one of places; filled up with places of -1, for no tap; the number of fours; and 1 if one tap
-        follows them, else 0.
-    """
-    count = len(offsets)
-    quads, single = (count + 2) // 4, int(count % 4 == 1)
-    taps = np.zeros((2, 4 * quads + single), np.int64)
-    taps[1] = -1
-    taps[:, :count] = offsets, places
-    taps.flags.writeable = False
-    return taps, quads, single
-
-
 @jitable
 def aligned_zeros(size, like):
     """Zeros that begin where a cache line (64 bytes) begins."""
@@ -186,19 +179,20 @@ def aligned_zeros(size, like):
 
 
 @jitable
-def copy_band(copy, source, position, steps, sizes, planes, top, left):
-    """Copy the part of a picture that begins at row `top` and column `left` to its planes; what is outside of it becomes 0.
+def copy_band(copy, number, source, position, steps, sizes, planes, top, left):
+    """Copy the part of a picture that begins at row `top` and column `left` to its place in the planes; what is outside of it becomes 0.
 
     Columns outside are left as they are: they are the same in all bands.
     """
     s_channel, s_row, s_column = steps
     channels, height, width = sizes
-    _, rows, columns, row_step, column_step, plane_height, plane_width, _ = planes
+    pictures, _, rows, columns, row_step, column_step, plane_height, plane_width, _ = planes
+    plane = pictures * plane_height * plane_width
     begin, end = max(0, -left), min(columns, width - left)
     for channel in range(channels):
         for row in range(rows):
             phase = (channel * row_step + row % row_step) * column_step
-            target = (phase * plane_height + row // row_step) * plane_width
+            target = phase * plane + (number * plane_height + row // row_step) * plane_width
             inside = 0 <= top + row < height
             start = position + channel * s_channel + (top + row) * s_row + left * s_column
             if column_step == 1 and s_column == 1 and inside:
@@ -207,7 +201,7 @@ def copy_band(copy, source, position, steps, sizes, planes, top, left):
                     to[i] = line[i]
             else:
                 for i in range(begin, end):
-                    place = target + i % column_step * plane_height * plane_width + i // column_step
+                    place = target + i % column_step * plane + i // column_step
                     copy[place] = source[start + i * s_column] if inside else 0
 
 
@@ -235,8 +229,9 @@ def add_one(tile, second, planes, a, b, n):
 
 @jitable
 def copy_out(out, position, o_row, o_column, row, begin, rows, columns, width):
-    """Write what stands in a row of a tile, which begins `begin` places after that of the first element, into rows of the result."""
-    y, x, j = begin // width, begin % width, 0
+    """Write what stands in a row of a tile into the rows of one result; it begins `begin` places after the first element, or before."""
+    j = max(0, -begin)
+    y, x = (begin + j) // width, (begin + j) % width
     while j < len(row) and y < rows:
         n = min(columns - x, len(row) - j)
         if n > 0:
@@ -252,22 +247,22 @@ def copy_out(out, position, o_row, o_column, row, begin, rows, columns, width):
 
 
 @jitable
-def packed_weights(weight, places, groups, pairs, quads, single, channels, w_group, w_row):
-    """The weights in the order in which they are met: for each group, two channels and four taps eight numbers; then those of the last tap.
+def packed_weights(weight, places, groups, pairs, channels, w_group, w_row):
+    """The weights in the order in which they are met: of two channels and four taps eight numbers, then two of each tap that is left over.
 
-    A place below 0 and a channel that is not there stand for zeros.
+    Those of a channel that is not there are zeros.
     """
-    per_pair = quads * 8 + single * 2
-    packed = np.zeros(groups * pairs * per_pair, weight.dtype)
+    fours = len(places) // 4 * 4
+    packed = np.zeros(groups * pairs * 2 * len(places), weight.dtype)
     for group in range(groups):
         for channel in range(channels):
-            begin = (group * pairs + channel // 2) * per_pair
+            begin = (group * pairs + channel // 2) * 2 * len(places)
             start = group * w_group + channel * w_row
-            for tap in range(4 * quads):
-                if places[tap] >= 0:
-                    packed[begin + tap // 4 * 8 + channel % 2 * 4 + tap % 4] = weight[start + places[tap]]
-            if single:
-                packed[begin + quads * 8 + channel % 2] = weight[start + places[4 * quads]]
+            for tap in range(0, fours, 4):
+                for i in range(4):
+                    packed[begin + 2 * tap + channel % 2 * 4 + i] = weight[start + places[tap + i]]
+            for tap in range(fours, len(places)):
+                packed[begin + 2 * tap + channel % 2] = weight[start + places[tap]]
     return packed
 
 
@@ -284,54 +279,60 @@ def make_kernels() -> tuple[Any, Any]:
     @jitable
     def correlate(start, stop, out, source, packed, bias, offsets, counts, picture, planes, steps):
         """The tasks from start to stop, counted over pictures, then groups, then bands."""
-        groups, bands, channels, sources, pairs, quads, single, _, _ = counts
-        rows, columns, height, width, top, left = picture
+        groups, bands, channels, sources, pairs, _, _ = counts
+        batch, rows, columns, height, width, top, left = picture
         o_batch, o_channel, o_row, o_column, s_batch, s_channel, s_row, s_column = steps
-        band, row_length = planes[0], planes[6]
-        length = (band - 1) * row_length + columns
+        pictures, band, row_step, row_length = planes[0], planes[1], planes[4], planes[7]
+        apart = planes[6] * row_length  # from a picture in the planes to the next
+        length = (pictures - 1) * apart + (band - 1) * row_length + columns
         pieces = (length + WIDTH - 1) // WIDTH
         n = ((length + pieces - 1) // pieces + 31) // 32 * 32
-        copy = aligned_zeros(planes[7] + pieces * n - length, out)  # the last piece is read to its end
+        copy = aligned_zeros(planes[8] + pieces * n - length, out)  # the last piece is read to its end
         tile = aligned_zeros(2 * pairs * n, out)
-        per_pair = quads * 8 + single * 2
+        fours = len(offsets) // 4
         for task in range(start, stop):
             t, b = task // bands, task % bands * band
-            picture_number, group = t // groups, t % groups
-            position = picture_number * s_batch + group * sources * s_channel
-            first = top + b * planes[3]
-            copy_band(copy, source, position, (s_channel, s_row, s_column), (sources, height, width), planes, first, left)
+            t, group = t // groups * pictures, t % groups
+            together = min(pictures, batch - t)
+            for p in range(together):
+                position = (t + p) * s_batch + group * sources * s_channel
+                copy_band(
+                    copy, p, source, position, (s_channel, s_row, s_column), (sources, height, width), planes, top + b * row_step, left
+                )
             for piece in range(pieces):
                 begin = piece * n
                 for channel in range(2 * pairs):
                     value = bias[group * channels + channel] if len(bias) and channel < channels else 0
                     tile[channel * n : (channel + 1) * n] = value
-                for q_begin in range(0, quads, DEPTH):
+                for first in range(0, fours, DEPTH):
                     for pair in range(pairs):
                         one, two = tile[2 * pair * n : (2 * pair + 1) * n], tile[(2 * pair + 1) * n : (2 * pair + 2) * n]
-                        w = (group * pairs + pair) * per_pair
-                        for q in range(q_begin, min(q_begin + DEPTH, quads)):
-                            add_four(one, two, copy[begin:], offsets[4 * q : 4 * q + 4], packed[w + 8 * q : w + 8 * q + 8], n)
-                for pair in range(pairs if single else 0):
+                        weights = packed[(group * pairs + pair) * 2 * len(offsets) :]
+                        for q in range(first, min(first + DEPTH, fours)):
+                            add_four(one, two, copy[begin:], offsets[4 * q : 4 * q + 4], weights[8 * q : 8 * q + 8], n)
+                for pair in range(pairs):
                     one, two = tile[2 * pair * n : (2 * pair + 1) * n], tile[(2 * pair + 1) * n : (2 * pair + 2) * n]
-                    w = (group * pairs + pair) * per_pair + 8 * quads
-                    add_one(one, two, copy[begin + offsets[4 * quads] :], packed[w], packed[w + 1], n)
+                    weights = packed[(group * pairs + pair) * 2 * len(offsets) :]
+                    for tap in range(4 * fours, len(offsets)):
+                        add_one(one, two, copy[begin + offsets[tap] :], weights[2 * tap], weights[2 * tap + 1], n)
                 for channel in range(channels):
-                    o = picture_number * o_batch + (group * channels + channel) * o_channel + b * o_row
+                    o = t * o_batch + (group * channels + channel) * o_channel + b * o_row
                     part = tile[channel * n : (channel + 1) * n]
-                    copy_out(out, o, o_row, o_column, part, begin, min(band, rows - b), columns, row_length)
+                    for p in range(begin // apart, min(together, (begin + n - 1) // apart + 1)):
+                        copy_out(out, o + p * o_batch, o_row, o_column, part, begin - p * apart, min(band, rows - b), columns, row_length)
 
     @serial
     def serial_kernel(out, source, weight, bias, taps, tasks, shares, counts, picture, planes, steps):
         _ = key
-        groups, _, channels, _, pairs, quads, single, w_group, w_row = counts
-        packed = packed_weights(weight, taps[1], groups, pairs, quads, single, channels, w_group, w_row)
+        groups, _, channels, _, pairs, w_group, w_row = counts
+        packed = packed_weights(weight, taps[1], groups, pairs, channels, w_group, w_row)
         correlate(0, tasks, out, source, packed, bias, taps[0], counts, picture, planes, steps)
 
     @parallel
     def parallel_kernel(out, source, weight, bias, taps, tasks, shares, counts, picture, planes, steps):
         _ = key
-        groups, _, channels, _, pairs, quads, single, w_group, w_row = counts
-        packed = packed_weights(weight, taps[1], groups, pairs, quads, single, channels, w_group, w_row)
+        groups, _, channels, _, pairs, w_group, w_row = counts
+        packed = packed_weights(weight, taps[1], groups, pairs, channels, w_group, w_row)
         offsets = taps[0]
         for share in prange(shares):
             share = np.int64(share)  # else its arithmetic becomes float64
@@ -354,11 +355,12 @@ def plan(
     """What the kernels are called with behind the storages."""
     planes = planes_for(rows, columns, channels, workers)
     offsets = offsets_of(rows, columns, planes, channels.size)
-    taps, quads, single = in_fours(offsets, places_of(rows, columns, channels.size, weight_strides[1:]))
+    taps = np.stack([offsets, places_of(rows, columns, channels.size, weight_strides[1:])])
+    taps.flags.writeable = False
     bands = -(-rows.out // planes.band)
-    counts = (channels.groups, bands, channels.out, channels.size, -(-channels.out // 2), quads, single)
-    picture = (rows.out, columns.out, rows.size, columns.size, rows.first, columns.first)
-    tasks = channels.batch * channels.groups * bands
+    counts = (channels.groups, bands, channels.out, channels.size, -(-channels.out // 2))
+    picture = (channels.batch, rows.out, columns.out, rows.size, columns.size, rows.first, columns.first)
+    tasks = -(-channels.batch // planes.pictures) * channels.groups * bands
     return (
         taps,
         tasks,

@@ -25,7 +25,6 @@ from minitorch.conv_loops import (
     axis,
     copy_band,
     correlate,
-    in_fours,
     offsets_of,
     places_of,
     planes_for,
@@ -34,7 +33,10 @@ from minitorch.loops import diagnose
 from minitorch.tensor_data import Shape, Storage, Strides
 
 SHARES = 16
-"""Into so many sums, if they fit, pictures are divided: as many for one thread as for several, so that results are the same."""
+"""Into so many sums the pictures are divided: as many for one thread as for several, so that results are the same."""
+
+DIVIDED = 4
+"""Into so many sums they are divided however large those are."""
 
 PARTIAL = 1 << 20
 """At most so many numbers should all of these sums have."""
@@ -103,59 +105,64 @@ def make_kernels() -> tuple[Any, Any]:
     @jitable
     def add_tasks(start, stop, sums, gradient, source, offsets, counts, picture, planes, steps):
         """The tasks from start to stop, counted over pictures, then groups, then bands."""
-        groups, bands, channels, sources, pairs, quads, single = counts
-        rows, columns, height, width, top, left = picture
+        groups, bands, channels, sources, pairs = counts
+        batch, rows, columns, height, width, top, left = picture
         g_batch, g_channel, g_row, g_column, s_batch, s_channel, s_row, s_column = steps
-        band, row_length = planes[0], planes[6]
-        length = ((band - 1) * row_length + columns + 31) // 32 * 32
-        copy = aligned_zeros(planes[7] + 32, gradient)
-        lines = aligned_zeros(2 * pairs * length, gradient)  # the gradient with zeros between its rows
-        per_pair = quads * 8 + single * 2
+        pictures, band, row_step, row_length = planes[0], planes[1], planes[4], planes[7]
+        apart = planes[6] * row_length  # from a picture in the planes to the next
+        length = ((pictures - 1) * apart + (band - 1) * row_length + columns + 31) // 32 * 32
+        copy = aligned_zeros(planes[8] + 32, gradient)
+        lines = aligned_zeros(2 * pairs * length, gradient)  # the gradient, laid out as the planes are, with zeros between its rows
+        fours = len(offsets) // 4
         for task in range(start, stop):
             t, b = task // bands, task % bands * band
-            picture_number, group = t // groups, t % groups
-            position = picture_number * s_batch + group * sources * s_channel
-            copy_band(copy, source, position, (s_channel, s_row, s_column), (sources, height, width), planes, top + b * planes[3], left)
-            position = picture_number * g_batch + group * channels * g_channel
+            t, group = t // groups * pictures, t % groups
+            for p in range(min(pictures, batch - t)):
+                position = (t + p) * s_batch + group * sources * s_channel
+                copy_band(
+                    copy, p, source, position, (s_channel, s_row, s_column), (sources, height, width), planes, top + b * row_step, left
+                )
             for channel in range(channels):
-                for row in range(band):
-                    begin, place = channel * length + row * row_length, position + channel * g_channel + (b + row) * g_row
-                    copy_row(lines[begin : begin + columns], gradient, place, g_column, b + row < rows)
+                for p in range(pictures):
+                    at = (t + p) * g_batch + (group * channels + channel) * g_channel
+                    for row in range(band):
+                        begin = channel * length + p * apart + row * row_length
+                        inside = t + p < batch and b + row < rows
+                        copy_row(lines[begin : begin + columns], gradient, at + (b + row) * g_row, g_column, inside)
             for begin in range(0, length, LENGTH):
                 n = min(LENGTH, length - begin)
-                for q_begin in range(0, quads, DEPTH):
+                for first in range(0, fours, DEPTH):
                     for pair in range(pairs):
                         one = lines[2 * pair * length + begin : 2 * pair * length + begin + n]
                         two = lines[(2 * pair + 1) * length + begin : (2 * pair + 1) * length + begin + n]
-                        w = (group * pairs + pair) * per_pair
-                        for q in range(q_begin, min(q_begin + DEPTH, quads)):
-                            add_products(sums[w + 8 * q : w + 8 * q + 8], one, two, copy[begin:], offsets[4 * q : 4 * q + 4])
-                for pair in range(pairs if single else 0):
+                        part = sums[(group * pairs + pair) * 2 * len(offsets) :]
+                        for q in range(first, min(first + DEPTH, fours)):
+                            add_products(part[8 * q : 8 * q + 8], one, two, copy[begin:], offsets[4 * q : 4 * q + 4])
+                for pair in range(pairs):
                     one = lines[2 * pair * length + begin : 2 * pair * length + begin + n]
                     two = lines[(2 * pair + 1) * length + begin : (2 * pair + 1) * length + begin + n]
-                    w = (group * pairs + pair) * per_pair + 8 * quads
-                    add_single(sums[w : w + 2], one, two, copy[begin + offsets[4 * quads] :])
+                    part = sums[(group * pairs + pair) * 2 * len(offsets) :]
+                    for tap in range(4 * fours, len(offsets)):
+                        add_single(part[2 * tap : 2 * tap + 2], one, two, copy[begin + offsets[tap] :])
 
     @jitable
     def write_out(out, sums, places, counts, o_group, o_channel):
         """The shares' sums added up, each where it belongs."""
-        groups, _, channels, _, pairs, quads, single = counts
-        per_pair = quads * 8 + single * 2
+        groups, _, channels, _, pairs = counts
+        fours = len(places) // 4 * 4
         for group in range(groups):
             for channel in range(channels):
-                begin = (group * pairs + channel // 2) * per_pair
-                for tap in range(4 * quads + single):
-                    if places[tap] >= 0:
-                        last = single and tap == 4 * quads
-                        k = begin + (8 * quads + channel % 2 if last else tap // 4 * 8 + channel % 2 * 4 + tap % 4)
-                        total = sums[0, k]
-                        for share in range(1, len(sums)):
-                            total += sums[share, k]
-                        out[group * o_group + channel * o_channel + places[tap]] = total
+                begin = (group * pairs + channel // 2) * 2 * len(places)
+                for tap in range(len(places)):
+                    k = begin + (2 * tap + channel % 2 if tap >= fours else tap // 4 * 8 + channel % 2 * 4 + tap % 4)
+                    total = sums[0, k]
+                    for share in range(1, len(sums)):
+                        total += sums[share, k]
+                    out[group * o_group + channel * o_channel + places[tap]] = total
 
     def serial_kernel(out, gradient, source, taps, tasks, shares, counts, out_steps, picture, planes, steps):
         _ = key
-        sums = np.zeros((shares, counts[0] * counts[4] * (8 * counts[5] + 2 * counts[6])), out.dtype)
+        sums = np.zeros((shares, counts[0] * counts[4] * 2 * taps.shape[1]), out.dtype)
         for share in range(shares):
             start, stop = share * tasks // shares, (share + 1) * tasks // shares
             add_tasks(start, stop, sums[share], gradient, source, taps[0], counts, picture, planes, steps)
@@ -163,7 +170,7 @@ def make_kernels() -> tuple[Any, Any]:
 
     def parallel_kernel(out, gradient, source, taps, tasks, shares, counts, out_steps, picture, planes, steps):
         _ = key
-        sums = np.zeros((shares, counts[0] * counts[4] * (8 * counts[5] + 2 * counts[6])), out.dtype)
+        sums = np.zeros((shares, counts[0] * counts[4] * 2 * taps.shape[1]), out.dtype)
         offsets = taps[0]
         for share in prange(shares):
             share = np.int64(share)  # else its arithmetic becomes float64
@@ -182,20 +189,19 @@ def plan(
     out_strides: tuple[int, ...],
     gradient_strides: tuple[int, ...],
     strides: tuple[int, ...],
-    workers: int,
 ) -> tuple[Any, ...]:
     """What the kernels are called with behind the storages."""
-    planes = planes_for(rows, columns, channels, workers)
+    planes = planes_for(rows, columns, channels, DIVIDED)
     offsets = offsets_of(rows, columns, planes, channels.size)
     o_channel, o_source, o_row, o_column = out_strides
-    places = places_of(rows, columns, channels.size, (o_source, o_row, o_column))
-    taps, quads, single = in_fours(offsets, places)
+    taps = np.stack([offsets, places_of(rows, columns, channels.size, (o_source, o_row, o_column))])
+    taps.flags.writeable = False
     bands = -(-rows.out // planes.band)
-    counts = (channels.groups, bands, channels.out, channels.size, -(-channels.out // 2), quads, single)
-    picture = (rows.out, columns.out, rows.size, columns.size, rows.first, columns.first)
-    tasks = channels.batch * channels.groups * bands
+    counts = (channels.groups, bands, channels.out, channels.size, -(-channels.out // 2))
+    picture = (channels.batch, rows.out, columns.out, rows.size, columns.size, rows.first, columns.first)
+    tasks = -(-channels.batch // planes.pictures) * channels.groups * bands
     fitting = PARTIAL // (channels.groups * channels.out * len(offsets))
-    shares = max(1, min(tasks, SHARES, max(fitting, workers)))  # without pictures the sums are 0
+    shares = max(1, min(tasks, SHARES, max(fitting, DIVIDED)))  # without pictures the sums are 0
     return taps, tasks, shares, counts, (channels.weight_step, o_channel), picture, tuple(planes), (*gradient_strides, *strides)
 
 
@@ -214,10 +220,9 @@ def products(out: Operand, gradient: Operand, source: Operand, rows: Axis, colum
     if not results:
         return
     work = results * channels.batch * rows.out * columns.out
-    workers = threads() if work >= PARALLEL else 1
-    args = plan(rows, columns, channels, out.strides, gradient.strides, source.strides, workers)
+    args = plan(rows, columns, channels, out.strides, gradient.strides, source.strides)
     in_one, in_several = make_kernels()
-    if workers == 1:
+    if work < PARALLEL or threads() == 1:
         in_one(out.storage, gradient.storage, source.storage, *args)
     else:
         launch(in_several, out.storage, gradient.storage, source.storage, *args)

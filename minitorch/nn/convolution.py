@@ -1,0 +1,284 @@
+"""Stage 5 - Convolution as networks use it: with bias, steps, zeros around the picture, gaps between taps, and groups of channels."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minitorch.autodiff import Context
+from minitorch.conv_loops import Axis, Channels, Operand, axis, correlate
+from minitorch.conv_products import products
+from minitorch.dtypes import floating
+from minitorch.gradients import summed_to
+from minitorch.tensor_data import TensorData
+from minitorch.tensor_functions import Function
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+
+Sizes = int | Sequence[int]
+"""One number for all dimensions of a picture, or one for each."""
+
+
+class Geometry(NamedTuple):
+    """How a convolution goes through pictures; one number for rows and one for columns each.
+
+    Attributes:
+        stride: From one window to the next.
+        before: Rows and columns of zeros above and to the left.
+        behind: Rows and columns of zeros below and to the right.
+        dilation: From one tap to the next.
+        groups: In how many parts the channels fall.
+    """
+
+    stride: tuple[int, int]
+    before: tuple[int, int]
+    behind: tuple[int, int]
+    dilation: tuple[int, int]
+    groups: int
+
+    def out_size(self, dim: int, size: int, taps: int) -> int:
+        """How many windows there are; below 1 if the first does not fit."""
+        covered = self.dilation[dim] * (taps - 1) + 1
+        return (size + self.before[dim] + self.behind[dim] - covered) // self.stride[dim] + 1
+
+    def shifts(self, dim: int, taps: int) -> list[int]:
+        """Where each tap of the first window looks."""
+        return [k * self.dilation[dim] - self.before[dim] for k in range(taps)]
+
+
+class Convolution(Function):
+    """The convolution of pictures (B, C, H, W), or rows (B, C, W), with weights (O, C / groups, …), and a bias (O) or None."""
+
+    @staticmethod
+    def forward(ctx: Context, input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry) -> Tensor:
+        dtype = floating(*(x.dtype for x in (input, weight, bias) if x is not None))
+        input, weight = input.to(dtype), weight.to(dtype)
+        ctx.save_for_backward(input, weight, geometry)
+        pictures, kernel = in_rows_and_columns(input, 1), in_rows_and_columns(weight, 1)
+        axes = [
+            axis(geometry.out_size(dim, size, taps), size, geometry.shifts(dim, taps), geometry.stride[dim])
+            for dim, (size, taps) in enumerate(zip(pictures[2:], kernel[2:], strict=True))
+        ]
+        sizes = [one.out for one in axes][4 - input.dims :]
+        out = input._like(TensorData.empty((input.shape[0], weight.shape[0], *sizes), dtype))
+        added = None if bias is None else bias.to(dtype).contiguous().tuple()[0]
+        correlate(operand(out), operand(input), operand(weight), axes[0], axes[1], channels_of(input, weight, geometry), added)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
+        input, weight, geometry = ctx.saved_values
+        needed = [*ctx.needs_input_grad]
+        by_input = input_gradient(grad_output, input, weight, geometry) if needed[0] else None
+        by_weight = weight_gradient(grad_output, input, weight, geometry) if needed[1] else None
+        by_bias = None
+        if needed[2]:
+            by_bias = summed_to(grad_output, (weight.shape[0], *(1 for _ in weight.shape[2:])))
+            by_bias = by_bias._like(by_bias._tensor.reshaped((weight.shape[0],)))
+        return by_input, by_weight, by_bias, None
+
+
+def input_gradient(grad_output: Tensor, input: Tensor, weight: Tensor, geometry: Geometry) -> Tensor:
+    """That of a convolution's input: a convolution of the gradient, in which taps look back.
+
+    With a stride s, the places p, p + s, p + 2s, … of the input meet one part of the taps, and those between them others: each part is a
+    convolution of its own, that writes every s-th place.
+    """
+    out = input._like(TensorData.empty(input.shape, input.dtype))
+    whole, gradient, kernel = operand(out), operand(grad_output), operand(weight)
+    batch, groups, outer, inner, step = channels_of(input, weight, geometry)
+    w_out, w_in, *w_steps = kernel.strides
+    phases = [
+        [phase(geometry, dim, place, size, windows, taps) for place in range(min(geometry.stride[dim], size))]
+        for dim, (size, windows, taps) in enumerate(
+            zip(*(in_rows_and_columns(x, 1)[2:] for x in (input, grad_output, weight)), strict=True)
+        )
+    ]
+    *steps, o_row, o_column = whole.strides
+    strides = (*steps, o_row * geometry.stride[0], o_column * geometry.stride[1])
+    for y, rows in enumerate(phases[0]):
+        for x, columns in enumerate(phases[1]):
+            part = Operand(whole.storage[y * o_row + x * o_column :], strides)
+            turned = Operand(kernel.storage, (w_in, w_out, *w_steps))
+            correlate(part, gradient, turned, rows, columns, Channels(batch, groups, inner, outer, step))
+    return out
+
+
+def phase(geometry: Geometry, dim: int, place: int, size: int, windows: int, taps: int) -> Axis:
+    """The axis of the gradients of every stride-th place of the input, from one place on."""
+    stride = geometry.stride[dim]
+    back = [(k, place - shift) for k, shift in enumerate(geometry.shifts(dim, taps)) if (place - shift) % stride == 0]
+    return axis(-(-(size - place) // stride), windows, [shift // stride for _, shift in back], 1, [k for k, _ in back])
+
+
+def weight_gradient(grad_output: Tensor, input: Tensor, weight: Tensor, geometry: Geometry) -> Tensor:
+    """That of a convolution's weights: for each, the sum of the gradients, each times what that weight met there."""
+    out = weight._like(TensorData.empty(weight.shape, weight.dtype))
+    axes = [
+        Axis(windows, size, geometry.stride[dim], tuple(geometry.shifts(dim, taps)), tuple(range(taps)))
+        for dim, (size, windows, taps) in enumerate(
+            zip(*(in_rows_and_columns(x, 1)[2:] for x in (input, grad_output, weight)), strict=True)
+        )
+    ]
+    channels = channels_of(input, weight, geometry)._replace(weight_step=weight.shape[0] // geometry.groups * out._tensor.strides[0])
+    products(operand(out), operand(grad_output), operand(input), axes[0], axes[1], channels)
+    return out
+
+
+def channels_of(input: Tensor, weight: Tensor, geometry: Geometry) -> Channels:
+    """How the channels of input and output belong together."""
+    out = weight.shape[0] // geometry.groups
+    return Channels(input.shape[0], geometry.groups, out, weight.shape[1], out * weight._tensor.strides[0])
+
+
+def in_rows_and_columns(x: Tensor, filling: int) -> tuple[int, ...]:
+    """The shape of pictures; that of rows with a height of one."""
+    return x.shape if x.dims == 4 else (*x.shape[:2], filling, x.shape[2])
+
+
+def operand(x: Tensor) -> Operand:
+    """A tensor as the kernels take it."""
+    storage, _, strides = x.tuple()
+    return Operand(storage, strides if x.dims == 4 else (*strides[:2], 0, strides[2]))
+
+
+# The functions
+
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Sizes | str = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Sums of windows of rows, weighted.
+
+    out[b, o, w] = bias[o] + Σ_c Σ_k input[b, c, w · stride + k · dilation - padding] · weight[o, c, k]
+
+    Args:
+        input: Rows, shape (B, C, W).
+        weight: Shape (O, C / groups, K).
+        bias: Shape (O,).
+        stride: From one window to the next.
+        padding: So many zeros are put at either end; "same": so many that the result is as wide as the input (one more at the right
+            if their number is odd); "valid": none.
+        dilation: From one tap to the next.
+        groups: The channels of input and output fall into so many parts; each output channel sees the input channels of its part.
+
+    Returns:
+        Shape (B, O, (W + 2 · padding - dilation · (K - 1) - 1) // stride + 1), same backend as input.
+
+    Raises:
+        TypeError: If a number is not whole.
+        ValueError: If a shape or a number does not fit.
+        RuntimeError: If the tensors lie on a GPU.
+    """
+    return convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Sizes | str = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Sums of windows of pictures, weighted; as `conv1d`, with a height before each width.
+
+    Args:
+        input: Pictures, shape (B, C, H, W).
+        weight: Shape (O, C / groups, KH, KW).
+        bias: Shape (O,).
+        stride: From one window to the next; one number, or a pair for rows and columns.
+        padding: So many rows and columns of zeros are put around the pictures; "same" and "valid" as in `conv1d`.
+        dilation: From one tap to the next.
+        groups: See `conv1d`.
+
+    Returns:
+        Shape (B, O, (H + 2 · padding - dilation · (KH - 1) - 1) // stride + 1, likewise with W and KW), same backend as input.
+
+    Raises:
+        TypeError: If a number is not whole.
+        ValueError: If a shape or a number does not fit.
+        RuntimeError: If the tensors lie on a GPU.
+    """
+    return convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def convolve(
+    op: str, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Tensor:
+    """`conv1d` or `conv2d`, what it is given checked."""
+    if input.backend.cuda:
+        raise RuntimeError(f'{op} expected tensors on the CPU, got them on {input.backend.name}; move them: x.to("cpu")')
+    axes, kernel = (("W", "K"), ("H, W", "KH, KW"))[dims - 1]
+    if input.dims != dims + 2 or weight.dims != dims + 2:
+        raise ValueError(
+            f"{op} expected an input of shape (B, C, {axes}) and a weight of shape (O, C, {kernel}), "
+            f"got {input.shape} and {weight.shape}; view puts in a dimension of size 1"
+        )
+    groups = operator.index(groups)
+    out, inner = weight.shape[:2]
+    if groups < 1 or out % groups or input.shape[1] != inner * groups:
+        raise ValueError(
+            f"{op} expected input with {inner * max(groups, 1)} channels and a multiple of {groups} output channels "
+            f"(weight {weight.shape}, groups {groups}), got {input.shape[1]} channels (input {input.shape}) and {out}; "
+            f"a weight for groups={groups} has shape (O, C / groups, {kernel})"
+        )
+    if bias is not None and bias.shape != (out,):
+        raise ValueError(f"{op} expected a bias of shape ({out},), one number for each output channel, got {bias.shape}")
+    if min(weight.shape[2:]) < 1:
+        raise ValueError(f"{op} expected a kernel of at least one tap, got weight {weight.shape}")
+    steps, gaps = sizes_of(op, "stride", stride, dims, 1), sizes_of(op, "dilation", dilation, dims, 1)
+    before, behind = zeros_around(op, padding, dims, steps, gaps, weight.shape[2:])
+    geometry = Geometry(steps, before, behind, gaps, groups)
+    for dim in range(2 - dims, 2):
+        size, taps = input.shape[dim + dims], weight.shape[dim + dims]
+        if geometry.out_size(dim, size, taps) < 1:
+            raise ValueError(
+                f"{op} expected an input no smaller than its windows of {gaps[dim] * (taps - 1) + 1}, "
+                f"got {size} and {before[dim] + behind[dim]} zeros around it (input {input.shape}, weight {weight.shape}); "
+                "pass more padding"
+            )
+    return Convolution.apply(input, weight, bias, geometry)
+
+
+def sizes_of(op: str, name: str, given: Any, dims: int, least: int) -> tuple[int, int]:
+    """A setting for rows and for columns; rows alone have a neutral one for their height.
+
+    Raises:
+        TypeError: If a number is not whole.
+        ValueError: If there are too few or too many, or one is too small.
+    """
+    try:
+        sizes = tuple(map(operator.index, given)) if isinstance(given, (tuple, list)) else (operator.index(given),) * dims
+    except TypeError:
+        raise TypeError(f"{op} expected a {name} of whole numbers, got {given!r}") from None
+    if len(sizes) != dims or min(sizes) < least:
+        raise ValueError(f"{op} expected a {name} of {dims} number{'s' * (dims > 1)} of at least {least}, got {given!r}")
+    return (sizes[0], sizes[1]) if dims == 2 else (least, sizes[0])
+
+
+def zeros_around(op: str, padding: Any, dims: int, stride: tuple[int, int], gaps: tuple[int, int], taps: Sequence[int]) -> Any:
+    """So many zeros before and behind rows and columns.
+
+    Raises:
+        ValueError: If padding is another word, or "same" meets a stride.
+    """
+    if not isinstance(padding, str):
+        both = sizes_of(op, "padding", padding, dims, 0)
+        return both, both
+    if padding not in ("same", "valid"):
+        raise ValueError(f'{op} expected padding as a number, "same" or "valid", got {padding!r}')
+    if padding == "same" and stride != (1, 1):
+        raise ValueError(f'{op} expected a stride of 1 with padding="same", got {stride[2 - dims :]}; give padding as a number')
+    kernel = (1,) * (2 - dims) + tuple(taps)
+    zeros = [gap * (k - 1) if padding == "same" else 0 for gap, k in zip(gaps, kernel, strict=True)]
+    return tuple(n // 2 for n in zeros), tuple(n - n // 2 for n in zeros)
