@@ -4,22 +4,35 @@
 
 # Stage 4 - Networks
 from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
+from minitorch.nn import elementwise as elementwise, loops as loops
 
 # Stage 5 - After the course
+from minitorch.nn import fused as fused, pool_loops as pool_loops
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
+from minitorch.nn.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from minitorch.nn.embedding import embedding
+from minitorch.nn.linear import bias_relu, linear
+from minitorch.nn.convolution import conv1d, conv2d
 
 __all__ = [
     "Max",
     "argmax",
+    "avg_pool1d",
+    "avg_pool2d",
     "avgpool2d",
+    "bias_relu",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "conv1d",
+    "conv2d",
     "cross_entropy",
     "dropout",
     "embedding",
+    "linear",
     "logsoftmax",
     "max",
+    "max_pool1d",
+    "max_pool2d",
     "maxpool2d",
     "mse_loss",
     "nll_loss",

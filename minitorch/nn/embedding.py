@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.autodiff import Context
+from minitorch.nn.fused import embedding_kernels, flat, fusible
 from minitorch.tensor_data import IndexingError, TensorData
 from minitorch.tensor_functions import Function
 
@@ -56,7 +57,12 @@ class Embedding(Function):
     def forward(ctx: Context, indices: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
         picked = indices.to_numpy()  # a copy: what is written into the indices before backward must not matter
         ctx.save_for_backward(picked, weight.shape, padding_idx)
-        return weight._like(TensorData(weight._tensor.array()[picked].reshape(-1), (*picked.shape, weight.shape[1])))
+        shape = (*picked.shape, weight.shape[1])
+        if fusible(weight):
+            out = TensorData.empty(shape, weight.dtype)
+            embedding_kernels().forward(out._storage, flat(weight), picked.reshape(-1).astype(np.int64), weight.shape[1])
+            return weight._like(out)
+        return weight._like(TensorData(weight._tensor.array()[picked].reshape(-1), shape))
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[None, Tensor | None]:
@@ -64,8 +70,10 @@ class Embedding(Function):
             return None, None
         picked, shape, padding_idx = ctx.saved_values
         grad = np.zeros(shape, grad_output.dtype)  # from the system: pages that are not touched cost nothing
-        gradients = grad_output._tensor.array()
-        np.add.at(grad, picked, gradients)
+        if fusible(grad_output):
+            embedding_kernels().backward(grad.reshape(-1), flat(grad_output), picked.reshape(-1).astype(np.int64), shape[1])
+        else:
+            np.add.at(grad, picked, grad_output._tensor.array())
         if padding_idx is not None:
             grad[padding_idx] = 0
         return None, grad_output._like(TensorData(grad.reshape(-1), shape))

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.autodiff import Context
-from minitorch.nn.functional import Keep, logsoftmax
+from minitorch.nn.elementwise import Keep
+from minitorch.nn.functional import logsoftmax
+from minitorch.nn.fused import cross_entropy_kernels, flat, fusible
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -47,7 +49,32 @@ def cross_entropy(input: Tensor, target: Tensor, reduction: str = "mean") -> Ten
     if target.shape == input.shape:
         _check_probabilities(target, "target", "cross_entropy")
         return _reduced(-(target.to(input.dtype) * logsoftmax(input, 1)).sum(1, keepdim=False), reduction)
-    return _reduced(_of_classes(logsoftmax(input, 1), target, "cross_entropy"), reduction)
+    _check_classes(input, target, "cross_entropy")
+    if fusible(input):
+        return CrossEntropy.apply(input, target, reduction)
+    return _reduced(_at_classes(logsoftmax(input, 1), target), reduction)
+
+
+class CrossEntropy(Function):
+    """nll_loss(logsoftmax(input, 1), target, reduction) on the compiled backend, in one pass forward and one backward."""
+
+    @staticmethod
+    def forward(ctx: Context, input: Tensor, target: Tensor, reduction: str) -> Tensor:
+        rows, classes = input.shape
+        share = {"mean": 1 / rows if rows else math.nan, "sum": 1.0, "none": 0.0}[reduction]
+        losses = TensorData.empty((1,) if share else (rows,), input.dtype)
+        probabilities, chosen = np.empty(rows * classes, input.dtype), flat(target).astype(np.int64)
+        forward = cross_entropy_kernels().forward
+        forward(losses._storage, probabilities, flat(input), chosen, rows, classes, share)
+        ctx.save_for_backward(probabilities, chosen, rows, classes, share)
+        return input._like(losses)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None]:
+        probabilities, chosen, rows, classes, share = ctx.saved_values
+        grad = TensorData.empty((rows, classes), probabilities.dtype)
+        cross_entropy_kernels().backward(grad._storage, probabilities, chosen, flat(grad_output), rows, classes, share)
+        return grad_output._like(grad), None
 
 
 def nll_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
@@ -66,33 +93,15 @@ def nll_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         ValueError: If a shape does not fit, a class is out of range, or reduction is unknown.
     """
     _check_rows(input, target, reduction, "nll_loss")
-    return _reduced(_of_classes(input, target, "nll_loss"), reduction)
+    _check_classes(input, target, "nll_loss")
+    return _reduced(_at_classes(input, target), reduction)
 
 
-def _of_classes(logs: Tensor, target: Tensor, op: str) -> Tensor:
+def _at_classes(logs: Tensor, target: Tensor) -> Tensor:
     """The loss of each sample."""
-    samples, classes = logs.shape
-    if target.dtype.kind != "i" or target.shape != (samples,):
-        error = TypeError if target.shape == (samples,) else ValueError
-        raise error(
-            f"{op} expected as target the classes of {samples} samples, int64 of shape ({samples},), for input of shape {logs.shape}, "
-            f"got {target.dtype.name} of shape {target.shape}"
-        )
-    check_classes(target._tensor.array(), classes, op)
+    classes = logs.shape[1]
     numbers = logs._like(TensorData(np.arange(classes), (1, classes)))
     return -Keep.apply(logs, numbers == target.unsqueeze(1)).sum(1, keepdim=False)
-
-
-def check_classes(target: np.ndarray, classes: int, op: str) -> None:
-    """That all classes are there.
-
-    Raises:
-        ValueError: If one is not.
-    """
-    wrong = (target < 0) | (target >= classes)
-    if wrong.any():
-        sample = int(wrong.argmax())
-        raise ValueError(f"{op} expected classes from 0 to {classes - 1}, of {classes}, got {target[sample]} for sample {sample}")
 
 
 # Yes or no
@@ -284,6 +293,21 @@ def _check_rows(input: Tensor, target: Tensor, reduction: str, op: str) -> None:
     _check(input, target, reduction, op)
     if input.dims != 2 or not input.shape[1]:
         raise ValueError(f"{op} expected input of shape (N, C), a row of C classes for each sample, got {input.shape}")
+
+
+def _check_classes(input: Tensor, target: Tensor, op: str) -> None:
+    """That every sample has one of the classes."""
+    samples, classes = input.shape
+    if target.dtype.kind != "i" or target.shape != (samples,):
+        error = TypeError if target.shape == (samples,) else ValueError
+        raise error(
+            f"{op} expected as target the classes of {samples} samples, int64 of shape ({samples},), for input of shape {input.shape}, "
+            f"got {target.dtype.name} of shape {target.shape}"
+        )
+    numbers = target._tensor.array()
+    if samples and not (numbers.min() >= 0 and numbers.max() < classes):
+        sample = int(((numbers < 0) | (numbers >= classes)).argmax())
+        raise ValueError(f"{op} expected classes from 0 to {classes - 1}, of {classes}, got {numbers[sample]} for sample {sample}")
 
 
 def _check_pairs(input: Tensor, target: Tensor, reduction: str, op: str) -> None:

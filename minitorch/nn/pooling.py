@@ -1,0 +1,206 @@
+"""Stage 5 - Pooling with stride and padding: the largest element or the mean of each window of an image or a sequence."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from minitorch.autodiff import Context
+from minitorch.creation import cat, full, stack
+from minitorch.nn.fused import flat, fusible
+from minitorch.nn.pool_loops import COMMON, NOWHERE, avg_backward, avg_forward, max_backward, max_forward
+from minitorch.tensor_data import TensorData
+from minitorch.tensor_functions import Function
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+
+Pair = int | tuple[int, int]
+"""A size along height and width: one number for both, or two."""
+
+
+def max_pool2d(input: Tensor, kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0) -> Tensor:
+    """The largest element of each window.
+
+    Args:
+        input: Images, shape (B, C, H, W).
+        kernel_size: Height and width of a window.
+        stride: Steps between windows; left out: kernel_size, so that they do not overlap.
+        padding: Rows and columns on each side that windows may reach over the edge, at most half of kernel_size. They never win.
+
+    Returns:
+        Shape (B, C, ⌊(H + 2 · padding - kernel_size) / stride⌋ + 1, …). The gradient flows to the largest element, the first of several,
+        row by row; NaN counts as larger than any number.
+
+    Raises:
+        TypeError: If input is no Tensor of floats, or a size is no whole number.
+        ValueError: If input has another rank, a size is out of range, or no window fits.
+    """
+    sizes = Windows.of(input, kernel_size, stride, padding, "max_pool2d")
+    if fusible(input):
+        return MaxPool.apply(input, sizes)
+    return stack(sizes.pieces(input, -math.inf)).max(0, keepdim=False)
+
+
+def avg_pool2d(input: Tensor, kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0) -> Tensor:
+    """The mean of each window.
+
+    Args:
+        input: Images, shape (B, C, H, W).
+        kernel_size: Height and width of a window.
+        stride: Steps between windows; left out: kernel_size, so that they do not overlap.
+        padding: Rows and columns of zeros on each side, at most half of kernel_size. They count in the mean.
+
+    Returns:
+        Shape (B, C, ⌊(H + 2 · padding - kernel_size) / stride⌋ + 1, …).
+
+    Raises:
+        TypeError: If input is no Tensor of floats, or a size is no whole number.
+        ValueError: If input has another rank, a size is out of range, or no window fits.
+    """
+    sizes = Windows.of(input, kernel_size, stride, padding, "avg_pool2d")
+    if fusible(input):
+        return AvgPool.apply(input, sizes)
+    first, *others = sizes.pieces(input, 0.0)
+    return sum(others, first) * (1 / math.prod(sizes.kernel))
+
+
+def max_pool1d(input: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0) -> Tensor:
+    """`max_pool2d` along sequences, shape (B, C, L)."""
+    return max_pool2d(_rows(input, "max_pool1d"), (1, kernel_size), None if stride is None else (1, stride), (0, padding)).squeeze(2)
+
+
+def avg_pool1d(input: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0) -> Tensor:
+    """`avg_pool2d` along sequences, shape (B, C, L)."""
+    return avg_pool2d(_rows(input, "avg_pool1d"), (1, kernel_size), None if stride is None else (1, stride), (0, padding)).squeeze(2)
+
+
+def _rows(input: Any, op: str) -> Tensor:
+    """Sequences as images of one row."""
+    if getattr(input, "dims", 0) != 3:
+        raise ValueError(f"{op} expected input of shape (B, C, L), got {getattr(input, 'shape', input)}")
+    return input.unsqueeze(2)
+
+
+class MaxPool(Function):
+    """`max_pool2d` on the compiled backend."""
+
+    @staticmethod
+    def forward(ctx: Context, input: Tensor, sizes: Windows) -> Tensor:
+        out = TensorData.empty((*input.shape[:2], *sizes.out), input.dtype)
+        places = np.empty(out.size, np.int32)
+        max_forward(sizes.are_common())(out._storage, places, flat(input), sizes.numbers(), math.prod(input.shape[:2]))
+        ctx.save_for_backward(input.shape, places, sizes)
+        return input._like(out)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        shape, places, sizes = ctx.saved_values
+        grad = TensorData.empty(shape, grad_output.dtype)
+        max_backward()(grad._storage, places, flat(grad_output), sizes.numbers(), math.prod(shape[:2]))
+        return grad_output._like(grad)
+
+
+class AvgPool(Function):
+    """`avg_pool2d` on the compiled backend."""
+
+    @staticmethod
+    def forward(ctx: Context, input: Tensor, sizes: Windows) -> Tensor:
+        out = TensorData.empty((*input.shape[:2], *sizes.out), input.dtype)
+        avg_forward(sizes.are_common())(out._storage, NOWHERE, flat(input), sizes.numbers(), math.prod(input.shape[:2]))
+        ctx.save_for_backward(input.shape, sizes)
+        return input._like(out)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        shape, sizes = ctx.saved_values
+        grad = TensorData.empty(shape, grad_output.dtype)
+        avg_backward(sizes.are_common())(grad._storage, NOWHERE, flat(grad_output), sizes.numbers(), math.prod(shape[:2]))
+        return grad_output._like(grad)
+
+
+class Windows(NamedTuple):
+    """Where the windows of an image lie; each is a pair, of height and width.
+
+    Attributes:
+        size: Of an image.
+        out: How many windows.
+        kernel: Of a window.
+        step: From one to the next.
+        padding: How far they may reach over each edge.
+    """
+
+    size: tuple[int, int]
+    out: tuple[int, int]
+    kernel: tuple[int, int]
+    step: tuple[int, int]
+    padding: tuple[int, int]
+
+    @staticmethod
+    def of(input: Tensor, kernel_size: Pair, stride: Pair | None, padding: Pair, op: str) -> Windows:
+        """Check what a pooling was given.
+
+        Raises:
+            TypeError: If input is no Tensor of floats, or a size is no whole number.
+            ValueError: If input has another rank, a size is out of range, or no window fits.
+        """
+        if not hasattr(input, "_tensor") or input.dtype.kind != "f":
+            got = input.dtype.name if hasattr(input, "_tensor") else type(input).__name__
+            raise TypeError(f"{op} expected a Tensor of floats, got {got}; make one with tensor(...)")
+        if input.dims != 4:
+            raise ValueError(f"{op} expected input of shape (B, C, H, W), got {input.shape}")
+        kernel = as_pair(kernel_size, "kernel_size", 1, op)
+        step = kernel if stride is None else as_pair(stride, "stride", 1, op)
+        edge = as_pair(padding, "padding", 0, op)
+        if 2 * edge[0] > kernel[0] or 2 * edge[1] > kernel[1]:
+            raise ValueError(f"{op} expected padding of at most half of kernel_size {kernel}, got {edge}; else a window would be empty")
+        height, width = input.shape[2:]
+        room = height + 2 * edge[0] - kernel[0], width + 2 * edge[1] - kernel[1]
+        if min(room) < 0:
+            raise ValueError(f"{op} expected images that hold a window of {kernel} with padding {edge}, got input of shape {input.shape}")
+        return Windows((height, width), (room[0] // step[0] + 1, room[1] // step[1] + 1), kernel, step, edge)
+
+    def numbers(self) -> tuple[int, ...]:
+        """As the loops take them."""
+        return (*self.size, *self.out, *self.padding, *self.kernel, *self.step)
+
+    def are_common(self) -> bool:
+        """Whether there are loops made for them."""
+        return (self.kernel, self.step) == COMMON
+
+    def pieces(self, input: Tensor, edge: float) -> list[Tensor]:
+        """For every place in a window, row by row, the elements of all windows there, shape (B, C, *out).
+
+        Args:
+            input: The images.
+            edge: What stands beyond their edges.
+        """
+        x = input
+        for dim, width in zip((2, 3), self.padding, strict=True):
+            if width:
+                border = full((*x.shape[:dim], width, *x.shape[dim + 1 :]), edge, x.backend, dtype=x.dtype)
+                x = cat([border, x, border], dim)
+        rows, columns = (
+            [slice(i, i + (count - 1) * step + 1, step) for i in range(length)]
+            for count, step, length in zip(self.out, self.step, self.kernel, strict=True)
+        )
+        return [x[:, :, row, column] for row in rows for column in columns]
+
+
+def as_pair(given: Any, name: str, least: int, op: str) -> tuple[int, int]:
+    """One whole number for height and width, or two.
+
+    Raises:
+        TypeError: If it is something else.
+        ValueError: If one is less than the least.
+    """
+    try:
+        height, width = map(operator.index, given) if isinstance(given, (tuple, list)) else (operator.index(given),) * 2
+    except (TypeError, ValueError):
+        raise TypeError(f"{op} expected {name} as a whole number or two, got {given!r}") from None
+    if min(height, width) < least:
+        raise ValueError(f"{op} expected {name} of at least {least}, got {given!r}")
+    return height, width

@@ -1,0 +1,121 @@
+"""Linear functions and relu behind a bias: values from NumPy, gradients against differences, and against PyTorch where it is installed."""
+
+import re
+
+import numpy as np
+import pytest
+
+from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, tensor
+from minitorch.nn.linear import bias_relu, linear
+
+BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+RNG = np.random.default_rng(0)
+X, WEIGHT, BIAS = RNG.standard_normal((2, 4, 3)), RNG.standard_normal((5, 3)), RNG.standard_normal(5)
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def leaf(values, backend=SimpleBackend, dtype=None):
+    return tensor(values, backend, requires_grad=True, dtype=dtype)
+
+
+@BACKENDS
+@pytest.mark.parametrize("x", [X, X[0], X[0, 0], X[:, :0]], ids=lambda x: str(x.shape))
+def test_linear_is_the_product_with_the_rows_of_weight_and_the_bias(backend, x):
+    out = linear(tensor(x, backend), tensor(WEIGHT, backend), tensor(BIAS, backend))
+    assert out.shape == (*x.shape[:-1], 5)
+    np.testing.assert_allclose(out.to_numpy(), x @ WEIGHT.T + BIAS, rtol=1e-12)
+    np.testing.assert_allclose(linear(tensor(x, backend), tensor(WEIGHT, backend)).to_numpy(), x @ WEIGHT.T, rtol=1e-12)
+
+
+@BACKENDS
+def test_gradients_of_linear_are_those_of_differences(backend):
+    def square(*operands):
+        return linear(*operands) * linear(*operands)
+
+    grad_check(square, tensor(X, backend), tensor(WEIGHT, backend), tensor(BIAS, backend))
+
+
+def test_shapes_of_linear_are_checked():
+    x, weight = tensor(X), tensor(WEIGHT)
+    asked = "linear expected input of shape (…, in_features) and weight of shape (out_features, in_features), got"
+    with raises(ValueError, f"{asked} (2, 4, 3) and (3, 5); the last size of both must be the same"):
+        linear(x, weight.t())
+    with raises(ValueError, f"{asked} () and (5, 3); the last size of both must be the same"):
+        linear(tensor(1.0), weight)
+    with raises(ValueError, f"{asked} (2, 4, 3) and (3,); the last size of both must be the same"):
+        linear(x, weight[0])
+    with raises(ValueError, "linear expected bias of shape (5,) for weight of shape (5, 3), got (3,)"):
+        linear(x, weight, weight[0])
+
+
+@BACKENDS
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+@pytest.mark.parametrize(("shape", "bias"), [((40, 37), (37,)), ((2, 4, 3), (3,)), ((2, 3, 4, 5), (3, 1, 1)), ((3, 2), (1,)), ((4,), ())])
+def test_bias_relu_is_relu_of_the_sum_and_so_are_its_gradients(backend, dtype, shape, bias):
+    rng = np.random.default_rng(1)
+    values, biases, gradient = (rng.standard_normal(size).astype(dtype) for size in (shape, bias, shape))
+    x, b = leaf(values, backend), leaf(biases, backend)
+    y = bias_relu(x, b)
+    assert y.dtype == dtype
+    np.testing.assert_array_equal(y.to_numpy(), np.maximum(values + biases, 0))
+    y.backward(tensor(gradient, backend))
+    through = np.where(values + biases > 0, gradient, 0)
+    summed = tuple(d for d in range(len(shape)) if d < len(shape) - len(bias) or bias[d - len(shape)] == 1 != shape[d])
+    np.testing.assert_array_equal(x.grad.to_numpy(), through)
+    np.testing.assert_allclose(b.grad.to_numpy(), through.sum(summed).reshape(bias), rtol=1e-5, atol=1e-5 if dtype == float32 else 1e-12)
+
+
+@BACKENDS
+def test_where_the_sum_is_0_or_nan_nothing_flows(backend):
+    x, b = leaf([[1.0, -2.0, np.nan], [1.5, 3.0, 1.0]], backend), leaf([-1.0, 2.0, 0.0], backend)
+    y = bias_relu(x, b)
+    assert y.tolist() == [[0, 0, 0], [0.5, 5, 1]]
+    y.sum().backward()
+    assert x.grad.tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert b.grad.tolist() == [1, 1, 1]
+
+
+@BACKENDS
+def test_operands_and_gradients_may_lie_in_any_layout(backend):
+    wide, biases = np.arange(24.0).reshape(4, 6) - 12, np.arange(8.0) - 4
+    x, b = leaf(wide, backend), leaf(biases, backend)
+    y = bias_relu(x.permute(1, 0)[1:5], b[::2])
+    expected = wide.T[1:5] + biases[::2]
+    np.testing.assert_array_equal(y.to_numpy(), np.maximum(expected, 0))
+    gradient = np.arange(16.0).reshape(4, 4)
+    y.backward(tensor(gradient, backend).permute(1, 0))
+    through = np.where(expected > 0, gradient.T, 0)
+    np.testing.assert_array_equal(x.grad.to_numpy()[:, 1:5].T, through)
+    np.testing.assert_array_equal(b.grad.to_numpy()[::2], through.sum(0))
+
+
+@BACKENDS
+def test_no_rows_give_a_bias_no_gradient(backend):
+    x, b = leaf(np.zeros((0, 3)), backend), leaf([1.0, 2.0, 3.0], backend)
+    bias_relu(x, b).backward(tensor(np.zeros((0, 3)), backend))
+    assert (x.grad.shape, b.grad.tolist()) == ((0, 3), [0, 0, 0])
+
+
+@pytest.mark.parametrize("bias", [(4,), (2, 1), (1, 3)])
+def test_a_bias_must_fit_into_the_input(bias):
+    said = f"bias_relu expected a bias that broadcasts to the shape of input, (3,), got {bias}; view puts in a 1"
+    with raises(ValueError, said):
+        bias_relu(tensor(np.zeros(3)), tensor(np.zeros(bias)))
+
+
+def test_linear_and_relu_are_pytorchs():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    theirs = [torch.tensor(values, requires_grad=True) for values in (X, WEIGHT, BIAS)]
+    expected = torch.relu(torch.nn.functional.linear(*theirs)) + torch.relu(theirs[0] @ theirs[1].T + theirs[2])
+    expected.sum().backward()
+    for backend in (SimpleBackend, FastBackend):
+        ours = [leaf(values, backend) for values in (X, WEIGHT, BIAS)]
+        out = linear(*ours).relu() + bias_relu(linear(ours[0], ours[1]), ours[2])
+        out.sum().backward()
+        np.testing.assert_allclose(out.to_numpy(), expected.detach().numpy(), rtol=1e-12)
+        for x, y in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(x.grad.to_numpy(), y.grad.numpy(), rtol=1e-12)

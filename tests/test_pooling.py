@@ -1,0 +1,215 @@
+"""Pooling with stride and padding: by hand, against a plain loop, and against PyTorch where that is installed."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from minitorch import FastBackend, SimpleBackend, Tensor, float32, float64, grad_check, tensor
+from minitorch.nn import pool_loops
+from minitorch.nn.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+
+BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+POOLS = pytest.mark.parametrize("pool", [max_pool2d, avg_pool2d], ids=lambda pool: pool.__name__)
+IMAGE = np.array([[[[1.0, 5.0, 2.0, 0.0], [3.0, 4.0, 8.0, 7.0], [0.0, -1.0, 6.0, 6.0], [-5.0, -2.0, 6.0, 6.0]]]])
+
+SIZES = [  # shape, kernel_size, stride, padding
+    ((2, 3, 4, 6), 2, None, 0),
+    ((1, 2, 5, 7), (3, 2), (2, 1), (1, 0)),
+    ((1, 1, 4, 4), 3, 1, 1),
+    ((2, 1, 3, 3), 2, 3, 1),
+    ((1, 1, 2, 3), (2, 3), (1, 2), (1, 1)),
+]
+"""Apart, overlapping, with gaps; images that windows do not fill, and windows that reach over both edges at once."""
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def leaf(values, backend=SimpleBackend, dtype=None):
+    return tensor(values, backend, requires_grad=True, dtype=dtype)
+
+
+def distinct(shape, seed=0):
+    """Numbers of which no two are equal or nearly so, many of them negative."""
+    size = math.prod(shape)
+    return (np.random.default_rng(seed).permutation(size).reshape(shape) - 0.7 * size) / 4
+
+
+def pair(x):
+    return (x, x) if isinstance(x, int) else x
+
+
+def by_hand(x, kernel, stride, padding, of_window, edge):
+    """Pooling as it is said: lay the image within an edge, and go from window to window."""
+    (kh, kw), (sh, sw), (ph, pw) = pair(kernel), pair(kernel if stride is None else stride), pair(padding)
+    padded = np.pad(x, ((0, 0), (0, 0), (ph, ph), (pw, pw)), constant_values=edge)
+    rows, columns = range(0, padded.shape[2] - kh + 1, sh), range(0, padded.shape[3] - kw + 1, sw)
+    return np.array([[of_window(padded[:, :, i : i + kh, j : j + kw], axis=(2, 3)) for j in columns] for i in rows]).transpose(2, 3, 0, 1)
+
+
+@BACKENDS
+def test_the_largest_and_the_mean_of_windows_side_by_side(backend):
+    x = tensor(IMAGE, backend)
+    assert max_pool2d(x, 2).tolist() == [[[[5, 8], [0, 6]]]]
+    assert avg_pool2d(x, 2).tolist() == [[[[3.25, 4.25], [-2, 6]]]]
+    assert max_pool2d(x, (1, 4)).tolist() == [[[[5], [8], [6], [6]]]]
+    assert avg_pool2d(x, (4, 1)).tolist() == [[[[-0.25, 1.5, 5.5, 4.75]]]]
+
+
+@BACKENDS
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+@pytest.mark.parametrize(("shape", "kernel", "stride", "padding"), SIZES)
+def test_windows_of_any_size_stride_and_padding(backend, dtype, shape, kernel, stride, padding):
+    values = distinct(shape).astype(dtype)
+    x = tensor(values, backend)
+    largest = max_pool2d(x, kernel, stride, padding)
+    mean = avg_pool2d(x, kernel, stride, padding)
+    assert (largest.dtype, mean.dtype) == (dtype, dtype)
+    np.testing.assert_array_equal(largest.to_numpy(), by_hand(values, kernel, stride, padding, np.max, -np.inf))
+    np.testing.assert_allclose(mean.to_numpy(), by_hand(values, kernel, stride, padding, np.mean, 0), rtol=1e-5, atol=1e-5)
+
+
+@BACKENDS
+@POOLS
+@pytest.mark.parametrize(("shape", "kernel", "stride", "padding"), SIZES)
+def test_gradients_are_those_of_differences(backend, pool, shape, kernel, stride, padding):
+    grad_check(lambda x: pool(x, kernel, stride, padding) * pool(x, kernel, stride, padding), tensor(distinct(shape) / 20, backend))
+
+
+@BACKENDS
+def test_the_gradient_goes_to_the_first_of_several_row_by_row(backend):
+    x = leaf([[[[1.0, 1.0, 0.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]], backend)
+    max_pool2d(x, 2).backward(tensor([[[[5.0, 7.0]]]], backend))
+    assert x.grad.tolist() == [[[[5, 0, 0, 7], [0, 0, 0, 0]]]]
+    x = leaf([[[[1.0, 3.0, 3.0, 3.0]]]], backend)
+    max_pool2d(x, (1, 2), 1).backward(tensor([[[[1.0, 10.0, 100.0]]]], backend))
+    assert x.grad.tolist() == [[[[0, 11, 100, 0]]]]
+
+
+@BACKENDS
+def test_padding_never_wins_though_all_numbers_are_negative(backend):
+    x = leaf([[[[-3.0, -1.0], [-2.0, -4.0]]]], backend)
+    out = max_pool2d(x, 2, padding=1)
+    assert out.tolist() == [[[[-3, -1], [-2, -4]]]]
+    out.sum().backward()
+    assert x.grad.tolist() == [[[[1, 1], [1, 1]]]]
+
+
+@BACKENDS
+def test_padding_counts_in_the_mean(backend):
+    x = leaf([[[[4.0, 8.0], [12.0, 16.0]]]], backend)
+    out = avg_pool2d(x, 2, padding=1)
+    assert out.tolist() == [[[[1, 2], [3, 4]]]]
+    out.sum().backward()
+    assert x.grad.tolist() == [[[[0.25, 0.25], [0.25, 0.25]]]]
+
+
+@BACKENDS
+def test_nan_is_the_largest_and_infinity_is_larger_than_numbers(backend):
+    x = leaf([[[[1.0, math.nan, -math.inf, math.inf], [math.nan, 5.0, 1.0, 2.0]]]], backend)
+    out = max_pool2d(x, 2)
+    assert math.isnan(out[0, 0, 0, 0])
+    assert out[0, 0, 0, 1] == math.inf
+    out.backward(tensor([[[[3.0, 4.0]]]], backend))
+    assert x.grad.tolist() == [[[[0, 3, 0, 4], [0, 0, 0, 0]]]]
+
+
+@BACKENDS
+@POOLS
+def test_images_and_gradients_may_lie_in_any_layout(backend, pool):
+    values = distinct((4, 7, 2, 1))
+    x = leaf(values, backend)
+    out = pool(x.permute(3, 2, 0, 1)[:, :, :, 1:], 2)  # shape (1, 2, 4, 6)
+    of_window = np.max if pool is max_pool2d else np.mean
+    np.testing.assert_allclose(out.to_numpy(), by_hand(values.transpose(3, 2, 0, 1)[:, :, :, 1:], 2, None, 0, of_window, 0), rtol=1e-12)
+    y = leaf(np.ascontiguousarray(values.transpose(3, 2, 0, 1)[:, :, :, 1:]), backend)
+    gradient = tensor(distinct((1, 3, 2, 2), seed=1), backend).permute(0, 3, 2, 1)
+    out.backward(gradient)
+    pool(y, 2).backward(gradient.contiguous())
+    np.testing.assert_array_equal(x.grad.to_numpy().transpose(3, 2, 0, 1)[:, :, :, 1:], y.grad.to_numpy())
+    assert not x.grad.to_numpy()[:, 0].any()
+
+
+@POOLS
+def test_planes_are_shared_among_threads_without_a_difference(pool, monkeypatch):
+    x = distinct((3, 5, 4, 6))
+    gradient = tensor(distinct((3, 5, 2, 3), seed=1), FastBackend)
+    results = []
+    for smallest in (pool_loops.PARALLEL, 1):
+        monkeypatch.setattr(pool_loops, "PARALLEL", smallest)
+        t = leaf(x, FastBackend)
+        out = pool(t, 2)
+        out.backward(gradient)
+        results.append((out.tolist(), t.grad.tolist()))
+    assert results[0] == results[1]
+
+
+@BACKENDS
+@POOLS
+def test_no_images_give_none(backend, pool):
+    x = leaf(np.zeros((0, 2, 4, 4)), backend)
+    out = pool(x, 2)
+    assert out.shape == (0, 2, 2, 2)
+
+
+@BACKENDS
+def test_sequences_are_pooled_along_their_length(backend):
+    x = tensor([[[1.0, 4.0, 2.0, 8.0, 6.0]]], backend)
+    assert max_pool1d(x, 2).tolist() == [[[4, 8]]]
+    assert max_pool1d(x, 3, 2, 1).tolist() == [[[4, 8, 8]]]
+    assert avg_pool1d(x, 2).tolist() == [[[2.5, 5]]]
+    assert avg_pool1d(x, 2, 3, 1).tolist() == [[[0.5, 5]]]
+    grad_check(lambda t: max_pool1d(t, 2, 1) * avg_pool1d(t, 2, 1), x)
+
+
+@POOLS
+def test_wrong_sizes_are_refused(pool):
+    name, x = pool.__name__, tensor(IMAGE)
+    with raises(ValueError, f"{name} expected input of shape (B, C, H, W), got (1, 4, 4)"):
+        pool(x[0], 2)
+    with raises(TypeError, f"{name} expected a Tensor of floats, got int64; make one with tensor(...)"):
+        pool(tensor(IMAGE.astype(np.int64)), 2)
+    with raises(TypeError, f"{name} expected a Tensor of floats, got ndarray; make one with tensor(...)"):
+        pool(IMAGE, 2)
+    with raises(ValueError, f"{name} expected kernel_size of at least 1, got (2, 0)"):
+        pool(x, (2, 0))
+    with raises(ValueError, f"{name} expected stride of at least 1, got 0"):
+        pool(x, 2, 0)
+    with raises(ValueError, f"{name} expected padding of at least 0, got -1"):
+        pool(x, 2, 2, -1)
+    for wrong in (1.5, (1, 2, 3), "2"):
+        with raises(TypeError, f"{name} expected kernel_size as a whole number or two, got {wrong!r}"):
+            pool(x, wrong)
+    with raises(ValueError, f"{name} expected padding of at most half of kernel_size (3, 2), got (2, 0); else a window would be empty"):
+        pool(x, (3, 2), 1, (2, 0))
+    with raises(ValueError, f"{name} expected images that hold a window of (7, 2) with padding (1, 0), got input of shape (1, 1, 4, 4)"):
+        pool(x, (7, 2), 1, (1, 0))
+
+
+@pytest.mark.parametrize("pool", [max_pool1d, avg_pool1d], ids=lambda pool: pool.__name__)
+def test_sequences_have_three_dimensions(pool):
+    with raises(ValueError, f"{pool.__name__} expected input of shape (B, C, L), got (1, 1, 4, 4)"):
+        pool(tensor(IMAGE), 2)
+
+
+def test_pooling_is_pytorchs():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    functional = torch.nn.functional
+    for shape, kernel, stride, padding in [*SIZES, ((2, 2, 5, 6), 2, 1, 1), ((1, 1, 6, 6), (2, 3), (3, 2), (1, 1))]:
+        for ours, theirs in ((max_pool2d, functional.max_pool2d), (avg_pool2d, functional.avg_pool2d)):
+            for values in (distinct(shape), np.round(distinct(shape) % 2), np.zeros(shape)):  # the second and third are full of equals
+                b = torch.tensor(values, requires_grad=True)
+                expected = theirs(b, kernel, stride, padding)
+                weights = distinct(tuple(expected.shape), seed=1)
+                expected.backward(torch.tensor(weights))
+                for backend in (SimpleBackend, FastBackend):
+                    a = leaf(values, backend)
+                    got = ours(a, kernel, stride, padding)
+                    assert isinstance(got, Tensor)
+                    np.testing.assert_allclose(got.to_numpy(), expected.detach().numpy(), rtol=1e-12, atol=1e-12)
+                    got.backward(tensor(weights, backend))
+                    np.testing.assert_allclose(a.grad.to_numpy(), b.grad.numpy(), rtol=1e-12, atol=1e-12)
