@@ -1,12 +1,12 @@
 """Stage 4 - What networks are made of besides layers: pooling, the maximum, softmax and dropout.
 
-Each is a few tensor operations, which every backend has. What the compiled backend does in one loop instead stands in `loops`, which the
-functions import for themselves: in a workspace where a student writes them, that room is not there.
+Each is a few tensor operations, which every backend has. What the compiled backend does in one loop instead stands in `loops`, and what
+the exact logarithm is in `elementwise`. The functions import them for themselves: in a workspace where a student writes them, these rooms
+are not there.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -217,6 +217,7 @@ def logsoftmax(input: Tensor, dim: int) -> Tensor:
         IndexingError: If there is no such dimension.
         ValueError: If there are no elements along it.
     """
+    from minitorch.nn.elementwise import Ln
     from minitorch.nn.loops import LogSoftmax, takes
 
     dim = input._dim(dim)
@@ -224,25 +225,6 @@ def logsoftmax(input: Tensor, dim: int) -> Tensor:
         return LogSoftmax.apply(input)
     shifted = input - max(input.detach(), dim)
     return shifted - Ln.apply(shifted.exp().sum(dim))
-
-
-class Ln(Function):
-    """ln a, exactly: `Tensor.log` is that of a + EPS."""
-
-    @staticmethod
-    def forward(ctx: Context, a: Tensor) -> Tensor:
-        ctx.save_for_backward(a)
-        return a.f.map(ln, floating)(a)
-
-    @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        (a,) = ctx.saved_values
-        return grad_output / a
-
-
-def ln(x: float) -> float:
-    """ln x, for x above 0."""
-    return math.log(x)
 
 
 # Dropout
@@ -265,23 +247,11 @@ def dropout(input: Tensor, rate: float, ignore: bool = False) -> Tensor:
     Raises:
         ValueError: If rate is not between 0 and 1.
     """
+    from minitorch.nn.elementwise import Keep
+
     if not 0 <= rate <= 1:
         raise ValueError(f"dropout expected a rate from 0 to 1, got {rate}; it is the share of the elements that become 0")
     if ignore:
         return input
     drawn = rand(input.shape, input.backend, dtype=floating(input.dtype))  # at least 0 and less than 1
     return Keep.apply(input, drawn >= rate)
-
-
-class Keep(Function):
-    """a where a mask is true, 0 elsewhere, be a infinite or NaN there."""
-
-    @staticmethod
-    def forward(ctx: Context, a: Tensor, mask: Tensor) -> Tensor:
-        ctx.save_for_backward(mask)
-        return pick(mask, a)
-
-    @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None]:
-        (mask,) = ctx.saved_values
-        return pick(mask, grad_output), None

@@ -220,7 +220,7 @@ def above(x: float, y: float) -> float:
     return x if x > y else y
 
 
-row_sum, row_larger, row_above = by_eights(operators.add), by_eights(larger), by_eights(above)
+_row_sum, _row_larger, _row_above = by_eights(operators.add), by_eights(larger), by_eights(above)
 
 
 # The maximum along a dimension. A task is what one index of the dimensions before it leads to; sizes are the dimension's own and that of
@@ -257,7 +257,7 @@ def row_maxima(out, a, b, c, sizes, start, stop):
     """The largest of every row; NaN if there is one."""
     n = sizes[0]
     for task in range(start, stop):
-        out[task] = row_larger(a[task * n : (task + 1) * n])
+        out[task] = _row_larger(a[task * n : (task + 1) * n])
 
 
 def largest_along(a: Tensor, dim: int) -> Tensor:
@@ -275,10 +275,10 @@ def largest_along(a: Tensor, dim: int) -> Tensor:
 @jitable
 def row_powers(target, row):
     """e to the power of every number less the largest; returns that one and the sum, which NaN reaches in any case."""
-    largest = row_above(row)
+    largest = _row_above(row)
     for j in range(len(row)):
         target[j] = exp(row[j] - largest)
-    return largest, row_sum(target)
+    return largest, _row_sum(target)
 
 
 def softmax_rows(out, a, b, c, sizes, start, stop):
@@ -298,7 +298,7 @@ def softmax_back(out, y, grad, c, sizes, start, stop):
         row, given, target = y[task * n : (task + 1) * n], grad[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
         for j in range(n):
             target[j] = given[j] * row[j]
-        total = row_sum(target)
+        total = _row_sum(target)
         for j in range(n):
             target[j] = row[j] * (given[j] - total)
 
@@ -319,7 +319,7 @@ def logsoftmax_back(out, y, grad, c, sizes, start, stop):
     n = sizes[0]
     for task in range(start, stop):
         row, given, target = y[task * n : (task + 1) * n], grad[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
-        total = row_sum(given)
+        total = _row_sum(given)
         for j in range(n):
             target[j] = given[j] - exp(row[j]) * total
 
