@@ -232,7 +232,7 @@ class ClassifierTrainer:
 
     def checkpoint(self) -> Checkpoint:
         """All that `restore` needs."""
-        kept = self.optimizer.state()  # type: ignore[attr-defined]
+        kept = self.optimizer.state()
         arrays = {f"parameter.{name}": parameter.value.to_numpy() for name, parameter in self.network.named_parameters()}
         arrays |= {f"optimizer.{name}": value for name, value in kept.items() if isinstance(value, np.ndarray)}
         about = {
@@ -271,7 +271,7 @@ class ClassifierTrainer:
             values = arrays[f"parameter.{name}"]
             parameter.update(minitorch.tensor(values, backend=parameter.value.backend, dtype=values.dtype))
         kept = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith("optimizer.")}
-        self.optimizer.restore(about["optimizer"] | kept)  # type: ignore[attr-defined]
+        self.optimizer.restore(about["optimizer"] | kept)
         self.history = [Epoch(**epoch) for epoch in about["history"]]
         self.loader.restore(about["loader"])
         self._start_epoch()

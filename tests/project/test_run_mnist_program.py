@@ -193,7 +193,7 @@ def test_mnist_is_its_test_images_split_and_all_of_it_is_both_of_its_files(monke
         count = {"train": 50, "test": 20}[which]
         return ImageDataset(np.zeros((count, 1, 28, 28), np.float32), np.zeros(count, np.int64), "0123456789")
 
-    monkeypatch.setattr(image_trainer.data, "MNIST", files, raising=False)
+    monkeypatch.setattr(image_trainer.data, "MNIST", files)
     assert [len(part) for part in image_trainer.SPLITS["mnist"]()] == [16, 4]
     assert [len(part) for part in image_trainer.SPLITS["mnist-all"]()] == [50, 20]
     assert ImageTrainer(ImageSetting("mnist"), Network).network.linear1.weights.value.shape == (392, 64)
@@ -399,7 +399,7 @@ def test_the_published_trainer_trains_on_lists_of_images_and_tells_of_every_epoc
     numbers = np.random.default_rng(0)
     images, labels = numbers.uniform(0, 1, (12, 1, 28, 28)).astype(np.float32), np.arange(12) % 10
     files: Callable[[str], ImageDataset] = lambda which: ImageDataset(images, labels, "0123456789")  # noqa: E731
-    monkeypatch.setattr(run_mnist_multiclass.data, "MNIST", files, raising=False)
+    monkeypatch.setattr(run_mnist_multiclass.data, "MNIST", files)
     pictures, one_hot = run_mnist_multiclass.make_mnist(2, 5)
     assert np.array_equal(np.array(pictures, np.float32), images[2:5, 0])
     assert [row.index(1) for row in one_hot] == [2, 3, 4]
