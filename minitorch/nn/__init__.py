@@ -13,9 +13,20 @@ from minitorch.nn.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from minitorch.nn.embedding import embedding
 from minitorch.nn.linear import bias_relu, linear
 from minitorch.nn.convolution import conv1d, conv2d
+from minitorch.nn.layers import AvgPool2d, Conv1d, Conv2d, Dropout, Embedding, Flatten, Linear, MaxPool2d, ReLU, Sequential
 
 __all__ = [
+    "AvgPool2d",
+    "Conv1d",
+    "Conv2d",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "Linear",
     "Max",
+    "MaxPool2d",
+    "ReLU",
+    "Sequential",
     "argmax",
     "avg_pool1d",
     "avg_pool2d",

@@ -1,0 +1,216 @@
+"""Layers: that they call their functions with their parameters, what these begin as, and whole networks against PyTorch where installed."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from minitorch import Adam, FastBackend, IndexingError, Module, SimpleBackend, float32, get_default_dtype, manual_seed, tensor
+from minitorch.nn.layers import (
+    AvgPool2d,
+    Conv1d,
+    Conv2d,
+    Dropout,
+    Embedding,
+    Flatten,
+    Linear,
+    MaxPool2d,
+    ReLU,
+    Sequential,
+)
+from minitorch.nn.losses import cross_entropy
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def names(module):
+    return [(name, parameter.value.shape) for name, parameter in module.named_parameters()]
+
+
+@pytest.mark.parametrize(
+    ("make", "parameters"),
+    [
+        (lambda: Linear(3, 5), [("weight", (5, 3)), ("bias", (5,))]),
+        (lambda: Linear(3, 5, bias=False), [("weight", (5, 3))]),
+        (lambda: Conv1d(4, 6, 3), [("weight", (6, 4, 3)), ("bias", (6,))]),
+        (lambda: Conv1d(4, 6, 3, groups=2, bias=False), [("weight", (6, 2, 3))]),
+        (lambda: Conv2d(4, 6, 3), [("weight", (6, 4, 3, 3)), ("bias", (6,))]),
+        (lambda: Conv2d(4, 6, (3, 2), groups=2), [("weight", (6, 2, 3, 2)), ("bias", (6,))]),
+        (lambda: Embedding(7, 2), [("weight", (7, 2))]),
+        (
+            lambda: Sequential(Linear(3, 5), ReLU(), Linear(5, 1, bias=False)),
+            [("0.weight", (5, 3)), ("0.bias", (5,)), ("2.weight", (1, 5))],
+        ),
+        (lambda: Sequential(Dropout(), Flatten(), MaxPool2d(2), AvgPool2d(2)), []),
+    ],
+)
+def test_parameters_have_pytorchs_names_and_shapes(make, parameters):
+    assert names(make()) == parameters
+
+
+@pytest.mark.parametrize(
+    ("make", "fan_in"),
+    [
+        (lambda **k: Linear(50, 400, **k), 50),
+        (lambda **k: Conv1d(10, 200, 5, **k), 50),
+        (lambda **k: Conv2d(8, 100, 5, groups=2, **k), 100),
+    ],
+)
+def test_weights_begin_uniform_as_he_says_and_biases_as_zeros(make, fan_in):
+    manual_seed(0)
+    layer = make()
+    weight, bound = layer.weight.value.to_numpy(), math.sqrt(6 / fan_in)
+    assert abs(weight).max() <= bound
+    assert abs(weight).max() > 0.99 * bound
+    assert weight.mean() == pytest.approx(0, abs=0.05 * bound)
+    assert weight.var() == pytest.approx(2 / fan_in, rel=0.05)
+    assert not layer.bias.value.to_numpy().any()
+    manual_seed(0)
+    assert make().weight.value.tolist() == layer.weight.value.tolist()
+    assert layer.weight.value.dtype == get_default_dtype()
+    other = make(backend=FastBackend, dtype=float32)
+    for parameter in other.parameters():
+        assert (parameter.value.backend, parameter.value.dtype, parameter.value.is_leaf()) == (FastBackend, float32, True)
+
+
+def test_linear_multiplies_and_adds():
+    layer = Linear(2, 3)
+    layer.weight.update(tensor([[1.0, 2.0], [0.0, -1.0], [3.0, 0.0]]))
+    layer.bias.update(tensor([10.0, 20.0, 30.0]))
+    assert layer(tensor([[1.0, 1.0], [2.0, 0.0]])).tolist() == [[13, 19, 33], [12, 20, 36]]
+
+
+def test_convolutions_pass_on_what_they_were_built_with():
+    layer = Conv1d(2, 2, 2, stride=2, padding=1, dilation=2, groups=2)
+    layer.weight.update(tensor([[[1.0, 10.0]], [[100.0, 1000.0]]]))
+    layer.bias.update(tensor([0.5, 0.25]))
+    out = layer(tensor([[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]]))
+    assert out.tolist() == [[[20.5, 42.5], [6000.25, 8600.25]]]  # 0 · 1 + 2 · 10, 2 · 1 + 4 · 10; then those of the second channel
+    layer = Conv2d(1, 1, (1, 2), stride=(1, 2), padding=(0, 1), bias=False)
+    layer.weight.update(tensor([[[[1.0, 10.0]]]]))
+    assert layer(tensor([[[[1.0, 2.0, 3.0, 4.0]]]])).tolist() == [[[[10, 32, 4]]]]
+
+
+def test_an_embedding_begins_normal_and_its_padding_stays_zero():
+    manual_seed(0)
+    layer = Embedding(200, 50, padding_idx=3, backend=FastBackend)
+    weight = layer.weight.value.to_numpy()
+    assert not weight[3].any()
+    assert (np.delete(weight, 3, 0).mean(), np.delete(weight, 3, 0).var()) == (pytest.approx(0, abs=0.05), pytest.approx(1, abs=0.05))
+    out = layer(tensor(np.array([[3, 5]]), FastBackend))
+    np.testing.assert_array_equal(out.to_numpy(), weight[[[3, 5]]])
+    out.sum().backward()
+    assert layer.weight.value.grad[3].tolist() == [0.0] * 50
+    assert layer.weight.value.grad[5].tolist() == [1.0] * 50
+
+
+def test_dropout_keeps_the_mean_in_training_and_everything_in_evaluation():
+    manual_seed(0)
+    layer, x = Dropout(0.75), tensor(np.ones(20000), requires_grad=True)
+    y = layer(x)
+    assert set(y.tolist()) == {0.0, 4.0}
+    assert y.mean().item() == pytest.approx(1.0, abs=0.05)
+    y.sum().backward()
+    assert x.grad.tolist() == y.tolist()
+    assert layer(x).tolist() != y.tolist()
+    layer.eval()
+    assert layer(x) is x
+    layer.train()
+    assert layer(x) is not x
+
+
+def test_dropout_of_nothing_and_of_everything():
+    x = tensor([1.0, 2.0])
+    assert Dropout(0.0)(x).tolist() == [1, 2]
+    assert Dropout(1.0)(x).tolist() == [0, 0]
+    assert Dropout().p == 0.5
+
+
+def test_layers_without_parameters_call_their_functions():
+    x = tensor(np.arange(-8.0, 8.0).reshape(1, 1, 4, 4))
+    assert ReLU()(x[0, 0, 1:3, 0]).tolist() == [0, 0]
+    assert Flatten()(x).shape == (1, 16)
+    assert Flatten(0, 2)(x).shape == (4, 4)
+    assert MaxPool2d(2)(x).tolist() == [[[[-3, -1], [5, 7]]]]
+    assert MaxPool2d(2, 1)(x).shape == (1, 1, 3, 3)
+    assert AvgPool2d((1, 2))(x).shape == (1, 1, 4, 2)
+    assert AvgPool2d(2, 2, 1)(x).shape == (1, 1, 3, 3)
+
+
+def test_a_sequence_runs_its_modules_in_order_and_switches_all_to_evaluation():
+    class Twice(Module):
+        def forward(self, x):
+            return x * 2
+
+    class More(Module):
+        def forward(self, x):
+            return x + 1
+
+    assert Sequential(Twice(), More())(3) == 7
+    assert Sequential(More(), Twice())(3) == 8
+    assert Sequential()(3) == 3
+    inner = Dropout()
+    Sequential(Sequential(inner)).eval()
+    assert not inner.training
+
+
+@pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+def test_a_network_learns_to_tell_two_pictures_apart(backend):
+    manual_seed(1)
+    model = Sequential(Conv2d(1, 2, 2, backend=backend), ReLU(), MaxPool2d(2), Flatten(), Dropout(0.1), Linear(2, 2, backend=backend))
+    x = tensor(np.array([np.eye(3), np.eye(3)[::-1]])[:, None], backend)
+    target = tensor(np.array([0, 1]), backend)
+    optimizer = Adam(model.parameters(), lr=0.1)
+    for _ in range(40):
+        optimizer.zero_grad()
+        loss = cross_entropy(model(x), target)
+        loss.backward()
+        optimizer.step()
+    model.eval()
+    assert cross_entropy(model(x), target).item() < 0.2  # at first about ln 2 = 0.69
+
+
+def test_wrong_sizes_are_refused():
+    with raises(ValueError, "Linear expected out_features and in_features of at least 1, got 5, 0"):
+        Linear(0, 5)
+    with raises(ValueError, "Conv1d expected kernel_size of at least 1, got 0"):
+        Conv1d(1, 1, 0)
+    with raises(ValueError, "Conv2d expected in_channels, out_channels and groups of at least 1, got 0, 1, 1"):
+        Conv2d(0, 1, 3)
+    with raises(ValueError, "Conv2d expected kernel_size of at least 1, got (3, 0)"):
+        Conv2d(1, 1, (3, 0))
+    with raises(ValueError, "Conv2d expected groups that divide 4 and 6 channels, got 4"):
+        Conv2d(4, 6, 3, groups=4)
+    with raises(ValueError, "Embedding expected num_embeddings and embedding_dim of at least 1, got 0, 2"):
+        Embedding(0, 2)
+    with pytest.raises(IndexingError):
+        Embedding(2, 2, padding_idx=2)
+    for p in (-0.1, 1.1, math.nan):
+        with raises(ValueError, f"Dropout expected p from 0 to 1, got {p}; it is the share of the elements that become 0"):
+            Dropout(p)
+    with raises(TypeError, "Sequential expected Modules, got function as number 1; functions go into a forward"):
+        Sequential(ReLU(), lambda x: x)
+
+
+def test_a_network_computes_what_pytorchs_does():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    nn, backend = torch.nn, FastBackend
+    layers = [Conv2d(2, 4, 3, stride=2, padding=1, backend=backend), ReLU(), AvgPool2d(2, 1), MaxPool2d(2), Flatten()]
+    model = Sequential(*layers, Linear(4, 3, backend=backend))
+    twin = nn.Sequential(nn.Conv2d(2, 4, 3, 2, 1), nn.ReLU(), nn.AvgPool2d(2, 1), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(4, 3)).double()
+    theirs = dict(twin.named_parameters())
+    assert [name for name, _ in model.named_parameters()] == list(theirs)
+    for name, parameter in model.named_parameters():
+        theirs[name].data = torch.tensor(parameter.value.to_numpy())
+    x, target = np.random.default_rng(0).standard_normal((3, 2, 6, 6)), np.array([0, 2, 1])
+    loss = cross_entropy(model(tensor(x, backend)), tensor(target, backend))
+    expected = nn.functional.cross_entropy(twin(torch.tensor(x)), torch.tensor(target))
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-12)
+    loss.backward()
+    expected.backward()
+    for name, parameter in model.named_parameters():
+        np.testing.assert_allclose(parameter.value.grad.to_numpy(), theirs[name].grad.numpy(), rtol=1e-10, atol=1e-13)
