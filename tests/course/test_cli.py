@@ -70,6 +70,13 @@ def test_status_shows_points_tests_states_and_what_is_next(shared: Workspace) ->
     ]
 
 
+def test_points_of_an_extra_task_come_on_top(workspace: Workspace) -> None:
+    workspace.mend("course/tasks.toml", 'id = "0.1"\n', 'id = "0.1"\nextra = true\n')
+    assert workspace.course("list").stdout.splitlines()[1].split()[:5] == ["0.1", "Sums", "10", "extra", "points"]
+    heading = workspace.course("status").stdout.splitlines()[0]
+    assert " ".join(heading.split()) == "Module 0 First ██████████░░░░░░░░░░ 10 of 20 points"
+
+
 def test_status_runs_nothing_when_nothing_has_changed(shared: Workspace) -> None:
     cache = shared.root / ".course" / "results.json"
     before = cache.stat().st_mtime_ns

@@ -24,7 +24,7 @@ STAGES = sorted({task.stage for task in course().tasks})
 IMPORT_ALL = f"""
 import importlib, pathlib, sys
 sys.path[:] = ["", *(path for path in sys.path[1:] if path != {str(ROOT)!r})]
-for file in sorted(pathlib.Path().glob("*/*.py")) + sorted(pathlib.Path().glob("project/lab/*.py")):
+for file in sorted(file for pattern in ("*/*.py", "minitorch/*/*.py", "project/lab/*.py") for file in pathlib.Path().glob(pattern)):
     if file.parts[0] in ("minitorch", "course", "project") and file.name != "app.py" and file.stem != "__main__":
         module = importlib.import_module(".".join(file.with_suffix("").parts).removesuffix(".__init__"))
         assert pathlib.Path(module.__file__).is_relative_to(pathlib.Path.cwd()), module.__file__
@@ -88,37 +88,45 @@ def run(files: Mapping[str, str | bytes], *arguments: str, compiled: bool = Fals
 
 @pytest.fixture(scope="module")
 def without() -> dict[str, Result]:
-    """The reference without the code of one task, by that task; "" is all of it, with the compiler on."""
+    """The reference without the code of one task, by that task; "" is all of it. The compiler is off: with it on, CI runs it anyway.
+
+    Tasks that no other requires are taken out together: a test could miss but that of its own.
+    """
     files = needed_files(ROOT, course())
     graded = {path for task in course().tasks for path in graded_files(task, files)}
     files = {path: content for path, content in files.items() if not path.split("/")[-1].startswith("test_") or path in graded}
     last = STAGES[-1]
+    required = {id for task in course().tasks for id in task.requires}
+    leaves = frozenset(task.id for task in course().tasks) - required
 
-    def result(id: str) -> Result:
-        if not id:
-            return run(files, compiled=True)
-        stage = course().task(id).stage  # the tests of earlier ones import none of its code: test_structure cuts the package there
+    def result(ids: frozenset[str]) -> Result:
+        stage = min([course().task(id).stage for id in ids], default=0)  # no code of it is there in earlier ones, as their handouts prove
         marks = " or ".join(task.mark for task in course().tasks if task.stage >= stage)
-        return run(stub_files(files, write_names(course(), last, only=id)), "-m", marks)
+        names = {path: {name: id for name, id in tasks.items() if id in ids} for path, tasks in write_names(course(), last).items()}
+        return run(stub_files(files, {path: tasks for path, tasks in names.items() if tasks}), "-m", marks)
 
-    ids = ["", *(task.id for task in course().tasks)]
-    return dict(zip(ids, each(result, ids), strict=True))
+    groups = [frozenset[str](), leaves, *(frozenset([id]) for id in sorted(required))]
+    results = dict(zip(groups, each(result, groups), strict=True))
+    return {"": results[groups[0]]} | {id: result for ids, result in results.items() for id in ids}
 
 
 @pytest.mark.slow
 def test_the_reference_passes(without: dict[str, Result]) -> None:
     assert without[""].of("passed") == {task.id for task in course().tasks}
-    assert without[""].of("failing") | without[""].of("todo") | without[""].of("blocked") | without[""].of("skipped") == set()
+    assert without[""].of("failing") | without[""].of("todo") | without[""].of("blocked") == set()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
 def test_without_one_task_it_and_those_that_require_it_fail_and_no_other(without: dict[str, Result], task: Task) -> None:
     result = without[task.id]
-    assert result.of("todo") == {task.id}
+    together = {other.id for other in course().tasks if without[other.id] is result}
+    assert task.id in result.of("todo")
+    assert result.of("todo") == together
     assert result.of("blocked") == {other.id for other in course().tasks if task.id in other.requires}
     assert result.of("failing") == set()
-    assert {needed for id in result.of("todo") | result.of("blocked") for needed in result.needs(id)} == {task.id}
+    assert {needed for id in result.of("todo") | result.of("blocked") for needed in result.needs(id)} == together
+    assert len(together) == 1 or result.needs(task.id) == {task.id}
 
 
 @pytest.mark.slow
@@ -136,9 +144,14 @@ def test_a_fresh_handout_is_all_unwritten_and_passes_with_the_solutions_put_back
         solutions = syntax.functions(str(reference[path]))
         solved[path] = syntax.graft(str(solved[path]), {name: solutions[name] for name in names}, whole=True)
         assert solved[path] == reference[path]
-    result = without[""] if last == STAGES[-1] else run(solved, compiled=True)  # of all stages it is the reference itself
+    assert solved == {**files, **reference}
+    if last == STAGES[-1]:  # it is the reference itself
+        result = without[""]
+    else:  # in the package that ends here; the tests of earlier stages have passed in one that ends before
+        tasks = {task.id for task in course().tasks if task.stage == last}
+        result = run(solved, "-m", " or ".join(course().task(id).mark for id in tasks))
     assert result.of("passed") == tasks
-    assert result.of("todo") | result.of("blocked") | result.of("failing") | result.of("skipped") == set()
+    assert result.of("todo") | result.of("blocked") | result.of("failing") == set()
 
 
 @pytest.mark.slow
