@@ -208,6 +208,13 @@ def print_row(name: str, found: list[Demand], times: str = "") -> None:
         print(f"    {times}", flush=True)
 
 
+def processor_and_cores() -> tuple[str, int]:
+    """The processor's name, and how many of its cores this process may use."""
+    from benchmarks.scalar import processor  # here: it needs micrograd
+
+    return processor(), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def progress(text: str) -> None:
     """Show on a terminal what is being measured, in place of what was; nothing in a file or a pipe."""
     if sys.stderr.isatty():
@@ -266,10 +273,8 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.repeats < 1 or min(options.threads) < 1:
         parser.error("--repeats and --threads expected at least 1")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    from benchmarks.scalar import processor  # here: it needs micrograd
-
-    print(f"{date.today()}, {processor()}, {cores} cores, Python {platform.python_version()}")
+    machine, cores = processor_and_cores()
+    print(f"{date.today()}, {machine}, {cores} cores, Python {platform.python_version()}")
     print(f"Medians of {options.repeats} measurements in turns; in brackets the least and the largest.")
     names = list(LIBRARIES)
     if subprocess.run([options.torch_python, "-c", "import torch"], capture_output=True, check=False).returncode:

@@ -1,0 +1,174 @@
+"""What `benchmarks.train` measures: training steps of three networks, ours and PyTorch's, from the same weights on the same data.
+
+Run as a program it is one library's process: a network's name is prepared, a number is answered with so many steps: "seconds loss loss …",
+"memory" with the most bytes the process has held since before the first network, beyond what it held then.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+RATE = 0.05
+
+SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
+    "lenet": {
+        "conv1": (6, 1, 5, 5), "conv1_bias": (6,), "conv2": (16, 6, 5, 5), "conv2_bias": (16,),
+        "linear1": (400, 120), "bias1": (120,), "linear2": (120, 84), "bias2": (84,), "linear3": (84, 10), "bias3": (10,),
+    },
+    "published": {
+        "conv1": (4, 1, 3, 3), "conv1_bias": (4, 1, 1), "conv2": (8, 4, 3, 3), "conv2_bias": (8, 1, 1),
+        "linear1": (392, 64), "bias1": (64,), "linear2": (64, 10), "bias2": (10,),
+    },
+    "mlp": {
+        "linear1": (784, 256), "bias1": (256,), "linear2": (256, 256), "bias2": (256,), "linear3": (256, 10), "bias3": (10,),
+    },
+}  # fmt: skip
+"""The parameters of each network, by name, in the order in which they are used."""
+
+BATCH = {"lenet": 16, "published": 16, "mlp": 128}
+"""Images of a step."""
+
+
+def weights(network: str) -> dict[str, np.ndarray]:
+    """The first parameters of a network, normal with variance 2 / fan_in; biases are 0."""
+    random = np.random.default_rng(0)
+    made = {}
+    for name, shape in SHAPES[network].items():
+        fan_in = np.prod(shape[1:]) if "conv" in name else shape[0]
+        values = np.zeros(shape) if "bias" in name else random.standard_normal(shape) * (2 / fan_in) ** 0.5
+        made[name] = values.astype(np.float32)
+    return made
+
+
+def batches(network: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Images and labels, always the same and in the same order: noise around one pattern for each of ten classes."""
+    random = np.random.default_rng(1)
+    patterns = random.standard_normal((10, 1, 28, 28))
+    while True:
+        labels = random.integers(0, 10, BATCH[network])
+        yield (patterns[labels] + random.standard_normal((len(labels), 1, 28, 28))).astype(np.float32), labels
+
+
+def of_minitorch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
+    """A step of ours: forward, backward, optimizer; returns the loss."""
+    import minitorch
+    from minitorch import FastBackend, Parameter, from_numpy, nn
+
+    class Weights(minitorch.Module):
+        """The parameters, by name."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            for name, values in weights(network).items():
+                setattr(self, name, Parameter(from_numpy(values.copy(), backend=FastBackend)))
+
+        def values(self) -> list[Any]:
+            """The tensors, in order."""
+            return [parameter.value for parameter in self.parameters()]
+
+    def lenet(x: Any, w: list[Any]) -> Any:
+        x = nn.max_pool2d(nn.conv2d(x, w[0], w[1], padding=2).relu(), 2)
+        x = nn.max_pool2d(nn.conv2d(x, w[2], w[3]).relu(), 2)
+        return mlp(x.view(x.shape[0], 400), w[4:])
+
+    def published(x: Any, w: list[Any]) -> Any:
+        x = (minitorch.conv2d(x, w[0]) + w[1]).relu()
+        x = (minitorch.conv2d(x, w[2]) + w[3]).relu()
+        return mlp(minitorch.avgpool2d(x, (4, 4)).view(x.shape[0], 392), w[4:])
+
+    def mlp(x: Any, w: list[Any]) -> Any:
+        x = x.view(x.shape[0], w[0].shape[0])
+        for matrix, bias in zip(w[:-2:2], w[1:-2:2], strict=True):
+            x = nn.bias_relu(x @ matrix, bias)
+        return x @ w[-2] + w[-1]
+
+    forward = {"lenet": lenet, "published": published, "mlp": mlp}[network]
+    module = Weights()
+    optimizer = minitorch.SGD(module.parameters(), RATE)
+
+    def step(images: np.ndarray, labels: np.ndarray) -> float:
+        logits = forward(from_numpy(images, backend=FastBackend), module.values())
+        loss = nn.cross_entropy(logits, from_numpy(labels, backend=FastBackend))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def of_torch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
+    """A step of PyTorch's."""
+    import torch
+    import torch.nn.functional as F
+
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    w = [torch.from_numpy(values.copy()).requires_grad_() for values in weights(network).values()]
+
+    def lenet(x: Any) -> Any:
+        x = F.max_pool2d(F.conv2d(x, w[0], w[1], padding=2).relu(), 2)
+        x = F.max_pool2d(F.conv2d(x, w[2], w[3]).relu(), 2)
+        return mlp(x, w[4:])
+
+    def published(x: Any) -> Any:
+        for weight, bias in ((w[0], w[1]), (w[2], w[3])):
+            x = F.conv2d(F.pad(x, (0, 2, 0, 2)), weight, bias.view(-1)).relu()  # a window anchored at the left and the top
+        return mlp(F.avg_pool2d(x, 4), w[4:])
+
+    def mlp(x: Any, w: list[Any] = w) -> Any:
+        x = x.flatten(1)
+        for matrix, bias in zip(w[:-2:2], w[1:-2:2], strict=True):
+            x = torch.addmm(bias, x, matrix).relu()
+        return torch.addmm(w[-1], x, w[-2])
+
+    forward = {"lenet": lenet, "published": published, "mlp": mlp}[network]
+    optimizer = torch.optim.SGD(w, RATE)
+
+    def step(images: np.ndarray, labels: np.ndarray) -> float:
+        loss = F.cross_entropy(forward(torch.from_numpy(images)), torch.from_numpy(labels))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+LIBRARIES = {"minitorch": of_minitorch, "torch": of_torch}
+
+
+def peak() -> int:
+    """Bytes of memory that this process has held at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def work(library: str) -> None:
+    """The life of one library's process."""
+    __import__(library)
+    before = peak()
+    step, data = None, iter(())
+    print("ready", flush=True)
+    for line in sys.stdin:
+        asked = line.strip()
+        if asked in SHAPES:
+            step, data = LIBRARIES[library](asked), batches(asked)
+            print("ready", flush=True)
+        elif asked == "memory":
+            print(peak() - before, flush=True)
+        else:
+            assert step is not None
+            given = [next(data) for _ in range(int(asked))]
+            start = time.perf_counter()
+            losses = [step(*batch) for batch in given]
+            print(time.perf_counter() - start, *losses, flush=True)
+
+
+if __name__ == "__main__":
+    work(sys.argv[1])
