@@ -111,10 +111,11 @@ class SentimentTrainer(ClassifierTrainer):
         return digest("", {"train": self.train[0], "train labels": self.train[1], "valid": self.valid[0], "valid labels": self.valid[1]})
 
     def encode(self, sentences: Sequence[str]) -> Any:
-        """Sentences as the network knows them."""
+        """Sentences as the network knows them: with as much room as those that it was trained on, or more."""
         if self.vectors is None:
             raise ValueError("encode expected a trainer with vectors of words, got one without; pass vectors=…")
-        return encode_sentences(sentences, self.vectors)
+        longest = max((len(sentence.split()) for sentence in sentences), default=0)
+        return encode_sentences(sentences, self.vectors, max(longest, self.train[0].shape[1]))
 
     def about_words(self, sentences: TextDataset) -> str:
         """Where the vectors come from, and for how many words of some sentences there is one."""
@@ -205,9 +206,7 @@ def prepared(setting: SentimentSetting, make_network: Callable[..., Any]) -> Sen
         try:
             from project.lab.learned_sentiment import LearnedTrainer
         except ImportError as error:  # it stands on functions that a workspace of the course has not
-            raise ValueError(
-                f"embeddings learned needs what is built after the course ({error}); take --embeddings drawn or glove"
-            ) from error
+            raise ValueError(f"embeddings learned needs what comes after the course ({error}); take --embeddings drawn or glove") from error
         trainer = LearnedTrainer.of_sentences(setting, train, valid)
     else:
         vectors = VECTORS[setting.embeddings]()

@@ -1,0 +1,270 @@
+"""The program that trains on sentences, its trainer, and what is learned of words: flags, data, results that repeat."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minitorch import manual_seed
+from minitorch.data import SST2, Sentences, TextDataset
+from project import run_sentiment
+from project.lab import checkpoint, learned_sentiment, sentiment_trainer
+from project.lab.learned_sentiment import LearnedTrainer, LengthBatches
+from project.lab.sentiment_trainer import SentimentSetting, SentimentTrainer, get_accuracy, get_predictions_array, prepared
+from project.lab.word_weights import word_weights
+from project.run_sentiment import CNNSentimentKim
+
+PROGRAM = Path(run_sentiment.__file__)
+HERE = {"PYTHONPATH": str(PROGRAM.parent.parent)}  # the workspace that is tested, whichever one is installed
+SMALL = ["--train", "20", "--valid", "10", "--epochs", "2"]
+
+
+def trained(trainer: SentimentTrainer, steps: int = 10**9) -> SentimentTrainer:
+    while not trainer.done and steps:
+        trainer.step_once()
+        steps -= 1
+    return trainer
+
+
+def weights(trainer: SentimentTrainer) -> dict[str, Any]:
+    return {name: parameter.value.tolist() for name, parameter in trainer.network.named_parameters()}
+
+
+# Predictions
+
+
+def test_a_prediction_is_1_above_a_half() -> None:
+    assert get_predictions_array([1, 0, 1, 0], [0.75, 0.5, 0.25, 0.875]) == [(1, 1, 0.75), (0, 0, 0.5), (1, 0, 0.25), (0, 1, 0.875)]
+
+
+def test_accuracy_is_the_share_of_right_labels() -> None:
+    assert get_accuracy([(1, 1, 0.75), (0, 0, 0.5), (1, 0, 0.25), (0, 1, 0.875), (1, 1, 0.9)]) == 0.6
+    assert get_accuracy([]) == 0.0
+
+
+# The data
+
+
+def test_sentences_to_validate_with_follow_those_to_train_on() -> None:
+    every = Sentences()
+    train, valid, test = sentiment_trainer.chosen_sentences(SentimentSetting(train=30, valid=7))
+    assert (train.sentences, valid.sentences, test) == (every.sentences[:30], every.sentences[30:37], None)
+    train, valid, _ = sentiment_trainer.chosen_sentences(SentimentSetting(train=0, valid=0))
+    assert len(train) + len(valid) == len(every)
+    assert not set(train.sentences) & set(valid.sentences)
+
+
+def test_sst2_has_files_of_its_own_for_each_purpose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "sst2"
+    folder.mkdir()
+    for name, lines in {"train": "fine\t1\nbad\t0\n", "dev": "so fine\t1\n", "test": "so bad\t0\n"}.items():
+        (folder / f"{name}.tsv").write_text(lines)
+    monkeypatch.setenv("MINITORCH_DATA", str(tmp_path))
+    chosen = sentiment_trainer.chosen_sentences(SentimentSetting(dataset="sst2", train=1, valid=0))
+    assert [part and part.sentences for part in chosen] == [["fine"], ["so fine"], ["so bad"]]
+    (folder / "test.tsv").unlink()
+    assert sentiment_trainer.chosen_sentences(SentimentSetting(dataset="sst2", train=0, valid=0))[2] is None
+
+
+def test_more_sentences_than_there_are_end_it_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        run_sentiment.main(["--train", "5000"])
+    expected = f"run_sentiment.py: train expected at most {len(Sentences())} sentences, as many as there are, got 5000\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_a_missing_file_of_vectors_ends_it_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MINITORCH_DATA", str(tmp_path))
+    with pytest.raises(SystemExit, match="2"):
+        run_sentiment.main(["--embeddings", "glove"])
+    assert re.match(
+        rf"run_sentiment\.py: {re.escape(str(tmp_path / 'glove'))} expected a file glove\.6B\.50d\.txt", capsys.readouterr().err
+    )
+
+
+# The trainer
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
+    def run(seed: int) -> Any:
+        return weights(trained(prepared(SentimentSetting(train=20, valid=5, epochs=2, seed=seed), CNNSentimentKim)))
+
+    assert run(0) == run(0)
+    assert run(0) != run(1)
+
+
+def test_what_is_told_after_an_epoch_are_predictions_on_all_sentences() -> None:
+    trainer = trained(prepared(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim))
+    epoch, loss, losses, in_training, train_accuracy, validated, valid_accuracy = trainer.logged()
+    assert (epoch, losses) == (1, [loss])
+    assert sorted(label for label, _, _ in in_training) == sorted(trainer.train[1].tolist())
+    assert [label for label, _, _ in validated] == trainer.valid[1].tolist()
+    assert train_accuracy == get_accuracy(in_training)
+    assert valid_accuracy == get_accuracy(validated)
+
+
+def test_validation_drops_nothing_and_training_goes_on_after_it() -> None:
+    trainer = prepared(
+        SentimentSetting(train=20, valid=5, epochs=1), lambda embedding_size: CNNSentimentKim(4, embedding_size, dropout=1.0)
+    )
+    assert trainer.network.training
+    assert (trainer.probabilities(trainer.valid[0]) != 0.5).all()  # what is dropped gives 1/2
+    assert trainer.network.training
+
+
+def test_a_typed_sentence_is_read_as_those_of_the_data() -> None:
+    trainer = trained(prepared(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim))
+    sentence = Sentences().sentences[20]
+    reading = word_weights(sentence, trainer.read)
+    assert reading.probability == pytest.approx(trainer.probabilities(trainer.valid[0])[0], abs=1e-6)
+    assert len(reading.weights) == len(sentence.split())
+
+
+def test_without_sentences_there_is_no_training() -> None:
+    nothing = np.zeros((0, 3, 50)), np.zeros(0, np.int64)
+    with pytest.raises(ValueError, match=r"^training expected at least one sentence, got none$"):
+        SentimentTrainer(SentimentSetting(), CNNSentimentKim(2), nothing, nothing)
+
+
+# Learned vectors
+
+
+def learned(**settings: Any) -> LearnedTrainer:
+    setting = SentimentSetting(embeddings="learned", optimizer="adam", rate=0.01, **settings)
+    trainer = prepared(setting, CNNSentimentKim)
+    assert isinstance(trainer, LearnedTrainer)
+    return trainer
+
+
+def test_learned_vectors_tell_sentences_apart_that_were_not_trained_on() -> None:
+    trainer = trained(learned(train=600, valid=100, batch=20, epochs=4))
+    assert trainer.history[-1].valid >= 0.9
+
+
+def test_a_learned_run_that_is_resumed_within_an_epoch_ends_as_if_it_had_not_stopped(tmp_path: Path) -> None:
+    expected = weights(trained(learned(train=40, valid=5, epochs=2)))
+    checkpoint.save(tmp_path / "run", trained(learned(train=40, valid=5, epochs=2), steps=6).checkpoint())
+    resumed = learned(train=40, valid=5, epochs=2)
+    resumed.restore(checkpoint.load(tmp_path / "run"))
+    assert weights(trained(resumed)) == expected
+
+
+def test_a_learned_network_convolves_words_of_every_width_by_numpy_alike() -> None:
+    manual_seed(0)
+    network = learned_sentiment.LearnedNetwork(20)
+    network.eval()
+    sentences = [np.array([3, 4, 5, 6, 7, 8]), np.array([9, 1])]
+    values = {name: parameter.value.to_numpy().astype(float) for name, parameter in network.named_parameters()}
+    words = np.array([[3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0], [9, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]])
+    vectors, found = values["table"][words], []
+    for width in (3, 4, 5):
+        filters = values[f"weights{width}"].reshape(width, 50, 100)
+        places = [sum(vectors[:, place + k] @ filters[k] for k in range(width)) + values[f"bias{width}"] for place in range(11 - width + 1)]
+        found.append(np.maximum(np.max(places, 0), 0))
+    expected = np.concatenate(found, 1) @ values["weights"] + values["bias"]
+    np.testing.assert_allclose(network(learned_sentiment.padded(sentences)).to_numpy(), expected[:, 0], atol=1e-4)
+
+
+def test_a_learned_network_reads_a_sentence_alike_in_any_company() -> None:
+    manual_seed(0)
+    network = learned_sentiment.LearnedNetwork(20)
+    network.eval()
+    sentences = [np.array(words) for words in ([], [3], [4, 5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15])]
+    together = network(learned_sentiment.padded(sentences)).to_numpy()
+    alone = [network(learned_sentiment.padded([sentence])).item() for sentence in sentences]
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+def test_batches_hold_every_sentence_once_and_sentences_of_like_length_together() -> None:
+    sentences = [np.full(1 + i % 13, i + 1) for i in range(65)]
+    loader = LengthBatches(sentences, np.arange(65), 5, seed=1)
+    epochs = [list(loader) for _ in range(2)]
+    for batches in epochs:
+        assert len(batches) == len(loader) == 13
+        assert sorted(int(label) for _, labels in batches for label in labels.tolist()) == list(range(65))
+        for words, labels in batches:
+            lengths = [len(sentences[label]) for label in labels.tolist()]
+            assert len(set(lengths)) == 1  # five of each length
+            assert words.shape == (5, lengths[0] + 5)
+            assert [row[: len(sentences[label])] for row, label in zip(words.tolist(), labels.tolist(), strict=True)] == [
+                sentences[label].tolist() for label in labels.tolist()
+            ]
+    assert [labels.tolist() for _, labels in epochs[0]] != [labels.tolist() for _, labels in epochs[1]]
+
+
+def test_a_workspace_without_what_they_stand_on_refuses_learned_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "project.lab.learned_sentiment", None)
+    with pytest.raises(
+        ValueError, match=r"^embeddings learned needs what comes after the course \(.*\); take --embeddings drawn or glove$"
+    ):
+        learned(train=20, valid=5)
+
+
+# The program
+
+
+def test_the_command_repeats_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def stop(setting: SentimentSetting, make_network: Any) -> None:
+        made.append(setting)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(run_sentiment, "prepared", stop)
+    setting = SentimentSetting(
+        epochs=3, rate=0.002, batch=50, seed=7, dataset="sst2", embeddings="learned", train=0, valid=9, optimizer="adam"
+    )
+    command = shlex.split(setting.command())
+    assert command[:2] == ["python", "project/run_sentiment.py"]
+    with pytest.raises(SystemExit):
+        run_sentiment.main(command[2:])
+    assert made == [setting]
+
+
+def test_the_program_says_that_its_sentences_are_synthetic_and_repeats_to_the_last_bit(tmp_path: Path) -> None:
+    def run(name: str) -> tuple[list[dict[str, Any]], bytes]:
+        file = tmp_path / name
+        command = [sys.executable, str(PROGRAM), *SMALL, "--json", "--checkpoint", str(file), "--report", str(tmp_path / "report")]
+        done = subprocess.run(command, cwd=tmp_path, env=os.environ | HERE, capture_output=True, text=True, check=True)
+        lines = [line for line in map(json.loads, done.stdout.splitlines()) if "step" not in line]
+        for line in lines:
+            line.pop("seconds", None)
+        return lines[:-1], checkpoint.digest("", checkpoint.load(file).arrays).encode()
+
+    first = run("first")
+    assert first == run("second")
+    beginning, *epochs = first[0]
+    assert beginning["about"].startswith("sentences: a synthetic set, put together by a program; drawn vectors for ")
+    assert [line["epoch"] for line in epochs] == [1, 2]
+    assert all(len(line["probabilities"]) == 10 for line in epochs)
+    text = (tmp_path / "report" / "sentiment.txt").read_text(encoding="utf-8")
+    assert text.startswith(
+        "$ python project/run_sentiment.py --dataset sentences --epochs 2 --rate 0.01 --batch 10 --seed 0 --embeddings drawn "
+    )
+    assert len(re.findall(r"^epoch \d/2  loss \d\.\d{4}  train +\d+\.\d\d%  valid +\d+\.\d\d%", text, re.MULTILINE)) == 2
+    assert {"curves.png", "curves.svg"} <= {entry.name for entry in (tmp_path / "report").iterdir()}
+
+
+def test_a_test_set_is_measured_when_all_is_done() -> None:
+    trainer = trained(prepared(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim))
+    assert trainer.closing() == ""
+    sentences = Sentences().sentences[:4]
+    right = (trainer.read(sentences) > 0.5).astype(int)
+    trainer.test = TextDataset(sentences, [right[0], right[1], right[2], 1 - right[3]], ("negative", "positive"))
+    assert trainer.closing() == "Test: 75.00% (3 of 4)."
+
+
+@pytest.mark.skipif("MINITORCH_DATA" not in os.environ, reason="needs SST-2 and GloVe in MINITORCH_DATA")
+def test_the_published_data_are_encoded_with_the_vectors_that_there_are() -> None:
+    trainer = prepared(SentimentSetting(dataset="sst2", embeddings="glove"), CNNSentimentKim)
+    assert trainer.train[0].shape[0::2] == (450, 50)
+    assert len(SST2("train")) >= 450

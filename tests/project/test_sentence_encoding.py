@@ -1,0 +1,79 @@
+"""Sentences as numbers, and what each word of a sentence does to an answer."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from project.lab.sentence_encoding import DrawnVectors, encode_sentence_data, encode_sentences
+from project.lab.word_weights import word_weights
+
+
+class Two(dict):
+    """Vectors of two words."""
+
+    dim = 2
+
+
+VECTORS = Two(good=np.array([1.0, 2]), bad=np.array([-3.0, 4]))
+
+
+def test_a_sentence_is_the_vectors_of_its_words_with_zeros_behind() -> None:
+    encoded = encode_sentences(["bad", "good good bad"], VECTORS)
+    assert encoded.dtype == np.float32
+    assert encoded.tolist() == [[[-3, 4], [0, 0], [0, 0]], [[1, 2], [1, 2], [-3, 4]]]
+
+
+def test_what_is_longer_than_the_length_is_cut_off() -> None:
+    assert encode_sentences(["good bad good"], VECTORS, 2).tolist() == [[[1, 2], [-3, 4]]]
+
+
+def test_words_without_a_vector_share_one_that_is_no_zero() -> None:
+    first, second, good = encode_sentences(["film plot good"], VECTORS)[0]
+    assert first.tolist() == second.tolist()
+    assert np.abs(first).max() > 0
+    assert good.tolist() == [1, 2]
+    assert encode_sentences(["story"], VECTORS)[0, 0].tolist() == first.tolist()
+
+
+def test_no_sentences_are_no_rows() -> None:
+    assert encode_sentences([], VECTORS).shape == (0, 0, 2)
+
+
+def test_drawn_vectors_are_the_same_in_every_run_and_differ_from_word_to_word() -> None:
+    vectors = DrawnVectors(50)
+    assert "anything" in vectors
+    assert vectors["film"].tolist() == DrawnVectors(50)["film"].tolist()
+    assert vectors["film"].tolist() != vectors["plot"].tolist()
+    assert (vectors["film"].shape, vectors["film"].dtype) == ((50,), np.float32)
+
+
+def test_the_first_sentences_are_taken_and_the_longest_of_both_parts_fits() -> None:
+    train = SimpleNamespace(sentences=["good", "bad", "good bad good bad"], labels=np.array([1, 0, 0]))
+    valid = SimpleNamespace(sentences=["good bad bad", "bad"], labels=np.array([0, 0]))
+    (x, y), (x_valid, y_valid) = encode_sentence_data({"train": train, "validation": valid}, VECTORS, 2, 1)
+    assert (x.shape, x_valid.shape) == ((2, 3, 2), (1, 3, 2))
+    assert (y.tolist(), y_valid.tolist()) == ([1, 0], [0])
+
+
+def test_a_word_weighs_what_the_probability_loses_without_it() -> None:
+    worth = {"not": -0.2, "dull": -0.1, "warm": 0.3}
+    asked = []
+
+    def read(sentences: list[str]) -> np.ndarray:
+        asked.extend(sentences)
+        return np.array([0.5 + sum(worth.get(word, 0) for word in sentence.split()) for sentence in sentences])
+
+    reading = word_weights("  warm  not dull film ", read)
+    assert reading.words == ("warm", "not", "dull", "film")
+    assert reading.probability == pytest.approx(0.5)
+    assert reading.weights == pytest.approx((0.3, -0.2, -0.1, 0))
+    assert asked == ["warm not dull film", "not dull film", "warm dull film", "warm not film", "warm not dull"]
+
+
+@pytest.mark.parametrize("sentence", ["", "  "])
+def test_a_sentence_without_a_word_is_refused(sentence: str) -> None:
+    message = f"expected a sentence of at least one word, got {sentence!r}; type some words with blanks between them"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        word_weights(sentence, lambda sentences: np.zeros(len(sentences)))
