@@ -226,14 +226,14 @@ LIBRARIES: dict[str, Callable[[str], Run | None]] = {
 }
 
 
-def work(library: str) -> None:
-    """The life of one library's process."""
+def work(make: Callable[[str], Run | None]) -> None:
+    """The life of one library's process, which prepares rows by `make`."""
     run: Run | None = None
     calls = 1
     print("ready", flush=True)
     for line in sys.stdin:
         if line.strip():
-            run = LIBRARIES[library](line.strip())
+            run = make(line.strip())
             if run is not None:
                 run()
                 start = time.perf_counter()
@@ -248,4 +248,4 @@ def work(library: str) -> None:
 
 
 if __name__ == "__main__":
-    work(sys.argv[1])
+    work(LIBRARIES[sys.argv[1]])

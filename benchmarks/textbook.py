@@ -1,4 +1,4 @@
-"""The kernels as textbooks have them, and as a student's first solution of Module 3 looks: the baseline of `benchmarks.ops`.
+"""The kernels as textbooks have them, and as a student's first solution looks: the baseline of `benchmarks.ops` and `benchmarks.conv`.
 
 Every element's index is worked out from its number, then its position from the index; the loop over elements is shared among threads.
 """
@@ -95,3 +95,23 @@ def _matrix_multiply(out, out_shape, out_strides, a, a_shape, a_strides, b, b_sh
 
 matrix_multiply = numba.njit(_matrix_multiply, parallel=True)
 """The kernel of the product of three-dimensional tensors."""
+
+
+def _conv2d(out, out_shape, out_strides, out_size, a, a_shape, a_strides, weight, weight_shape, weight_strides, reverse):
+    for n in prange(out_size):
+        index = np.empty(MAX_DIMS, np.int32)
+        to_index(n, out_shape, index)
+        value = 0.0
+        for c in range(weight_shape[1]):
+            for k in range(weight_shape[2]):
+                for m in range(weight_shape[3]):
+                    i, j = (index[2] - k, index[3] - m) if reverse else (index[2] + k, index[3] + m)
+                    if 0 <= i < a_shape[2] and 0 <= j < a_shape[3]:
+                        x = a[index[0] * a_strides[0] + c * a_strides[1] + i * a_strides[2] + j * a_strides[3]]
+                        start = index[1] * weight_strides[0] + c * weight_strides[1]
+                        value += x * weight[start + k * weight_strides[2] + m * weight_strides[3]]
+        out[index_to_position(index, out_strides)] = value
+
+
+conv2d = numba.njit(_conv2d, parallel=True)
+"""The kernel of the convolution of images, as the published course has it."""
