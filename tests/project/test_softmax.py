@@ -34,6 +34,12 @@ def test_without_the_shift_large_numbers_overflow(dtype, limit):
     assert softmax.verdict(x, dtype, True).startswith("The sum is 1: one power is e^0 = 1")
 
 
+def test_between_the_limits_of_the_types_only_the_smaller_one_overflows():
+    x = np.array([100.0, 0])
+    assert softmax.steps(x, "float64", False)[3][0] == pytest.approx(1)
+    assert math.isnan(softmax.steps(x, "float32", False)[3][0])
+
+
 def test_without_the_shift_small_numbers_leave_nothing_to_divide_by():
     x = np.array([-1000.0, -1001])
     assert softmax.verdict(x, "float64", False) == "The sum is 0: every e^x is too small for a float64, and 0 / 0 is nan."
