@@ -110,8 +110,9 @@ def test_a_table_without_gradients_gives_a_constant(backend):
 @BACKENDS
 @pytest.mark.parametrize("wrong", [3, -1])
 def test_an_index_without_a_row_is_named(backend, wrong):
-    with raises(IndexingError, f"embedding expected indices from 0 to 2 for a table of 3 rows, got {wrong}"):
-        embedding(numbers([[0, wrong], [9, 9]], backend), tensor(TABLE, backend))
+    for indices in ([wrong], [[0, wrong], [9, 9]]):
+        with raises(IndexingError, f"embedding expected indices from 0 to 2 for a table of 3 rows, got {wrong}"):
+            embedding(numbers(indices, backend), tensor(TABLE, backend))
 
 
 def test_indices_and_table_are_checked():
