@@ -115,7 +115,7 @@ def marks(source: str) -> set[str]:
 def imports(root: Path, path: str, later: bool = False) -> frozenset[str]:
     """What a file imports when it is imported itself, as dotted names.
 
-    `from a import b` counts as a and a.b, and so does a use of a.b after `import a`.
+    `from a import b` counts as a and a.b, and so does a use of a.b after `import a`, or of b.c after `from a import b` as a.b.c.
 
     Args:
         root: The repository.
@@ -137,8 +137,10 @@ def _imports(path: str, source: str, later: bool) -> frozenset[str]:
             package = path.split("/")[: -node.level] if node.level else []  # from .room import name
             module = ".".join([*package, node.module] if node.module else package)
             names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
-    used = {f"{n.value.id}.{n.attr}" for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
-    return frozenset(names | {name for name in used if name.split(".")[0] in names})
+    attributes = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    known = {name.rpartition(".")[2]: name for name in names} | {name.split(".")[0]: name.split(".")[0] for name in names}
+    used = {(known[first], rest) for first, dot, rest in (name.partition(".") for name in attributes) if first in known}
+    return frozenset(names | {f"{module}.{rest}" for module, rest in used})
 
 
 def import_closure(root: Path, paths: set[str], later: bool = False) -> set[str]:

@@ -487,6 +487,8 @@ def loss() -> float:
     "project/run_layer.py": '"""Stage 1."""\n\nfrom minitorch.nn.layers import Linear as Linear\n',
     "project/run_loss.py": '"""Stage 2."""\n\nfrom minitorch.nn import loss as loss\n',
     "project/run_after.py": '"""Stage 2."""\n\nimport minitorch.nn.losses\n',
+    "project/run_used.py": '"""Stage 2."""\n\nfrom minitorch import nn\n\n\ndef f():\n    return nn.loss()\n',
+    "project/run_deep.py": '"""Stage 2."""\n\nimport minitorch\n\n\ndef f():\n    return minitorch.nn.losses.loss()\n',
     "docs/api/stage1.md": FAST["docs/api/stage1.md"].replace("minitorch.fast", "minitorch.nn.fast"),
 }
 
@@ -536,6 +538,8 @@ def test_a_folder_of_the_package_comes_with_its_first_stage_and_is_cut_like_the_
         "minitorch/nn/losses.py",
         "project/run_loss.py",
         "project/run_after.py",
+        "project/run_used.py",
+        "project/run_deep.py",
     }
 
 
