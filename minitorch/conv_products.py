@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numba import prange
 
-from minitorch import conv_loops
 from minitorch.compiled import IN_ANY_ORDER, code_key, jitable, launch, parallel, serial, threads
 from minitorch.conv_loops import (
     DEPTH,
@@ -29,6 +28,7 @@ from minitorch.conv_loops import (
     places_of,
     planes_for,
 )
+from minitorch.conv_loops import make_kernels as correlation_kernels
 from minitorch.loops import diagnose
 from minitorch.tensor_data import Shape, Storage, Strides
 
@@ -283,9 +283,8 @@ class Anchored:
         return (first, second, *rest) if self.dims == 2 else (first, second, filling, *rest)
 
     def parallel_diagnostics(self, level: int = 1) -> None:
-        """Print what numba made of the parallel loops, for the operands of an earlier call."""
-        for kernels in (conv_loops.make_kernels(), make_kernels()):
-            diagnose(*kernels, level)
+        """Print what numba made of the parallel loop of a correlation, for the operands of an earlier call."""
+        diagnose(*correlation_kernels(), level)
 
 
 def swapped(strides: tuple[int, ...]) -> tuple[int, ...]:
