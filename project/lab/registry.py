@@ -82,6 +82,10 @@ VIEWS = (
     View("m4_pooling", "Pooling", 4, "zoom_in_map", "Windows side by side: their maximum or mean, and where the gradient goes back to."),
     View("m4_softmax", "Softmax", 4, "thermostat", "From numbers to probabilities: temperature, and why the largest is subtracted first."),
     View("m4_dropout", "Dropout", 4, "blur_on", "Numbers left out at random: the mask, the rate, and what it does to a sum."),
+    View(
+        "m4_images", "Images", 4, "image_search", "Train on digits: mistakes, filters and feature maps, and a digit that you draw yourself."
+    ),
+    View("m4_sentiment", "Sentiment", 4, "reviews", "Train on sentences of praise and blame, and see which words the network goes by."),
 )
 
 

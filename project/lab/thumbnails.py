@@ -1,0 +1,87 @@
+"""Small arrays as small pictures: every pixel stays a square, and each has a text for those who do not see it."""
+
+from __future__ import annotations
+
+import base64
+import html
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+BLUE, ORANGE = np.array([8, 81, 156]), np.array([217, 112, 30])
+"""Of the largest number, and of the least below 0."""
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """A picture with words.
+
+    Attributes:
+        pixels: Rows, columns and red, green, blue, from 0 to 255.
+        says: What it shows, for those who do not see it.
+        caption: Stands below.
+    """
+
+    pixels: np.ndarray
+    says: str
+    caption: str = ""
+
+
+def ink(image: np.ndarray) -> np.ndarray:
+    """A drawing as pixels: 0 is white paper, 1 black ink."""
+    grey = 255 * (1 - np.clip(image, 0, 1))
+    return np.repeat(np.rint(grey).astype(np.uint8)[:, :, None], 3, 2)
+
+
+def signed(values: np.ndarray, most: float) -> np.ndarray:
+    """Numbers as pixels: white for 0, blue above, orange below.
+
+    Args:
+        values: Rows, columns.
+        most: The size of a number that has the full colour.
+    """
+    share = np.clip(np.nan_to_num(values) / (most or 1.0), -1, 1)[:, :, None]
+    return np.rint(255 + np.abs(share) * (np.where(share < 0, ORANGE, BLUE) - 255)).astype(np.uint8)
+
+
+def png(pixels: np.ndarray) -> bytes:
+    """The bytes of a PNG file.
+
+    Args:
+        pixels: Rows, columns and red, green, blue, from 0 to 255.
+    """
+    rows, columns = pixels.shape[:2]
+    lines = b"".join(b"\0" + row.astype(np.uint8).tobytes() for row in pixels)  # 0: the line is not filtered
+
+    def chunk(name: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    head = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+
+
+def markup(thumbnails: Sequence[Thumbnail], width: float, gap: float = 0.6, columns: int | None = None) -> str:
+    """Pictures side by side; what does not fit goes on below.
+
+    Args:
+        thumbnails: In order.
+        width: Of a picture, in rem.
+        gap: Between two, in rem.
+        columns: How many stand in a row at most; None for as many as fit.
+    """
+    figures = []
+    for each in thumbnails:
+        source = f"data:image/png;base64,{base64.b64encode(png(each.pixels)).decode()}"
+        caption = (
+            f'<figcaption style="font-size: .8rem; line-height: 1.25">{html.escape(each.caption)}</figcaption>' if each.caption else ""
+        )
+        say = html.escape(each.says)
+        look = "width: 100%; image-rendering: pixelated; border: 1px solid #8c8c8c; border-radius: 3px; display: block"
+        figures.append(
+            f'<figure style="margin: 0; width: {width}rem"><img src="{source}" alt="{say}" title="{say}" style="{look}">{caption}</figure>'
+        )
+    room = f"; max-width: {columns * (width + gap):.2f}rem" if columns else ""  # for one gap more than there are: it leaves room to round
+    return f'<div style="display: flex; flex-wrap: wrap; gap: {gap}rem{room}">{"".join(figures)}</div>'

@@ -1,0 +1,161 @@
+"""The page that trains on images: a run from start to report, and what it shows where code is unwritten or fails."""
+
+import time
+
+import numpy as np
+import pytest
+
+from project.lab import digit_pad, found_data, learned_network
+from project.lab.guard import WrongResult
+from project.lab.image_trainer import ImageSetting
+from project.lab.jobs import Failed
+from project.run_mnist_multiclass import Network
+from tests.project.classifier_pages import everything, nothing_runs, pictures, texts, until_done  # noqa: F401  the fixture is used by name
+from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
+
+SMALL = {"images_limit": "48", "images_epochs": "2", "images_batch": "48"}
+
+
+def test_a_run_from_start_to_what_the_network_sees():
+    app = open_page("m4_images", **SMALL)
+    assert "Press Start to train" in app.info[0].value
+    command = "python project/run_mnist_multiclass.py --dataset digits --epochs 2 --rate 0.1 --batch 48 --seed 0 --momentum 0.0"
+    assert app.code[0].value == f"{command} --limit 48 --dtype float32"
+    app.button(key="images_start").click().run()
+    until_done(app, "images")
+    assert not app.exception
+    assert app.metric[0].value == "2 / 2"
+    assert "Of 48 training examples" in everything(app)
+    assert "of 12 are wrong" in everything(app) or "All 12 are right" in everything(app)
+    assert "after epoch 2 the network says" in everything(app)
+    assert "conv2: 4 to 8 channels, 3×3 weights each" in texts(app.caption)
+    shown = pictures(app)
+    assert shown.count('title="conv1, from channel 0') == 4
+    assert shown.count('title="conv2, from channel') == 32
+    assert shown.count('title="channel') == 4 + 8
+    assert len(app.get("download_button")) == 1
+    assert app.button(key="images_go_on").disabled
+
+    run = app.session_state["images_run"]
+    epochs, network = learned_network.image_network(run, Network, 8)
+    assert epochs == 2
+    app.session_state["images_pad_strokes"] = [[(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]]
+    app.run()
+    drawn = digit_pad.small([[(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]])
+    probabilities = learned_network.seen(network, drawn).probabilities
+    assert probabilities.sum() == pytest.approx(1, abs=1e-5)
+    said = f"The network says {probabilities.argmax()}, with probability {probabilities.max():.0%}."
+    assert said in everything(app)
+    assert 'title="your drawing in 8 by 8 pixels"' in pictures(app)
+
+    app.number_input(key="images_epochs").set_value(3).run()
+    assert not app.button(key="images_go_on").disabled
+    app.number_input(key="images_seed").set_value(1).run()
+    assert app.button(key="images_go_on").disabled
+    assert any("other settings" in text for text in texts(app.caption))
+
+    def other(side, pool):
+        network = Network(side, pool)
+        network.linear2 = network.conv1
+        return network
+
+    with pytest.raises(WrongResult, match="your Network has other parameters than the one that was trained: press Start"):
+        learned_network.image_network(run, other, 8)
+
+
+def test_stop_ends_the_program_at_once():
+    app = open_page("m4_images", **SMALL)
+    app.button(key="images_start").click().run()
+    run = app.session_state["images_run"]
+    process = run._job._process
+    begun = time.monotonic()
+    run.stop()
+    stopped = time.monotonic() - begun
+    assert process.poll() is not None
+    assert stopped < 5  # a kill, not the end of the training
+    app.run()
+    assert not app.exception
+    assert not app.button(key="images_start").disabled
+
+
+def test_an_unwritten_network_becomes_a_card(nothing_runs):  # noqa: F811  the fixture
+    nothing_runs(error=NotImplementedError("Need to implement for Task 4.5"))
+    app = open_page("m4_images")
+    app.button(key="images_start").click().run()
+    assert any("Task 4.5 is not written yet: open project/run_mnist_multiclass.py" in text for text in texts(app.info))
+    assert not app.exception
+    assert not app.button(key="images_start").disabled
+
+
+def test_what_fails_in_the_program_is_shown(nothing_runs):  # noqa: F811  the fixture
+    nothing_runs(error=Failed("ValueError: shapes do not match"))
+    app = open_page("m4_images")
+    app.button(key="images_start").click().run()
+    assert texts(app.error) == ["The training ended with an error."]
+    assert "ValueError: shapes do not match" in texts(app.code)
+
+
+def test_a_loss_that_is_no_number_is_named(nothing_runs):  # noqa: F811  the fixture
+    facts = {"setting": {}, "command": "", "about": "", "parameters": 1, "train": 8, "valid": 2}
+    numbers = {"train_accuracy": 0.5, "valid_accuracy": 0.5, "seconds": 1.0}
+    nothing_runs([facts, {"epoch": 1, "loss": None, **numbers}])
+    app = open_page("m4_images")
+    app.button(key="images_start").click().run()
+    assert "The loss is no number any more: the learning rate is too high, or a gradient is wrong." in texts(app.caption)
+    assert app.metric[1].value == "-"
+    assert not app.exception
+
+
+def test_data_sets_that_are_not_here_are_not_offered(monkeypatch, tmp_path):
+    monkeypatch.setenv("MINITORCH_DATA", str(tmp_path))
+    assert found_data.image_sets() == ["digits"]
+    assert found_data.sentence_sets() == ["sentences"]
+    assert "glove" not in found_data.word_vectors()
+    (tmp_path / "mnist").mkdir()
+    for name in ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte"):  # compressed or not
+        (tmp_path / "mnist" / name).touch()
+    assert found_data.image_sets() == ["digits", "mnist"]
+    for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte.gz"):
+        (tmp_path / "mnist" / name).touch()
+    assert found_data.image_sets() == ["digits", "mnist", "mnist-all"]
+    for name in ("sst2/train.tsv", "glove/glove.6B.50d.txt"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    assert found_data.sentence_sets() == ["sentences"]
+    (tmp_path / "sst2" / "dev.tsv").touch()
+    assert found_data.sentence_sets() == ["sentences", "sst2"]
+    assert "glove" in found_data.word_vectors()
+
+
+def test_the_page_says_which_data_set_is_missing_and_refuses_none(monkeypatch, tmp_path):
+    monkeypatch.setenv("MINITORCH_DATA", str(tmp_path))
+    app = open_page("m4_images")
+    assert any("MNIST is not on this machine" in text for text in texts(app.caption))
+    assert list(app.selectbox(key="images_dataset").options) == ["digits"]
+
+
+def test_a_network_that_gives_something_else_is_refused():
+    network = Network(8, 2)
+    with pytest.raises(WrongResult, match=r"expected to give a row of numbers for an image, shape \(1, 10\), got something else"):
+        learned_network.seen(Odd(network, lambda out: None), np.zeros((8, 8)))
+    with pytest.raises(WrongResult, match=r"got shape \(10,\)"):
+        learned_network.seen(Odd(network, lambda out: out.view(10)), np.zeros((8, 8)))
+
+
+class Odd:
+    """A network that gives something else."""
+
+    def __init__(self, network, odd):
+        self.network, self.odd, self.parameters = network, odd, network.parameters
+
+    def __call__(self, x):
+        return self.odd(self.network(x))
+
+
+def test_the_controls_stand_for_every_field_of_the_setting():
+    app = open_page("m4_images", images_rate="0.25", images_momentum="0.5", images_dtype="float64")
+    assert "--rate 0.25" in app.code[0].value
+    assert "--momentum 0.5" in app.code[0].value
+    assert "--dtype float64" in app.code[0].value
+    assert "--limit" not in app.code[0].value
+    assert ImageSetting(rate=0.25, momentum=0.5, dtype="float64").command() == app.code[0].value

@@ -1,0 +1,70 @@
+"""The page that trains on sentences: a run from start to telling words, and what it shows where code is unwritten or fails."""
+
+import pytest
+
+from project.lab import learned_network
+from project.lab.guard import WrongResult
+from project.lab.jobs import Failed
+from tests.project.classifier_pages import everything, nothing_runs, pictures, texts, until_done  # noqa: F401  the fixture is used by name
+from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
+
+SMALL = {"sentiment_train": "20", "sentiment_valid": "10", "sentiment_epochs": "2", "sentiment_batch": "20"}
+
+
+def test_a_run_from_start_to_the_most_telling_words():
+    app = open_page("m4_sentiment", **SMALL)
+    assert app.code[0].value == (
+        "python project/run_sentiment.py --dataset sentences --epochs 2 --rate 0.01 --batch 20 --seed 0 --embeddings drawn --train 20 "
+        "--valid 10 --optimizer sgd"
+    )
+    assert any("The data set sentences is synthetic" in text for text in texts(app.caption))
+    app.button(key="sentiment_start").click().run()
+    until_done(app, "sentiment")
+    assert not app.exception
+    assert app.metric[0].value == "2 / 2"
+
+    from minitorch.data import Sentences
+
+    kept = Sentences()[20:30]  # what comes after those that are trained on
+    table = app.dataframe[0].value
+    assert list(table["sentence"]) == kept.sentences
+    assert list(table["is"]) == [("blame", "praise")[label] for label in kept.labels]
+    for right, label, probability in zip(table["right"], kept.labels, table["probability of praise"], strict=True):
+        assert right == ("✓" if (probability > 0.5) == (label == 1) else "✗")
+
+    reader = app.session_state["sentiment_reader"]
+    assert reader.read(kept.sentences) == pytest.approx(list(table["probability of praise"]), abs=1e-3)
+    assert any("For praise" in text for text in texts(app.markdown))
+
+    app.text_input(key="sentiment_typed").set_value("A Wonderful <b>xyzzy</b> film").run()
+    probability = float(reader.read(["a wonderful <b>xyzzy</b> film"])[0])
+    verdict = (
+        f"After epoch 2 the network says {'praise' if probability > 0.5 else 'blame'}: the probability of praise is {probability:.3f}."
+    )
+    assert verdict in everything(app)
+    assert "&lt;b&gt;xyzzy&lt;/b&gt;" in pictures(app)
+    assert any("It was not trained on:" in text and "<b>xyzzy</b>" in text for text in texts(app.caption))
+
+    app.text_input(key="sentiment_typed").set_value("  ").run()
+    assert not app.exception
+    assert "Type a sentence." in texts(app.info)
+
+
+def test_unwritten_and_failing_programs_become_cards(nothing_runs):  # noqa: F811  the fixture
+    nothing_runs(error=NotImplementedError("Need to implement for Task 4.5"))
+    app = open_page("m4_sentiment")
+    app.button(key="sentiment_start").click().run()
+    assert any("Task 4.5 is not written yet" in text for text in texts(app.info))
+    nothing_runs(error=Failed("KeyError: 'word'"))
+    app.button(key="sentiment_start").click().run()
+    assert "KeyError: 'word'" in texts(app.code)
+    assert not app.exception
+
+
+def test_another_number_of_probabilities_is_refused():
+    class One:
+        def read(self, sentences):
+            return [0.5]
+
+    with pytest.raises(WrongResult, match="your network expected to give a probability for each of 2 sentences, got 1"):
+        learned_network.probability(One(), ["a", "b"])

@@ -1,0 +1,67 @@
+"""Small pictures: their pixels, their file format, their words; and the table of confusions."""
+
+import base64
+import io
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from project.lab import confusion, thumbnails
+from project.lab.thumbnails import Thumbnail
+
+
+def test_ink_is_black_on_white_paper():
+    pixels = thumbnails.ink(np.array([[0.0, 0.5, 1.0, 2.0]]))
+    assert pixels.tolist() == [[[255] * 3, [128] * 3, [0] * 3, [0] * 3]]
+
+
+def test_signs_have_colours_and_zero_is_white():
+    pixels = thumbnails.signed(np.array([[0.0, 2.0, -2.0, 1.0, 9.0, np.nan]]), 2.0)
+    assert pixels[0].tolist() == [[255] * 3, [8, 81, 156], [217, 112, 30], [132, 168, 206], [8, 81, 156], [255] * 3]
+
+
+def test_without_a_size_all_is_white():
+    assert (thumbnails.signed(np.zeros((2, 2)), 0.0) == 255).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (28, 28)])
+def test_a_png_file_holds_the_pixels(shape):
+    pixels = np.random.default_rng(0).integers(0, 256, (*shape, 3)).astype(np.uint8)
+    with Image.open(io.BytesIO(thumbnails.png(pixels))) as read:
+        assert read.format == "PNG"
+        assert (np.asarray(read.convert("RGB")) == pixels).all()
+
+
+def test_a_picture_says_what_it_shows_and_signs_of_html_stay_text():
+    text = thumbnails.markup([Thumbnail(np.zeros((1, 1, 3), np.uint8), 'a "1" & <b>', "is <1>")], 4)
+    assert 'alt="a &quot;1&quot; &amp; &lt;b&gt;"' in text
+    assert "is &lt;1&gt;</figcaption>" in text
+    coded = re.search(r"base64,([^\"]+)", text)
+    assert coded
+    assert base64.b64decode(coded[1]).startswith(b"\x89PNG")
+
+
+COUNTS = [[8, 0, 2], [0, 10, 0], [3, 1, 0]]
+
+
+def test_the_table_names_every_cell():
+    text = confusion.panel(COUNTS)
+    assert "2 taken for 0: 3 of 4" in text
+    assert text.count("data-tag") == 9
+    assert 'class="cell tone below" style="--tone: 52%"' in text  # 60 % of the root of 3 / 4
+
+
+def test_the_worst_confusion_and_the_hardest_class_are_told():
+    assert confusion.in_words(COUNTS) == (
+        "6 of 24 are wrong. Most often 2 was taken for 0: 3 times. Hardest is 2: 0% of its images are right."
+    )
+    assert confusion.in_words([[0, 1], [0, 3]]) == (
+        "1 of 4 are wrong. Most often 0 was taken for 1: 1 time. Hardest is 0: 0% of its images are right."
+    )
+    assert confusion.in_words([[2, 0], [0, 3]]) == "All 5 are right."
+
+
+def test_a_class_without_images_is_not_the_hardest():
+    assert "Hardest is 1: 50%" in confusion.in_words([[0, 0], [1, 1]])

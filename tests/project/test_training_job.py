@@ -1,0 +1,137 @@
+"""A run as a page follows it: what it is told is sorted, it is stopped and gone on with, and it becomes a report."""
+
+import io
+import re
+import zipfile
+from typing import ClassVar
+
+import pytest
+
+from project.lab import run_report, training_job
+from project.lab.image_trainer import ImageSetting
+from project.lab.training_job import Run
+
+FACTS = {"setting": {"program": "run_mnist_multiclass"}, "command": "…", "about": "", "parameters": 9242, "train": 40, "valid": 10}
+
+
+def told(epoch, loss, train, valid, seconds, **details):
+    return {"epoch": epoch, "loss": loss, "train_accuracy": train, "valid_accuracy": valid, "seconds": seconds, **details}
+
+
+ONE = told(1, 2.0, 0.25, 0.3, 4.0, confusion=[[1]], mistakes=[])
+TWO = told(2, 1.0, 0.5, 0.8, 2.0, confusion=[[2]], mistakes=[])
+
+
+class Work:
+    """Stands for a process: a test says what it has told and whether it runs."""
+
+    begun: ClassVar[list["Work"]] = []
+
+    def __init__(self, *command):
+        self.command, self.lines, self.running = command, [], True
+        Work.begun.append(self)
+
+    def read(self):
+        return self.running
+
+    def stop(self):
+        self.running = False
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """A run that has been started."""
+    monkeypatch.setattr(training_job, "Job", Work)
+    Work.begun = []
+    run = Run(ImageSetting(epochs=4, batch=8, seed=3, limit=40))
+    run.start()
+    return run
+
+
+def test_it_begins_with_the_flags_of_its_setting(run):
+    program, *flags = Work.begun[0].command
+    assert program == "run_mnist_multiclass.py"
+    assert flags[:3] == ["--json", "--checkpoint", str(run.checkpoint)]
+    assert " ".join(flags[3:]) == "--dataset digits --epochs 4 --rate 0.1 --batch 8 --seed 3 --momentum 0.0 --limit 40 --dtype float32"
+
+
+def test_a_setting_that_is_left_out_is_no_flag(monkeypatch):
+    monkeypatch.setattr(training_job, "Job", Work)
+    Run(ImageSetting()).start()
+    assert "--limit" not in Work.begun[-1].command
+
+
+def test_lines_are_sorted_as_they_come(run):
+    work = Work.begun[0]
+    work.lines += [FACTS, {"epoch": 1, "step": 2, "steps": 5}]
+    assert run.read()
+    assert (run.facts["parameters"], run.step, run.steps, run.history) == (9242, 2, 5, [])
+    assert run.progress == pytest.approx(0.1)  # 2 of 5 steps of the first of 4 epochs
+    assert run.seconds_left is None
+    work.lines += [ONE, TWO, {"epoch": 3, "step": 1, "steps": 4}]
+    run.read()
+    assert run.history == [ONE, TWO]
+    assert run.details == {"confusion": [[2]], "mistakes": []}
+    assert run.progress == pytest.approx(2.25 / 4)
+    assert run.seconds_left == pytest.approx(3.0 * 1.75)
+    work.lines.append({"summary": "Done.", "best": 2})
+    work.running = False
+    assert not run.read()
+    assert run.summary == "Done."
+
+
+def test_it_is_gone_on_with_from_its_checkpoint_and_what_was_told_comes_once(run):
+    work = Work.begun[0]
+    work.lines += [FACTS, ONE, {"epoch": 2, "step": 3, "steps": 5}]
+    assert not run.resumable(run.setting)  # it runs
+    run.stop()
+    assert not work.running
+    assert run.history == [ONE]
+    assert run.progress == 0.25  # what was learned since the checkpoint is lost
+    assert not run.resumable(run.setting)  # there is no checkpoint
+    run.checkpoint.touch()
+    assert run.resumable(run.setting)
+    assert run.resumable(ImageSetting(epochs=9, batch=8, seed=3, limit=40))
+    assert not run.resumable(ImageSetting(epochs=1, batch=8, seed=3, limit=40))
+    assert not run.resumable(ImageSetting(epochs=4, batch=8, seed=4, limit=40))
+
+    run.start(epochs=9)
+    assert Work.begun[1].command[4:] == ("--resume", "--epochs", "9")
+    assert run.history == [ONE]  # until the program has told of it again
+    Work.begun[1].lines += [FACTS, told(1, 2.0, 0.25, 0.3, 4.0), TWO]
+    run.read()
+    assert [line["epoch"] for line in run.history] == [1, 2]
+    assert run.setting.epochs == 9
+
+
+def test_details_stay_while_epochs_are_told_of_again(run):
+    Work.begun[0].lines += [FACTS, ONE]
+    run.read()
+    run.checkpoint.touch()
+    run.start()
+    Work.begun[1].lines += [FACTS, told(1, 2.0, 0.25, 0.3, 4.0)]
+    run.read()
+    assert run.details["confusion"] == [[1]]
+
+
+def test_its_folder_goes_with_it(run):
+    folder = run.checkpoint.parent
+    assert folder.is_dir()
+    del run
+    Work.begun.clear()
+
+
+def test_the_report_holds_the_command_the_log_and_the_curves(run):
+    Work.begun[0].lines += [FACTS, ONE, told(2, None, 0.5, 0.8, 2.0)]
+    run.read()
+    with zipfile.ZipFile(io.BytesIO(run_report.packed(run))) as archive:
+        assert sorted(archive.namelist()) == ["curves.png", "mnist.txt", "report.md"]
+        assert archive.read("curves.png").startswith(b"\x89PNG")
+        page, log = archive.read("report.md").decode(), archive.read("mnist.txt").decode()
+    assert run.setting.command() in page
+    assert "](curves.png)" in page
+    assert re.search(r"^epoch 1/4  loss 2\.0000  train 25\.00%  valid 30\.00% \( 3/10\)  4\.00 s$", log, re.MULTILINE)
+    assert "epoch 2/4  loss nan" in log
+    assert "digits: 40 training and 10 validation examples; 9242 parameters" in log
+    assert "Best validation: 80.00% (8 of 10) after epoch 2." in log
+    assert log.strip().splitlines()[-1] in page
