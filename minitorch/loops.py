@@ -293,12 +293,11 @@ class Zip:
 
 
 def diagnose(used: Any, kernel: Any, level: int) -> None:
-    """Print numba's diagnostics of a parallel kernel, for every kind of arguments that it or its serial twin was called with."""
+    """Print numba's diagnostics of a parallel kernel, for the kind of arguments that it, or else its serial twin, was last compiled for."""
     signatures = [*used.overloads, *kernel.overloads]
     if signatures:
         fresh = njit(parallel=True, **FLAGS)(kernel.py_func)  # what comes from disk has no diagnostics
-        for signature in dict.fromkeys(signatures):
-            fresh.compile(signature)
+        fresh.compile(signatures[-1])
         fresh.parallel_diagnostics(level=level)
 
 
