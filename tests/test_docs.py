@@ -77,9 +77,9 @@ def test_every_chapter_has_an_example_by_hand_a_figure_mistakes_and_a_box(page) 
         "module3/gpu_machines",
     }
     assert re.search(r"^## By hand|^\| .* \| \*\*", text, re.MULTILINE), "no example by hand"
-    assert re.search(r"^(graph|lines|chart|layout|alignment|equation|threads|tree|tiles)\(", "".join(cells(page)), re.MULTILINE), (
-        "no figure"
-    )
+    assert re.search(
+        r"^(graph|lines|chart|layout|alignment|equation|threads|tree|tiles|slides|grids|shades)\(", "".join(cells(page)), re.MULTILINE
+    ), "no figure"
     assert "\n## Common mistakes\n" in text
     assert ("```{task} " in text) == (name(page) not in without_task)
     assert 600 <= len(text.split()) <= 1400
@@ -396,6 +396,45 @@ def test_a_table_escapes_what_it_shows() -> None:
     code = "from machine_figures import Table\nprint(Table([['step', 'µs'], ['a < b', '1']])._repr_html_())"
     html = run_extension(code).stdout
     assert "<thead><tr><th>step</th><th>µs</th></tr></thead><tbody><tr><td>a &lt; b</td>" in html
+
+
+def test_a_window_slides_one_place_a_line_and_sums_what_lies_under_it() -> None:
+    # A cell is 26 wide and the row begins at 10: beyond the right edge stand two zeros, reversed beyond the left one.
+    code = """
+from window_figures import slides
+for reverse in (False, True):
+    print(slides([5, 7], [1, 2, 3], "C", reverse)._repr_html_())
+"""
+    ahead, back = run_extension(code).stdout.split("</figure>")[:2]
+    assert re.findall(r">([^<>]+)</text>", ahead) == ["5", "7", "0", "0", "5 · 1 + 7 · 2 = 19", "5", "7", "0", "0", "7 · 1 = 7"]
+    assert re.findall(r">([^<>]+)</text>", back) == ["0", "0", "5", "7", "5 · 1 = 5", "0", "0", "5", "7", "7 · 1 + 5 · 2 = 17"]
+    for drawn, first, dashed in ((ahead, [0, 1, 2], [2, 3]), (back, [0, 1, 2], [0, 1])):
+        cells = re.findall(r'class="(graph-node[^"]*)" x="(\d+)" y="9".*?rx="3"([^/]*)/>', drawn)
+        places = [(int(x) - 11) // 26 for _, x, _ in cells]
+        assert [place for (kind, _, _), place in zip(cells, places, strict=True) if "marked" in kind] == first
+        assert [place for (_, _, dash), place in zip(cells, places, strict=True) if dash] == dashed
+
+
+def test_a_grid_that_is_cut_into_windows_has_gaps_between_them() -> None:
+    code = """
+from window_figures import Grid, grids
+print(grids([Grid("x", [[1, 2, 3, 4], [5, 6, 7, 8]], marked=[(1, 2)], dashed=[(0, 0)], window=(1, 2)), "→", Grid("y", [[9]])], "C")._repr_html_())
+"""
+    drawn = run_extension(code).stdout
+    assert re.findall(r">([^<>]+)</text>", drawn) == ["x", "1", "2", "3", "4", "5", "6", "7", "8", "→", "y", "9"]
+    boxes = re.findall(r'class="(graph-node[^"]*)" x="([\d.]+)" y="([\d.]+)"', drawn)
+    lefts = [float(x) - float(boxes[0][1]) for _, x, _ in boxes[:4]]
+    assert lefts == [0, 26, 26 * 2 + 8, 26 * 3 + 8]
+    assert float(boxes[4][2]) - float(boxes[0][2]) == 26 + 8
+    assert [i for i, (kind, _, _) in enumerate(boxes) if "marked" in kind] == [6]
+    assert drawn.count("stroke-dasharray") == 1
+
+
+def test_a_picture_is_clear_where_it_is_smallest_and_solid_where_it_is_largest() -> None:
+    code = "from window_figures import shades\nprint(shades([('a', [[-1, 1], [3, 0]])], 'C', pixel=10)._repr_html_())"
+    drawn = run_extension(code).stdout
+    pixels = re.findall(r'fill="currentColor" fill-opacity="([\d.]+)" x="(\d+)" y="(\d+)"', drawn)
+    assert pixels == [("0.50", "20", "26"), ("1.00", "10", "36"), ("0.25", "20", "36")]
 
 
 def test_unwritten_code_leaves_a_note_where_its_output_would_be(tmp_path) -> None:
