@@ -10,7 +10,7 @@ from pathlib import Path
 from course.gpu import environment
 from course.manifest import Manifest
 from course.staff.answers import WrongAnswer, content_hash, graded_files, patched
-from course.staff.runs import LIMIT, copy, each, run_tests
+from course.staff.runs import LIMIT, PATIENCE, copy, each, run_tests
 from course.staff.selection import select
 
 COMPILED = {"NUMBA_DISABLE_JIT": "0", "NUMBA_NUM_THREADS": "2"}
@@ -76,7 +76,7 @@ def prove(
         manifest: The course.
         files: What `needed_files` gives.
         done: Called after each.
-        limit: Seconds that the tests of one answer may take; an answer that takes longer is killed by that.
+        limit: Seconds that the tests of one answer may compute; an answer that takes longer is killed by that.
     """
 
     def meet(answer: WrongAnswer) -> Verdict:
@@ -85,7 +85,10 @@ def prove(
             around = environment(task) | (COMPILED if answer.compiled else PLAIN)
             run = run_tests(folder, ["-x", "-m", task.mark, *graded_files(task, files)], limit, around)
         if run.timed_out:
-            return Verdict(answer, "killed", f"the time limit of {limit:g} s")
+            return Verdict(answer, "killed", f"the limit of {limit:g} s of computing")
+        if run.stopped:
+            waited = f"{PATIENCE * limit:g} s by the clock"
+            return Verdict(answer, "broken", f"no answer after {waited}; try again on a machine that is less busy")
         if run.rows is None:
             return Verdict(answer, "broken", f"pytest did not finish: {run.output.strip()[-500:]}")
         for row in run.rows:

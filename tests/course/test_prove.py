@@ -59,7 +59,7 @@ def test_every_patch_fits_the_reference_and_changes_it() -> None:
 
 def test_every_change_of_a_textbook_solution_is_one() -> None:
     right = load_right_answers(answers.FOLDER, course().tasks)
-    assert set(right) == {"3.1", "3.2", "3.3", "3.4"}
+    assert set(right) == {"3.1", "3.2", "3.3", "3.4", "4.1", "4.2", "4.3", "4.4", "4.4b"}
     for answer in load_answers(answers.FOLDER, course().tasks):
         for full, definition in answer.patch.items():
             assert right.get(answer.task, {}).get(full) != definition, f"{answer.key} leaves {full} as it was"
@@ -176,7 +176,18 @@ def test_wrong_answers_are_killed_survive_or_are_broken(repository: Repository) 
 def test_a_wrong_answer_that_runs_on_is_killed_by_the_time_limit(repository: Repository) -> None:
     root, manifest = repository
     (verdict,) = prove.prove([wrong("while True: pass")], manifest, needed_files(root, manifest), limit=4)
-    assert (verdict.state, verdict.by) == ("killed", "the time limit of 4 s")
+    assert (verdict.state, verdict.by) == ("killed", "the limit of 4 s of computing")
+
+
+def test_a_run_that_only_waits_proves_nothing(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, manifest = repository
+    for room in (runs, prove):
+        monkeypatch.setattr(room, "PATIENCE", 1)
+    (verdict,) = prove.prove([wrong("__import__('time').sleep(60)")], manifest, needed_files(root, manifest), limit=4)
+    assert (verdict.state, verdict.by) == (
+        "broken",
+        "no answer after 4 s by the clock; try again on a machine that is less busy",
+    )
 
 
 @pytest.mark.parametrize(("gpu", "compiled"), [(False, False), (False, True), (True, False)])
