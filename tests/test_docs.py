@@ -77,9 +77,8 @@ def test_every_chapter_has_an_example_by_hand_a_figure_mistakes_and_a_box(page) 
         "module3/gpu_machines",
     }
     assert re.search(r"^## By hand|^\| .* \| \*\*", text, re.MULTILINE), "no example by hand"
-    assert re.search(
-        r"^(graph|lines|chart|layout|alignment|equation|threads|tree|tiles|slides|grids|shades)\(", "".join(cells(page)), re.MULTILINE
-    ), "no figure"
+    figures = "graph|lines|chart|layout|alignment|equation|threads|tree|tiles|slides|grids|shades"
+    assert re.search(rf"^({figures})\(", "".join(cells(page)), re.MULTILINE), "no figure"
     assert "\n## Common mistakes\n" in text
     assert ("```{task} " in text) == (name(page) not in without_task)
     assert 600 <= len(text.split()) <= 1400
@@ -418,7 +417,8 @@ for reverse in (False, True):
 def test_a_grid_that_is_cut_into_windows_has_gaps_between_them() -> None:
     code = """
 from window_figures import Grid, grids
-print(grids([Grid("x", [[1, 2, 3, 4], [5, 6, 7, 8]], marked=[(1, 2)], dashed=[(0, 0)], window=(1, 2)), "→", Grid("y", [[9]])], "C")._repr_html_())
+x = Grid("x", [[1, 2, 3, 4], [5, 6, 7, 8]], marked=[(1, 2)], dashed=[(0, 0)], window=(1, 2))
+print(grids([x, "→", Grid("y", [[9]])], "C")._repr_html_())
 """
     drawn = run_extension(code).stdout
     assert re.findall(r">([^<>]+)</text>", drawn) == ["x", "1", "2", "3", "4", "5", "6", "7", "8", "→", "y", "9"]
