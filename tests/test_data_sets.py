@@ -50,6 +50,8 @@ def test_a_slice_of_a_data_set_is_one():
     assert data[2:8:3].arrays[0].tolist() == [2, 5]
     assert data[::-1].arrays[0].tolist() == list(range(9, -1, -1))
     assert len(data[20:]) == 0
+    part = Squares().subset([9, 4, 7, 2])[1::2]
+    assert [part[i] for i in range(len(part))] == [(4, 16), (2, 4)]
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ class Dataset:
 
 
 class Subset(Dataset):
-    """Some examples of another data set.
+    """Some examples of another data set. A slice is one again.
 
     Args:
         dataset: The other.
@@ -81,6 +81,8 @@ class Subset(Dataset):
         return len(self.indices)
 
     def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self.subset(np.arange(len(self))[index])
         return self.dataset[int(self.indices[self._number(index)])]
 
 
