@@ -207,6 +207,7 @@ def test_a_batch_is_normalized_by_channel_or_as_a_whole():
     assert Normalize(1, 2)(images, generator).tolist() == [[[[0, 1]], [[4.5, 14.5]]]]
     assert Normalize([1, 10], [2, 20])(images, generator).tolist() == [[[[0, 1]], [[0, 1]]]]
     assert Normalize(0.5, 0.5)(images.astype(np.float32), generator).dtype == np.float32
+    assert Normalize(0.5, 0.25)(np.array([[[[0, 1]]]]), generator).tolist() == [[[[-2, 2]]]]  # of whole numbers, too
 
 
 @pytest.mark.parametrize("std", [0, -1, [1, 0], float("nan")])

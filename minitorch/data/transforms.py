@@ -51,7 +51,8 @@ class Normalize:
 
     def __call__(self, images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """Draws nothing."""
-        mean, std = self.mean.astype(images.dtype), self.std.astype(images.dtype)  # a float32 batch stays one
+        dtype = images.dtype if images.dtype.kind == "f" else float  # a float32 batch stays one
+        mean, std = self.mean.astype(dtype), self.std.astype(dtype)
         return (images - mean) / std
 
 
