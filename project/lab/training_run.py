@@ -159,7 +159,8 @@ def train(trainer: ClassifierTrainer, options: Options) -> int:
     if options.checkpoint and status:
         if orderly:
             checkpoint.save(options.checkpoint, trainer.checkpoint())
-        print(f"Go on with: python project/{program}.py --checkpoint {shlex.quote(str(options.checkpoint))} --resume", file=sys.stderr)
+        if options.checkpoint.exists():
+            print(f"Go on with: python project/{program}.py --checkpoint {shlex.quote(str(options.checkpoint))} --resume", file=sys.stderr)
     if options.report:
         path = training_report.write(trainer, options.report, options.every, closing)
         print(f"Report: {path}", file=sys.stderr if status or options.json else sys.stdout)

@@ -351,6 +351,17 @@ def test_a_second_ctrl_c_ends_a_step_that_takes_too_long_and_leaves_the_last_che
     assert path.read_bytes() == before
 
 
+def test_a_run_that_ends_before_its_first_checkpoint_does_not_say_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*batch: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ImageTrainer, "batch_loss", interrupted)
+    assert run_mnist_multiclass.main(["--limit", "8", "--checkpoint", str(tmp_path / "none")]) == 130
+    assert capsys.readouterr().err == "run_mnist_multiclass.py: stopped. No epoch of 30 was finished.\n"
+
+
 # The report
 
 
