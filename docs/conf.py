@@ -91,7 +91,7 @@ def plain_text(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines:
             line = re.sub(r"(?<=^ {4})(?=\S)", ": ", line)  # napoleon takes what stands before the first colon for a type
         parts = line.split("`")
         parts[::2] = [re.sub(r"([|*\\])", r"\\\1", part) for part in parts[::2]]  # outside of `names`
-        lines[i] = "`".join(parts)
+        lines[i] = re.sub(r"^( *)\\\* ", r"\1* ", "`".join(parts))  # a bullet stays one
 
 
 def setup(app: Sphinx) -> None:
