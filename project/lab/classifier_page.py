@@ -54,7 +54,7 @@ def show(default: ClassifierSetting, prefix: str, choices: Mapping[str, Sequence
         state[f"{prefix}_running"] = run is not None and run.running
         state[f"{prefix}_kept"] = run is not None and run.checkpoint.exists()
         buttons(run, setting, prefix)
-        if run is not None and not run.running and dataclasses.replace(setting, epochs=run.setting.epochs) != run.setting:
+        if run is not None and not run.running and not run.made_by(setting):
             st.caption("What is shown was trained with other settings: press Start to train with these.")
         elif run is not None and run.made_from != sources.digest(setting.program):
             st.caption("Your code has changed since this run began: Start trains with it as it is now.")
@@ -224,8 +224,9 @@ def in_words(run: Run) -> str:
     if first["loss"] is None or last["loss"] is None:
         return "The loss is no number any more: the learning rate is too high, or a gradient is wrong."
     best = max(run.history, key=lambda line: line["valid_accuracy"])
+    loss = f"The loss went from {first['loss']:.3f} to {last['loss']:.3f}." if first is not last else f"The loss is {last['loss']:.3f}."
     return (
-        f"The loss went from {first['loss']:.3f} to {last['loss']:.3f}. Of {facts['train']:,} training examples "
+        f"{loss} Of {facts['train']:,} training examples "
         f"{last['train_accuracy']:.1%} were right in the last epoch, of {facts['valid']:,} for validation "
         f"{last['valid_accuracy']:.1%}; the most were {best['valid_accuracy']:.1%}, after epoch {best['epoch']}. In training dropout "
         "leaves numbers out, and the weights still change: so its share may be the lower one."

@@ -96,10 +96,14 @@ class Run:
         finally:
             self._take()
 
+    def made_by(self, setting: Any) -> bool:
+        """Whether it trains what a setting says; it may train longer or shorter."""
+        own, other = (asdict(each) | {"epochs": None} for each in (self.setting, setting))  # a saved file makes new classes
+        return own == other and self.setting.program == setting.program
+
     def resumable(self, setting: Any) -> bool:
         """Whether it can be gone on with to what a setting asks for."""
-        same = replace(setting, epochs=self.setting.epochs) == self.setting
-        return same and not self.running and self.checkpoint.exists() and len(self.history) < setting.epochs
+        return self.made_by(setting) and not self.running and self.checkpoint.exists() and len(self.history) < setting.epochs
 
     @property
     def progress(self) -> float:

@@ -53,11 +53,11 @@ def beside(run: Run) -> None:
         return
     with st.container(width="content"):
         cells.draw([confusion.panel(run.details["confusion"])], "images_confusion", lambda: None)
-        st.caption(confusion.in_words(run.details["confusion"]), width=340)
+        st.caption(confusion.in_words(run.details["confusion"]), width=318)
     if run.details["mistakes"]:
-        with st.container(width=330):
+        with st.container(width=290):
             st.write("**The worst mistakes in validation**")
-            st.html(thumbnails.markup(mistakes_of(run), 4.5))
+            st.html(thumbnails.markup(mistakes_of(run), 4))
 
 
 def latest(run: Run, side: int) -> tuple[int, Any] | None:
@@ -162,7 +162,7 @@ def sets() -> list[str]:
 offered = sets()
 run = classifier_page.show(ImageSetting(), "images", {"dataset": offered}, beside)
 if "mnist" not in offered:
-    st.caption("MNIST is not on this machine. The guide on data sets says where to put its files; then it stands among the data sets.")
+    st.caption("MNIST is not on this machine. The page Data of the book says where to put its files; then it stands among the data sets.")
 if run is not None and state.images_kept:
     size = validation(run.setting.dataset, run.setting.limit)[0].shape[-1]
     st.subheader("What it looks at")

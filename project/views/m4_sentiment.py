@@ -42,21 +42,25 @@ def of_run(run: Run) -> tuple[list[str], np.ndarray, frozenset[str]]:
 
 
 def beside(run: Run) -> None:
-    """The first validation sentences, and how sure the network is of each."""
+    """The first validation sentences, and what the network says to each."""
     probabilities = run.details.get("probabilities")
     if not probabilities:
         return
     kept, labels, _ = of_run(run)
-    rows = []
-    for sentence, label, probability in zip(kept, labels, probabilities, strict=False):
-        right = (probability > 0.5) == bool(label)
-        rows.append({"right": "✓" if right else "✗", "sentence": sentence, "is": NAMES[label], "probability of praise": probability})
-    with st.container(width=560):
-        wrong = sum(row["right"] == "✗" for row in rows)
-        st.write(f"**The first {len(rows)} validation sentences**: {wrong} wrong")
-        column = st.column_config.ProgressColumn(format="%.2f", min_value=0.0, max_value=1.0)
-        facts: dict[str, Any] = {"right": st.column_config.TextColumn(width=45), "is": st.column_config.TextColumn(width=60)}
-        st.dataframe(rows, hide_index=True, height=330, column_config=facts | {"probability of praise": column}, key="sentiment_table")
+    known = sorted(zip(kept, labels, probabilities, strict=False), key=lambda row: -abs(row[2] - row[1]))
+    rows = [
+        {"right": "✓" if (praise > 0.5) == bool(label) else "✗", "praise": praise, "is": NAMES[label], "sentence": sentence}
+        for sentence, label, praise in known
+    ]
+    wrong = sum(row["right"] == "✗" for row in rows)
+    columns: dict[str, Any] = {
+        "right": st.column_config.TextColumn(width=45),
+        "praise": st.column_config.ProgressColumn(width=110, format="%.2f", min_value=0, max_value=1, help="its probability"),
+        "is": st.column_config.TextColumn(width=60),
+    }
+    with st.container(width=430):
+        st.write(f"**The first {len(rows)} validation sentences, the worst first**: {wrong} wrong")
+        st.dataframe(rows, hide_index=True, height=360, column_config=columns, key="sentiment_table")
 
 
 def latest(run: Run) -> tuple[int, Any] | None:
@@ -99,7 +103,8 @@ def own_sentence(run: Run) -> None:
             "Blue words speak for praise, orange ones for blame. Below each stands how much of the probability would be gone without it."
         )
         if strange := [word for word in dict.fromkeys(reading.words) if word not in known]:
-            st.caption(plain(f"It was not trained on: {', '.join(strange)}. What it makes of them is chance."))
+            by = "It knows them by their vectors alone" if run.setting.embeddings == "glove" else "What it makes of them is chance"
+            st.caption(plain(f"It was not trained on: {', '.join(strange)}. {by}."))
 
 
 def telling(run: Run) -> None:
@@ -141,7 +146,7 @@ if (run.setting.dataset if run else state.sentiment_dataset) == "sentences":
         "do on what people write."
     )
 if "sst2" not in offered["dataset"]:
-    st.caption("SST-2 is not on this machine. The guide on data sets says where to put its files; then it stands among the data sets.")
+    st.caption("SST-2 is not on this machine. The page Data of the book says where to put its files; then it stands among the data sets.")
 if run is not None and state.sentiment_kept:
     st.subheader("Your own sentence")
     st.fragment(own_sentence)(run)

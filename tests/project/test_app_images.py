@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from project.lab import digit_pad, found_data, learned_network
+from project.lab import digit_pad, found_data, learned_network, task_source
 from project.lab.guard import WrongResult
 from project.lab.image_trainer import ImageSetting
 from project.lab.jobs import Failed
@@ -85,6 +85,15 @@ def test_an_unwritten_network_becomes_a_card(nothing_runs):  # noqa: F811  the f
     assert any("Task 4.5 is not written yet: open project/run_mnist_multiclass.py" in text for text in texts(app.info))
     assert not app.exception
     assert not app.button(key="images_start").disabled
+
+
+@pytest.mark.parametrize("page", ["m4_images", "m4_sentiment"])
+def test_a_program_that_is_not_written_has_its_card_before_it_is_started(monkeypatch, page):
+    stub = 'class Network:\n    def forward(self, x):\n        raise NotImplementedError("Need to implement for Task 4.5")\n'
+    monkeypatch.setattr(task_source, "source", lambda name: stub)
+    app = open_page(page)
+    assert any("Task 4.5 is not written yet" in text for text in texts(app.info))
+    assert "Need to implement for Task 4.5" in texts(app.code)[-1]
 
 
 def test_what_fails_in_the_program_is_shown(nothing_runs):  # noqa: F811  the fixture

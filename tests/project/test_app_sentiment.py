@@ -27,13 +27,16 @@ def test_a_run_from_start_to_the_most_telling_words():
 
     kept = Sentences()[20:30]  # what comes after those that are trained on
     table = app.dataframe[0].value
-    assert list(table["sentence"]) == kept.sentences
-    assert list(table["is"]) == [("blame", "praise")[label] for label in kept.labels]
-    for right, label, probability in zip(table["right"], kept.labels, table["probability of praise"], strict=True):
-        assert right == ("✓" if (probability > 0.5) == (label == 1) else "✗")
+    assert set(table["sentence"]) == set(kept.sentences)
+    truth = {sentence: int(label) for sentence, label in zip(kept.sentences, kept.labels, strict=True)}
+    for _, row in table.iterrows():
+        assert row["is"] == ("blame", "praise")[truth[row["sentence"]]]
+        assert row["right"] == ("✓" if (row["praise"] > 0.5) == (row["is"] == "praise") else "✗")
+    off = [abs(row["praise"] - truth[row["sentence"]]) for _, row in table.iterrows()]
+    assert off == sorted(off, reverse=True)
 
     reader = app.session_state["sentiment_reader"]
-    assert reader.read(kept.sentences) == pytest.approx(list(table["probability of praise"]), abs=1e-3)
+    assert reader.read(list(table["sentence"])) == pytest.approx(list(table["praise"]), abs=1e-3)
     assert any("For praise" in text for text in texts(app.markdown))
 
     app.text_input(key="sentiment_typed").set_value("A Wonderful <b>xyzzy</b> film").run()

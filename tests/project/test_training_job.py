@@ -104,6 +104,16 @@ def test_it_is_gone_on_with_from_its_checkpoint_and_what_was_told_comes_once(run
     assert run.setting.epochs == 9
 
 
+def test_a_setting_of_a_class_that_was_imported_anew_is_the_same(run):
+    class ImportedAnew(ImageSetting):
+        pass
+
+    run.stop()
+    run.checkpoint.touch()
+    assert run.resumable(ImportedAnew(epochs=4, batch=8, seed=3, limit=40))
+    assert not run.resumable(ImportedAnew(epochs=4, batch=8, seed=4, limit=40))
+
+
 def test_details_stay_while_epochs_are_told_of_again(run):
     Work.begun[0].lines += [FACTS, ONE]
     run.read()
