@@ -297,3 +297,24 @@ def test_the_pages_with_pictures_fit_a_phone(start_server, page):
         page.goto(f"{address}/{name}")
         page.get_by_test_id("stVegaLiteChart").locator("svg, canvas").first.wait_for()
         assert page.locator(".stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+
+
+def test_a_network_is_trained_on_images_and_says_what_a_drawn_digit_is_on_a_phone(start_server, page):
+    address, log = start_server()
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{address}/m4_images?images_limit=48&images_epochs=2&images_batch=48")
+    button(page, "images_start").click()
+    page.get_by_text("after epoch 2 the network says").wait_for(timeout=2 * PATIENCE)
+    assert epoch(page) == 2
+    page.get_by_role("img", name="7 taken for 7").wait_for()
+    pad = page.get_by_role("application")
+    pad.scroll_into_view_if_needed()
+    box = pad.bounding_box()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.1 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.9 * box["height"], steps=9)
+    page.mouse.up()
+    page.get_by_role("img", name="your drawing in 8 by 8 pixels").wait_for()
+    assert page.locator(".stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+    assert page.hosts == {"127.0.0.1"}
+    assert "Traceback" not in log.read_text()
