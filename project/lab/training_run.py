@@ -107,7 +107,7 @@ def _resumed(default: AnySetting, given: dict[str, Any], saved: Checkpoint, path
     """The setting of the run that a checkpoint was made of; only its epochs may be given anew.
 
     Raises:
-        CheckpointError: If it was made by another program, or flags ask for something else.
+        CheckpointError: If it was made by another program, or flags ask for something else or for fewer epochs than are done.
     """
     program, kept = saved.about["program"], saved.about["setting"]
     if program != default.program:
@@ -118,7 +118,12 @@ def _resumed(default: AnySetting, given: dict[str, Any], saved: Checkpoint, path
         raise CheckpointError(
             f"--resume goes on by the settings of {path}, got {', '.join(differing)}; leave these flags out, or begin anew"
         )
-    return replace(default, **kept | {name: value for name, value in given.items() if name == "epochs"})
+    done, epochs = len(saved.about["history"]), given.get("epochs", kept["epochs"])
+    if isinstance(epochs, int) and epochs < done:
+        raise CheckpointError(
+            f"epochs expected at least the {done} that {path} has behind it, got {epochs}; a finished epoch cannot be taken back"
+        )
+    return replace(default, **kept | {"epochs": epochs})
 
 
 def train(trainer: ClassifierTrainer, options: Options) -> int:

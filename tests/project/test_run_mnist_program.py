@@ -256,6 +256,12 @@ def test_other_settings_than_those_of_the_checkpoint_are_refused_by_name(path: P
     assert refusal(capsys, *arguments) == f"--resume goes on by the settings of {path}, got {there}; leave these flags out, or begin anew"
 
 
+def test_fewer_epochs_than_the_checkpoint_has_are_refused(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = f"epochs expected at least the 3 that {path} has behind it, got 2; a finished epoch cannot be taken back"
+    assert refusal(capsys, "--checkpoint", str(path), "--resume", "--epochs", "2") == expected
+    assert run_mnist_multiclass.main(["--checkpoint", str(path), "--resume", "--epochs", "3"]) == 0
+
+
 def test_a_checkpoint_of_another_program_is_refused(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved = checkpoint.load(path)
     saved.about["program"] = "run_sentiment"
