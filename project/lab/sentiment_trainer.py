@@ -238,7 +238,7 @@ def chosen_sentences(setting: SentimentSetting) -> tuple[TextDataset, TextDatase
             return train, valid, None
     every = Sentences()
     valid_count = setting.valid or len(every) // 5
-    train = first_of(every, setting.train or len(every) - valid_count, "train")
+    train = first_of(every, setting.train or max(1, len(every) - valid_count), "train")
     return train, first_of(every[len(train) :], valid_count, "valid"), None
 
 

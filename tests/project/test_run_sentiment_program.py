@@ -78,6 +78,9 @@ def test_more_sentences_than_there_are_end_it_in_one_line(capsys: pytest.Capture
         run_sentiment.main(["--train", "5000"])
     expected = f"run_sentiment.py: train expected at most {len(Sentences())} sentences, as many as there are, got 5000\n"
     assert capsys.readouterr().err == expected
+    for count in (800, 900):
+        with pytest.raises(ValueError, match=rf"^valid expected at most 799 sentences, as many as there are, got {count}$"):
+            sentiment_trainer.chosen_sentences(SentimentSetting(train=0, valid=count))
 
 
 def test_a_missing_file_of_vectors_ends_it_in_one_line(
