@@ -75,6 +75,8 @@ def test_every_chapter_has_an_example_by_hand_a_figure_mistakes_and_a_box(page) 
         "module3/performance",
         "module3/small_batches",
         "module3/gpu_machines",
+        "module4/fast_convolution",
+        "module4/sentiment",
     }
     assert re.search(r"^## By hand|^\| .* \| \*\*", text, re.MULTILINE), "no example by hand"
     figures = "graph|lines|chart|layout|alignment|equation|threads|tree|tiles|slides|grids|shades"
@@ -153,6 +155,7 @@ def test_commands_that_a_page_shows_exist(page) -> None:
                         "benchmarks.scalar": 2,
                         "benchmarks.steps": 2,
                         "benchmarks.gpu": 2,
+                        "benchmarks.conv": 2,
                         "course.staff": 3,
                         "pip": 3,
                     }[arguments[1]]
