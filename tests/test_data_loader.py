@@ -138,6 +138,16 @@ def test_a_part_of_a_data_set_is_dealt_like_the_whole():
     assert sorted(flat(dealt(DataLoader(part, batch_size=2)))) == sorted(part[i][0] for i in range(5))
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_batch_of_an_epoch_draws_what_another_or_the_order_drew(seed):
+    drawn = []
+    loader = DataLoader(numbers(6), batch_size=2, seed=seed, transform=lambda x, generator: drawn.append(generator.random()) or x)
+    for _ in range(3):
+        list(loader)
+    drawn += [np.random.default_rng([seed, epoch]).random() for epoch in range(3)]  # what an epoch is shuffled by
+    assert len(set(drawn)) == 12
+
+
 # Going on where a run stopped
 
 

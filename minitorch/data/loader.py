@@ -74,7 +74,8 @@ class DataLoader:
             chosen = order[batch * self.batch_size : (batch + 1) * self.batch_size]
             arrays = self._arrays(chosen)
             if self.transform is not None:
-                arrays[0] = self.transform(arrays[0], np.random.default_rng([self.seed, epoch, batch]))
+                generator = np.random.default_rng([self.seed, epoch, batch + 1])  # with a 0 there it would be that of the order
+                arrays[0] = self.transform(arrays[0], generator)
             yield tuple(from_numpy(self._own(array), self.backend) for array in arrays)
 
     def state(self) -> dict[str, int | bool]:
