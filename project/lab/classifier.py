@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import time
@@ -311,10 +312,20 @@ class ClassifierTrainer:
         before = generator.bit_generator.state
         loss, _, _ = self.batch_loss(*batch)
         loss.backward()
+        self._try_step()
         if time.perf_counter() - begun > 1:  # kernels were not there from an earlier run: so neither are those of validation
             self._validated()
         generator.bit_generator.state = before
         self.compiling = time.perf_counter() - begun
+
+    def _try_step(self) -> None:
+        """A step by a copy of the optimizer, which is taken back."""
+        spare = copy.copy(self.optimizer)
+        spare.restore(self.optimizer.state())  # with memories of its own
+        held = [(parameter, parameter.value) for parameter in self.network.parameters()]
+        spare.step()
+        for parameter, value in held:
+            parameter.update(value)
 
     @contextmanager
     def _own_random_numbers(self) -> Iterator[None]:

@@ -104,6 +104,20 @@ def test_every_batch_is_a_step_and_the_record_holds_means_over_all_examples() ->
     np.testing.assert_allclose(trainer.network.weight.value.to_numpy()[:, 0], weight, atol=1e-5)
 
 
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_the_optimizers_step_is_compiled_before_the_first_one_and_moves_nothing(momentum: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = []
+    step = SGD.step
+    monkeypatch.setattr(SGD, "step", lambda optimizer: step(optimizer) or moved.append(trainer.compiling > 0))
+    trainer = PointTrainer(Setting(momentum=momentum), noise=False)
+    before = [parameter.value for parameter in trainer.network.parameters()]
+    trainer.step_once()
+    assert moved == [False, True]  # while compiling, and after it
+    gradients = [value.grad.to_numpy() for value in before]
+    expected = [value.to_numpy() - 0.5 * gradient for value, gradient in zip(before, gradients, strict=True)]
+    assert [parameter.value.tolist() for parameter in trainer.network.parameters()] == [array.tolist() for array in expected]
+
+
 def test_every_epoch_has_all_examples_in_another_order() -> None:
     trainer = trained(PointTrainer(Setting(batch=7)))
     orders = [points for points, _ in trainer.batches[1:]]
