@@ -70,7 +70,7 @@ class Places:
             if in_tests and test is not None and (Path(code.co_filename) != test or (found and not found.file.startswith("tests/"))):
                 continue
             function = "" if code.co_qualname == "<module>" else code.co_qualname.replace("<locals>.", "")
-            found = Place(file, summary.lineno or 1, (summary.line or "").strip(), function)
+            found = Place(file, summary.lineno or code.co_firstlineno, (summary.line or "").strip(), function)
             if self._task(found):
                 theirs = found = replace(found, in_task=True)
         return theirs or found

@@ -212,6 +212,7 @@ class Watcher:
             if row["state"] in ("todo", "blocked"):
                 report.longrepr = str(error)  # instead of a traceback: nothing is broken
 
+    @pytest.hookimpl(tryfirst=True)  # pytest's own fails at a traceback without line numbers, which an interrupted loop may have
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Note where the run stood when it was stopped: most likely in a loop that does not end."""
         place = self.places.of(excinfo.value)

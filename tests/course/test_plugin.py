@@ -402,6 +402,26 @@ def test_an_endless_test_is_stopped_where_it_hangs(workspace: Workspace) -> None
     assert card["place"]["line"] in (6, 7)
 
 
+FAILS_AT_INTERRUPTS = """
+class Late:
+    def pytest_keyboard_interrupt(self):
+        raise TypeError("a traceback without line numbers")
+
+
+def pytest_sessionstart(session):
+    session.config.pluginmanager.register(Late())  # the last to come is the first to be called
+"""
+
+
+def test_an_endless_test_is_told_even_if_pytest_fails_to_show_it(workspace: Workspace) -> None:
+    """The others did pass: without the note of what was stopped they would be taken for all of the task's tests."""
+    workspace.mend("minitorch/sums.py", "    return x + y", "    while True:\n        x = y")
+    workspace.write("tests/conftest.py", FAILS_AT_INTERRUPTS)
+    workspace.python("pytest", "-m", "task0_1", "--course-limit=3", "--course-report=report.json")
+    document = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))
+    assert (document["interrupted"]["task"], document["interrupted"]["nodeid"]) == ("0.1", "tests/test_sums.py::test_add")
+
+
 def test_the_course_imports_nothing_that_it_grades() -> None:
     code = (
         "import sys, course.cli, course.plugin; graded = {'minitorch', 'project', 'tests', 'numpy', 'hypothesis', 'streamlit'}; "
