@@ -91,7 +91,7 @@ class SentimentTrainer(ClassifierTrainer):
         vectors: WordVectors | None = None,
     ) -> None:
         if not len(train[1]):
-            raise ValueError("training expected at least one sentence, got none")
+            raise ValueError("training expected at least one sentence, got none; encode more: N_train=450")
         self.train, self.valid, self.vectors = train, valid, vectors
         self.test: TextDataset | None = None
         self.dtype = network.parameters()[0].value.dtype

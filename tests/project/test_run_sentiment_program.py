@@ -134,7 +134,7 @@ def test_a_typed_sentence_is_read_as_those_of_the_data() -> None:
 
 def test_without_sentences_there_is_no_training() -> None:
     nothing = np.zeros((0, 3, 50)), np.zeros(0, np.int64)
-    with pytest.raises(ValueError, match=r"^training expected at least one sentence, got none$"):
+    with pytest.raises(ValueError, match=r"^training expected at least one sentence, got none; encode more: N_train=450$"):
         SentimentTrainer(SentimentSetting(), CNNSentimentKim(2), nothing, nothing)
 
 
