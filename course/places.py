@@ -49,10 +49,17 @@ class Places:
                     module, _, function = name.partition(":")
                     self.written.setdefault(module.replace(".", "/") + ".py", {})[function] = task.id
 
-    def of(self, error: BaseException, test: Path | None = None) -> Place | None:
-        """The line to look at: the last one in a function that students write, in their files, or in the test, whichever there is first.
+    def of(self, error: BaseException, test: Path | None = None, task: str | None = None) -> Place | None:
+        """The line to look at.
 
-        A compiler's error comes from none of their lines, but its message may name one.
+        It is the last one in a function of the task, in another that students write, in their files, or in the test, whichever there is
+        first: what calls `view` with a wrong shape is to be mended, not `view`. A compiler's error comes from none of their lines, but its
+        message may name one.
+
+        Args:
+            error: What was raised.
+            test: The file of the test that it ended.
+            task: That test's task.
         """
         if from_compiler(error) and (place := self._compiled(str(error))):
             return place
@@ -60,6 +67,7 @@ class Places:
             return Place(file, error.lineno or 1, (error.text or "").strip())
         found: Place | None = None
         theirs: Place | None = None
+        asked: Place | None = None
         summaries = traceback.extract_tb(error.__traceback__)
         for frame, summary in zip(_frames(error), summaries, strict=True):
             code = frame.f_code
@@ -71,9 +79,10 @@ class Places:
                 continue
             function = "" if code.co_qualname == "<module>" else code.co_qualname.replace("<locals>.", "")
             found = Place(file, summary.lineno or code.co_firstlineno, (summary.line or "").strip(), function)
-            if self._task(found):
+            if written := self._task(found):
                 theirs = found = replace(found, in_task=True)
-        return theirs or found
+                asked = found if written == task else asked
+        return asked or theirs or found
 
     def _compiled(self, message: str) -> Place | None:
         """The first line in a function that students write, of those that numba's message names: the innermost."""

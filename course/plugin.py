@@ -237,7 +237,7 @@ class Watcher:
         if isinstance(error, AssertionError):
             expected, yours, message = assertion_parts(str(error), comparison)
         task = _task_of(item)
-        place = self.places.of(error, item.path)
+        place = self.places.of(error, item.path, task)
         called = self.places.named(error, task, place)
         if unreturned := self.places.unreturned(error):
             place, message = unreturned

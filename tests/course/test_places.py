@@ -42,7 +42,7 @@ class Number:
         return Step.forward(self.x)
 
     def one(self):
-        return 1
+        return add(self.x, 1) if self.x == "a word" else 1
 
     two = three = one
 '''
@@ -136,6 +136,11 @@ def test_message_of_the_function_itself():
 @pytest.mark.task0_1
 def test_message_of_another_task():
     add(None, 1)
+
+
+@pytest.mark.task1_2
+def test_error_in_a_function_of_another_task():
+    Number("a word").one()
 '''
 
 
@@ -186,6 +191,10 @@ def test_a_place_is_the_line_of_def_below_the_decorator(cards: dict[str, dict[st
     code = cards["test_of_a_parameter[Step]"]["called"][0]
     assert place == code
     assert (place["file"], place["line"]) == ("minitorch/sums.py", 35)
+
+
+def test_an_error_in_an_earlier_tasks_function_leads_to_what_called_it(cards: dict[str, dict[str, Any]]) -> None:
+    assert cards["test_error_in_a_function_of_another_task"]["place"]["function"] == "Number.one"
 
 
 def test_what_is_given_is_not_called_the_students_code(cards: dict[str, dict[str, Any]]) -> None:
