@@ -316,12 +316,12 @@ def _own_reads(tiling: Tiling, step: Step | None, thread: Index) -> tuple[Index 
     return (step.row + i, step.start + j), (step.start + i, step.column + j)
 
 
-def _cell(tiling: Tiling, name: str, index: Index, text: str, look: str = "", **more: str) -> Cell:
+def _cell(tiling: Tiling, name: str, index: Index, text: str, look: str = "", note: str = "", pick: str = "") -> Cell:
     """A cell of one of the matrices; tiles are shaded like a chessboard."""
     i, j = index
     tag = f"{name}{i},{j}"
     shade = tiling.tiled and bool((i // tiling.tile + j // tiling.tile) % 2)
-    return Cell(text, tag, (tag,), look=look, shade=shade, **{"note": f"{name}[{i}, {j}] = {text}", **more})
+    return Cell(text, tag, (tag,), note or f"{name}[{i}, {j}] = {text}", look, pick, shade=shade)
 
 
 def _cells_of_c(tiling: Tiling, memory: Memory, step: Step | None, thread: Index) -> list[Cell]:
