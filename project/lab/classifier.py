@@ -307,14 +307,13 @@ class ClassifierTrainer:
             self.network.train()
 
     def _compile(self, batch: Any) -> None:
-        """Go through a batch without learning from it, so that every kernel is there and no epoch's time holds their compilation."""
+        """Go through a batch and validation without learning, so that every kernel is there and no epoch's time holds their compilation."""
         begun = time.perf_counter()
         before = generator.bit_generator.state
         loss, _, _ = self.batch_loss(*batch)
         loss.backward()
         self._try_step()
-        if time.perf_counter() - begun > 1:  # kernels were not there from an earlier run: so neither are those of validation
-            self._validated()
+        self._validated()
         generator.bit_generator.state = before
         self.compiling = time.perf_counter() - begun
 

@@ -127,7 +127,7 @@ def test_every_epoch_has_all_examples_in_another_order() -> None:
 
 def test_validation_is_in_evaluation_mode_and_records_nothing() -> None:
     trainer = trained(PointTrainer(Setting(epochs=2)))
-    assert trainer.modes == [(False, False)] * 2
+    assert trainer.modes == [(False, False)] * 3  # before the first epoch, for the kernels, and after both
     assert trainer.network.training
 
 
