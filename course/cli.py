@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from course.card import LABEL_WIDTH, render
+from course.explain import unwritten_files
 from course.manifest import Manifest, ManifestError, Task, load
 from course.progress import TIME_LIMIT, CannotRun, TaskState, cached_states, run_tasks
 
@@ -224,13 +225,7 @@ def _first_open(root: Path, manifest: Manifest, time_limit: float) -> tuple[Task
 
 def _unwritten(root: Path, manifest: Manifest, task: Task) -> list[str]:
     """Which of the tasks that a task requires still have stubs in their files; no test tells before its own code is written."""
-    found = []
-    for id in task.requires:
-        paths = [root / file for file in manifest.task(id).files]
-        texts = [path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file()]
-        if any(f"Need to implement for Task {id}" in text for text in texts):
-            found.append(id)
-    return found
+    return [id for id in task.requires if unwritten_files(manifest.task(id), root)]
 
 
 def _print_json(tasks: Iterable[Task], states: dict[str, TaskState]) -> None:

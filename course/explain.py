@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from course.manifest import Task
 
 LONGEST_VALUE = 300
 LONGEST_TRACEBACK = 6000
@@ -13,6 +17,13 @@ def unwritten_task(error: BaseException | None) -> str | None:
     """The task whose code is missing, if that is what the error says."""
     match = re.match(r"Need to implement for Task (\d+\.\d+[a-z]?)", str(error)) if isinstance(error, NotImplementedError) else None
     return match[1] if match else None
+
+
+def unwritten_files(task: Task, root: Path) -> list[str]:
+    """Those files of a task in which code of it is missing still, relative to the workspace at root."""
+    missing = f"Need to implement for Task {task.id}"
+    paths = [(file, root / file) for file in task.files]
+    return [file for file, path in paths if path.is_file() and missing in path.read_text(encoding="utf-8", errors="replace")]
 
 
 def assertion_parts(message: str, comparison: tuple[str, str, str] | None) -> tuple[str | None, str | None, str | None]:

@@ -264,6 +264,22 @@ def test_a_convolution_of_images_of_any_layout(case, draw, reverse):
 
 
 @pytest.mark.task4_1
+@pytest.mark.skipif(compiler_is_off(), reason="NUMBA_DISABLE_JIT=1: nothing is compiled, so nothing runs in parallel")
+def test_the_loop_of_a_convolution_is_shared_among_threads(capsys):
+    """The kernel is compiled by njit with parallel=True, and a loop of it is a prange, as numba's report says."""
+    convolved(ordered([[[0, 1, 2, 3]]]), ordered([[[1, 2, 3]]]))
+    assert_shares_its_loop(kernel1d(), capsys)
+
+
+@pytest.mark.task4_2
+@pytest.mark.skipif(compiler_is_off(), reason="NUMBA_DISABLE_JIT=1: nothing is compiled, so nothing runs in parallel")
+def test_the_loop_of_a_convolution_of_images_is_shared_among_threads(capsys):
+    """The kernel is compiled by njit with parallel=True, and a loop of it is a prange, as numba's report says."""
+    convolved(ordered([[IMAGE]]), ordered([[SQUARE]]))
+    assert_shares_its_loop(kernel2d(), capsys)
+
+
+@pytest.mark.task4_1
 @pytest.mark.parametrize("reverse", [False, True], ids=["anchored left", "anchored right"])
 def test_a_convolution_that_several_threads_share(reverse):
     """A result of one number, many times, then a large one: no two threads may write into one element, or share what they count with."""
@@ -291,22 +307,6 @@ def test_a_convolution_of_images_that_several_threads_share(reverse):
     expected, a, b = by_numpy(image, weight, reverse=reverse), ordered(image), ordered(weight)
     for _ in range(TIMES):
         assert_close_tensor(convolved(a, b, reverse=reverse), expected)
-
-
-@pytest.mark.task4_1
-@pytest.mark.skipif(compiler_is_off(), reason="NUMBA_DISABLE_JIT=1: nothing is compiled, so nothing runs in parallel")
-def test_the_loop_of_a_convolution_is_shared_among_threads(capsys):
-    """The kernel is compiled by njit with parallel=True, and a loop of it is a prange, as numba's report says."""
-    convolved(ordered([[[0, 1, 2, 3]]]), ordered([[[1, 2, 3]]]))
-    assert_shares_its_loop(kernel1d(), capsys)
-
-
-@pytest.mark.task4_2
-@pytest.mark.skipif(compiler_is_off(), reason="NUMBA_DISABLE_JIT=1: nothing is compiled, so nothing runs in parallel")
-def test_the_loop_of_a_convolution_of_images_is_shared_among_threads(capsys):
-    """The kernel is compiled by njit with parallel=True, and a loop of it is a prange, as numba's report says."""
-    convolved(ordered([[IMAGE]]), ordered([[SQUARE]]))
-    assert_shares_its_loop(kernel2d(), capsys)
 
 
 # Tensors

@@ -93,6 +93,9 @@ def test_convolutions_pass_on_what_they_were_built_with():
     layer = Conv2d(1, 1, (1, 2), stride=(1, 2), padding=(0, 1), bias=False)
     layer.weight.update(tensor([[[[1.0, 10.0]]]]))
     assert layer(tensor([[[[1.0, 2.0, 3.0, 4.0]]]])).tolist() == [[[[10, 32, 4]]]]
+    layer = Conv2d(1, 1, (1, 2), padding="same", bias=False)
+    layer.weight.update(tensor([[[[1.0, 10.0]]]]))
+    assert layer(tensor([[[[1.0, 2.0, 3.0]]]])).tolist() == [[[[21, 32, 3]]]]
 
 
 def test_an_embedding_begins_normal_and_its_padding_stays_zero():

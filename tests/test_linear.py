@@ -39,6 +39,12 @@ def test_gradients_of_linear_are_those_of_differences(backend):
     grad_check(square, tensor(X, backend), tensor(WEIGHT, backend), tensor(BIAS, backend))
 
 
+def test_linear_of_no_features_is_the_bias():
+    out = linear(tensor(np.zeros((3, 4, 0))), tensor(np.zeros((2, 0))), tensor([1.0, 2.0]))
+    assert out.shape == (3, 4, 2)
+    assert out[1, 3].tolist() == [1.0, 2.0]
+
+
 def test_shapes_of_linear_are_checked():
     x, weight = tensor(X), tensor(WEIGHT)
     asked = "linear expected input of shape (…, in_features) and weight of shape (out_features, in_features), got"

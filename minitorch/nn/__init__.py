@@ -7,7 +7,7 @@ from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax,
 from minitorch.nn import elementwise as elementwise, loops as loops
 
 # Stage 5 - After the course
-from minitorch.nn import fused as fused, pool_loops as pool_loops
+from minitorch.nn import fused as fused, pool_loops as pool_loops, sizes as sizes
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
 from minitorch.nn.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from minitorch.nn.embedding import embedding

@@ -11,14 +11,12 @@ from minitorch.conv_loops import Axis, Channels, Operand, axis, correlate
 from minitorch.conv_products import products
 from minitorch.dtypes import floating
 from minitorch.gradients import summed_to
+from minitorch.nn.sizes import Sizes, sizes_of
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
-
-Sizes = int | Sequence[int]
-"""One number for all dimensions of a picture, or one for each."""
 
 
 class Geometry(NamedTuple):
@@ -236,7 +234,7 @@ def convolve(
         raise ValueError(f"{op} expected a bias of shape ({out},), one number for each output channel, got {bias.shape}")
     if min(weight.shape[2:]) < 1:
         raise ValueError(f"{op} expected a kernel of at least one tap, got weight {weight.shape}")
-    steps, gaps = sizes_of(op, "stride", stride, dims, 1), sizes_of(op, "dilation", dilation, dims, 1)
+    steps, gaps = sizes_of(op, "stride", stride, 1, dims), sizes_of(op, "dilation", dilation, 1, dims)
     before, behind = zeros_around(op, padding, dims, steps, gaps, weight.shape[2:])
     geometry = Geometry(steps, before, behind, gaps, groups)
     for dim in range(2 - dims, 2):
@@ -250,30 +248,15 @@ def convolve(
     return Convolution.apply(input, weight, bias, geometry)
 
 
-def sizes_of(op: str, name: str, given: Any, dims: int, least: int) -> tuple[int, int]:
-    """A setting for rows and for columns; rows alone have a neutral one for their height.
-
-    Raises:
-        TypeError: If a number is not whole.
-        ValueError: If there are too few or too many, or one is too small.
-    """
-    try:
-        sizes = tuple(map(operator.index, given)) if isinstance(given, (tuple, list)) else (operator.index(given),) * dims
-    except TypeError:
-        raise TypeError(f"{op} expected a {name} of whole numbers, got {given!r}") from None
-    if len(sizes) != dims or min(sizes) < least:
-        raise ValueError(f"{op} expected a {name} of {dims} number{'s' * (dims > 1)} of at least {least}, got {given!r}")
-    return (sizes[0], sizes[1]) if dims == 2 else (least, sizes[0])
-
-
 def zeros_around(op: str, padding: Any, dims: int, stride: tuple[int, int], gaps: tuple[int, int], taps: Sequence[int]) -> Any:
     """So many zeros before and behind rows and columns.
 
     Raises:
-        ValueError: If padding is another word, or "same" meets a stride.
+        TypeError: If a number is not whole.
+        ValueError: If padding is another word or negative, or "same" meets a stride.
     """
     if not isinstance(padding, str):
-        both = sizes_of(op, "padding", padding, dims, 0)
+        both = sizes_of(op, "padding", padding, 0, dims)
         return both, both
     if padding not in ("same", "valid"):
         raise ValueError(f'{op} expected padding as a number, "same" or "valid", got {padding!r}')

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.autodiff import Context
-from minitorch.nn.fused import embedding_kernels, flat, fusible
+from minitorch.nn.fused import embedding_kernels, fusible
+from minitorch.nn.loops import flat
 from minitorch.tensor_data import IndexingError, TensorData
 from minitorch.tensor_functions import Function
 

@@ -28,12 +28,6 @@ def fusible(x: Tensor) -> bool:
     return x.backend.ops is FastOps and not compiler_is_off()
 
 
-def flat(x: Tensor) -> np.ndarray:
-    """The elements of a tensor one after the other: its storage if that is all it holds, else a copy."""
-    data = x._tensor
-    return data.tuple()[0] if data.is_contiguous() else data.array().reshape(-1)
-
-
 class Kernels(NamedTuple):
     """A loop for the values and a loop for the gradients."""
 

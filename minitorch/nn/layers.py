@@ -14,7 +14,8 @@ from minitorch.nn.convolution import conv1d, conv2d
 from minitorch.nn.embedding import embedding
 from minitorch.nn.functional import dropout
 from minitorch.nn.linear import linear
-from minitorch.nn.pooling import Pair, as_pair, avg_pool2d, max_pool2d
+from minitorch.nn.pooling import avg_pool2d, max_pool2d
+from minitorch.nn.sizes import Sizes, sizes_of
 from minitorch.tensor import rand, zeros
 from minitorch.tensor_data import as_shape
 from minitorch.tensor_ops import SimpleBackend
@@ -89,7 +90,7 @@ class Conv1d(_Conv):
         out_channels: Channels of what goes out.
         kernel_size: Length of a window.
         stride: Step between windows.
-        padding: How many zeros stand at each end.
+        padding: How many zeros stand at each end; "same" for a result as long as the input, "valid" for none.
         dilation: Step between the elements of a window.
         groups: Into how many parts the channels are split, each with weights of its own.
         bias: Whether there is one; it begins as zeros, the weight as `he_uniform`.
@@ -104,7 +105,7 @@ class Conv1d(_Conv):
         out_channels: int,
         kernel_size: int,
         stride: int = 1,
-        padding: int = 0,
+        padding: int | str = 0,
         dilation: int = 1,
         groups: int = 1,
         bias: bool = True,
@@ -129,7 +130,7 @@ class Conv2d(_Conv):
         out_channels: Channels of what goes out.
         kernel_size: Height and width of a window, here as below one number for both, or two.
         stride: Steps between windows.
-        padding: How many rows and columns of zeros stand at each edge.
+        padding: How many rows and columns of zeros stand at each edge; "same" for a result as large as the input, "valid" for none.
         dilation: Steps between the elements of a window.
         groups: Into how many parts the channels are split, each with weights of its own.
         bias: Whether there is one; it begins as zeros, the weight as `he_uniform`.
@@ -142,16 +143,16 @@ class Conv2d(_Conv):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Pair,
-        stride: Pair = 1,
-        padding: Pair = 0,
-        dilation: Pair = 1,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes | str = 0,
+        dilation: Sizes = 1,
         groups: int = 1,
         bias: bool = True,
         backend: TensorBackend = SimpleBackend,
         dtype: Any = None,
     ) -> None:
-        super().__init__((in_channels, out_channels), as_pair(kernel_size, "kernel_size", 1, "Conv2d"), groups, bias, backend, dtype)
+        super().__init__((in_channels, out_channels), sizes_of("Conv2d", "kernel_size", kernel_size, 1), groups, bias, backend, dtype)
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
 
     def forward(self, input: Tensor) -> Tensor:
@@ -242,7 +243,7 @@ class Flatten(Module):
 class _Pool(Module):
     """What MaxPool2d and AvgPool2d share."""
 
-    def __init__(self, kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0) -> None:
+    def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
         super().__init__()
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minitorch.autodiff import Context
-from minitorch.nn.fused import bias_relu_back, bias_then_relu, flat, fusible
+from minitorch.nn.fused import bias_relu_back, bias_then_relu, fusible
+from minitorch.nn.loops import flat
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -36,7 +38,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         )
     if bias is not None and bias.shape != weight.shape[:1]:
         raise ValueError(f"linear expected bias of shape {weight.shape[:1]} for weight of shape {weight.shape}, got {bias.shape}")
-    rows = input if input.dims == 2 else input.reshape(-1, input.shape[-1])  # one product of matrices, not one for each batch
+    # one product of matrices, not one for each batch
+    rows = input if input.dims == 2 else input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
     out = rows @ weight.permute(1, 0)
     out = out if bias is None else out + bias
     return out if input.dims == 2 else out.view(*input.shape[:-1], weight.shape[0])

@@ -19,14 +19,14 @@ from minitorch.compiled import code_key, compiler_is_off, jitable, launch, paral
 from minitorch.fast_math import exp
 from minitorch.fast_ops import FastOps
 from minitorch.math_functions import best_of, larger
-from minitorch.tensor_data import TensorData
+from minitorch.tensor_data import Storage, TensorData
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
 PARALLEL = 1 << 18
-"""Elements below which waking the other threads costs more than they save; an eighth, if a power of e is computed for each."""
+"""Elements below which waking the other threads costs more than they save, if little is done with each."""
 
 
 def takes(a: Tensor) -> bool:
@@ -34,33 +34,46 @@ def takes(a: Tensor) -> bool:
     return a.backend.ops is FastOps and a.dtype.kind == "f" and a.size > 0 and not compiler_is_off()
 
 
+def flat(x: Tensor) -> Storage:
+    """The elements of a tensor one after the other: its storage if that is all it holds, else a copy."""
+    data = x._tensor
+    return data.tuple()[0] if data.is_contiguous() else data.array().reshape(-1)
+
+
 class Loop(NamedTuple):
     """A loop over tasks, for one thread and for several.
 
-    It is called with out and three operands (storages without gaps; one that is not needed is out again), a tuple of sizes, the number of
-    tasks and that of the shares that they are dealt in.
+    Attributes:
+        alone: Called with out and three operands (flat, without gaps; one that is not needed is out again), a tuple of sizes, the number of
+            tasks and that of the shares that they are dealt in.
+        shared: The same.
+        halvings: How often PARALLEL is halved for it: 3 times if a power of e is computed for each element.
     """
 
     alone: Any
     shared: Any
-    eighth: int
+    halvings: int
 
-    def run(self, out: TensorData, operands: tuple[TensorData, ...], sizes: tuple[int, ...], tasks: int) -> None:
+    def run(self, out: Storage, operands: tuple[Storage, ...], sizes: tuple[int, ...], tasks: int) -> None:
         """Compute, on as many threads as the work is worth."""
-        storages = [x.tuple()[0] for x in operands]
-        storages += [out._storage] * (3 - len(storages))
-        size = max(out.size, operands[0].size)
-        workers = threads() if size >= PARALLEL >> self.eighth else 1
-        if workers == 1 or tasks == 1:
-            self.alone(out._storage, *storages, sizes, tasks, 1)
+        a, b, c, *_ = *operands, out, out
+        workers = threads() if max(out.size, a.size) >= PARALLEL >> self.halvings else 1
+        if workers == 1 or tasks <= 1:
+            self.alone(out, a, b, c, sizes, tasks, 1)
         else:
-            launch(self.shared, out._storage, *storages, sizes, tasks, min(tasks, workers))
+            launch(self.shared, out, a, b, c, sizes, tasks, min(tasks, workers))
 
 
-def loop(body: Callable[..., None], eighth: int = 0) -> Loop:
-    """The loop whose tasks from start to stop are done by body(out, a, b, c, sizes, start, stop)."""
+def loop(body: Callable[..., None], halvings: int = 0, calls: tuple[Callable[..., Any], ...] = ()) -> Loop:
+    """The loop whose tasks from start to stop are done by body(out, a, b, c, sizes, start, stop).
+
+    Args:
+        body: What it does.
+        halvings: See `Loop`.
+        calls: Functions made at run time that body calls.
+    """
     body = jitable(body)
-    key = code_key(body)
+    key = code_key(body, *calls)
 
     @serial
     def alone(out, a, b, c, sizes, tasks, shares):
@@ -74,7 +87,7 @@ def loop(body: Callable[..., None], eighth: int = 0) -> Loop:
             share = np.int64(share)  # else its arithmetic becomes float64
             body(out, a, b, c, sizes, share * tasks // shares, (share + 1) * tasks // shares)
 
-    return Loop(alone, shared, eighth)
+    return Loop(alone, shared, halvings)
 
 
 # Pooling. A task is a row of windows; sizes are the windows of a row, kh and kw.
@@ -174,7 +187,7 @@ def pooled(pool: Loop, a: Tensor, kernel: tuple[int, int]) -> Tensor:
     """Images of shape (B, C, H, W), window by window."""
     (batch, channels, height, width), (kh, kw) = a.shape, kernel
     out = TensorData.empty((batch, channels, height // kh, width // kw), a.dtype)
-    pool.run(out, (a.contiguous()._tensor,), (width // kw, kh, kw), batch * channels * (height // kh))
+    pool.run(out._storage, (flat(a),), (width // kw, kh, kw), batch * channels * (height // kh))
     return a._like(out)
 
 
@@ -182,7 +195,7 @@ def unpooled(spread: Loop, shape: tuple[int, ...], kernel: tuple[int, int], *ope
     """The gradient of the images, from that of the windows, which is the last of the operands."""
     batch, channels, rows, columns = operands[-1].shape
     out = TensorData.empty(shape, operands[-1].dtype)
-    spread.run(out, tuple([x.contiguous()._tensor for x in operands]), (columns, *kernel), batch * channels * rows)
+    spread.run(out._storage, tuple([flat(x) for x in operands]), (columns, *kernel), batch * channels * rows)
     return operands[-1]._like(out)
 
 
@@ -248,8 +261,7 @@ def to_largest(a: Tensor, largest: Tensor, dim: int, grad_output: Tensor) -> Ten
     """The gradient of a tensor, from that of its maximum along a dimension."""
     out = TensorData.empty(a.shape, grad_output.dtype)
     sizes = a.shape[dim], math.prod(a.shape[dim + 1 :])
-    operands = a.contiguous()._tensor, largest.contiguous()._tensor, grad_output.contiguous()._tensor
-    KEEP_LARGEST.run(out, operands, sizes, math.prod(a.shape[:dim]))
+    KEEP_LARGEST.run(out._storage, (flat(a), flat(largest), flat(grad_output)), sizes, math.prod(a.shape[:dim]))
     return a._like(out)
 
 
@@ -265,7 +277,7 @@ def largest_along(a: Tensor, dim: int) -> Tensor:
     if math.prod(a.shape[dim + 1 :]) > 1:
         return best_of(a, dim, largest=True)  # whole rows are folded into a row
     out = TensorData.empty((*a.shape[:dim], 1, *a.shape[dim + 1 :]), a.dtype)
-    ROW_MAXIMA.run(out, (a.contiguous()._tensor,), (a.shape[dim],), out.size)
+    ROW_MAXIMA.run(out._storage, (flat(a),), (a.shape[dim],), out.size)
     return a._like(out)
 
 
@@ -359,7 +371,7 @@ def by_rows(rows: Loop, *operands: Tensor) -> Tensor:
     first = operands[0]
     out = TensorData.empty(first.shape, first.dtype)
     n = out.shape[-1]
-    rows.run(out, tuple([x.contiguous()._tensor for x in operands]), (n,), out.size // n)
+    rows.run(out._storage, tuple([flat(x) for x in operands]), (n,), out.size // n)
     return first._like(out)
 
 

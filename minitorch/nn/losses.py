@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.nn.elementwise import Keep
 from minitorch.nn.functional import logsoftmax
-from minitorch.nn.fused import cross_entropy_kernels, flat, fusible
+from minitorch.nn.fused import cross_entropy_kernels, fusible
+from minitorch.nn.loops import flat
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -22,6 +23,35 @@ if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
 REDUCTIONS = ("mean", "sum", "none")
+
+OfTwo = Callable[[float, float], float]
+"""What a loss is of two numbers, or its derivative by one of them."""
+
+
+class ElementLoss(Function):
+    """The loss of each element by itself, from what was answered there and what is true.
+
+    Attributes:
+        loss: Of the two numbers.
+        by_input: Its derivative by the first.
+        by_target: Its derivative by the second.
+    """
+
+    loss: ClassVar[OfTwo]
+    by_input: ClassVar[OfTwo]
+    by_target: ClassVar[OfTwo]
+
+    @classmethod
+    def forward(cls, ctx: Context, input: Tensor, target: Tensor) -> Tensor:
+        ctx.save_for_backward(input, target)
+        return input.f.zip(cls.loss)(input, target)
+
+    @classmethod
+    def backward(cls, ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        input, target = ctx.saved_values
+        slopes = zip((cls.by_input, cls.by_target), ctx.needs_input_grad, strict=True)
+        by_input, by_target = (grad_output * input.f.zip(slope)(input, target) if needed else None for slope, needed in slopes)
+        return by_input, by_target
 
 
 # Several classes
@@ -128,19 +158,6 @@ def binary_cross_entropy(input: Tensor, target: Tensor, reduction: str = "mean")
     return _reduced(BinaryCrossEntropy.apply(input, target.to(input.dtype)), reduction)
 
 
-class BinaryCrossEntropy(Function):
-    """-(t · ln p + (1 - t) · ln(1 - p)), with logarithms of at least -100."""
-
-    @staticmethod
-    def forward(ctx: Context, p: Tensor, t: Tensor) -> Tensor:
-        ctx.save_for_backward(p, t)
-        return p.f.zip(surprise)(p, t)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        return _by_both(ctx, grad_output, surprise_by_p, surprise_by_t)
-
-
 def surprise(p: float, t: float) -> float:
     """-(t · ln p + (1 - t) · ln(1 - p)), with logarithms of at least -100."""
     yes = math.log(p) if p > 0 else -100.0
@@ -159,6 +176,12 @@ def surprise_by_t(p: float, t: float) -> float:
     yes = math.log(p) if p > 0 else -100.0
     no = math.log1p(-p) if p < 1 else -100.0
     return (no if no > -100 else -100.0) - (yes if yes > -100 else -100.0)
+
+
+class BinaryCrossEntropy(ElementLoss):
+    """-(t · ln p + (1 - t) · ln(1 - p)), with logarithms of at least -100."""
+
+    loss, by_input, by_target = surprise, surprise_by_p, surprise_by_t
 
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
@@ -181,19 +204,6 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, reduction: s
     return _reduced(BinaryCrossEntropyWithLogits.apply(input, target.to(input.dtype)), reduction)
 
 
-class BinaryCrossEntropyWithLogits(Function):
-    """ln(1 + e^x) - t · x: with p = 1 / (1 + e^-x), ln p is x - ln(1 + e^x) and ln(1 - p) is -ln(1 + e^x)."""
-
-    @staticmethod
-    def forward(ctx: Context, x: Tensor, t: Tensor) -> Tensor:
-        ctx.save_for_backward(x, t)
-        return x.f.zip(logit_surprise)(x, t)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        return _by_both(ctx, grad_output, logit_surprise_by_x, minus_first)
-
-
 def logit_surprise(x: float, t: float) -> float:
     """ln(1 + e^x) - t · x; e is only raised to a negative power."""
     return (x if x > 0 else 0.0 * x) - t * x + math.log1p(math.exp(-abs(x)))
@@ -208,6 +218,12 @@ def logit_surprise_by_x(x: float, t: float) -> float:
 def minus_first(x: float, t: float) -> float:
     """Its derivative by t, -x."""
     return -x
+
+
+class BinaryCrossEntropyWithLogits(ElementLoss):
+    """ln(1 + e^x) - t · x: with p = 1 / (1 + e^-x), ln p is x - ln(1 + e^x) and ln(1 - p) is -ln(1 + e^x)."""
+
+    loss, by_input, by_target = logit_surprise, logit_surprise_by_x, minus_first
 
 
 # Numbers
@@ -232,19 +248,6 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return _reduced(SquaredError.apply(input, target.to(input.dtype)), reduction)
 
 
-class SquaredError(Function):
-    """(x - t)²."""
-
-    @staticmethod
-    def forward(ctx: Context, x: Tensor, t: Tensor) -> Tensor:
-        ctx.save_for_backward(x, t)
-        return x.f.zip(squared_error)(x, t)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        return _by_both(ctx, grad_output, squared_error_by_x, squared_error_by_t)
-
-
 def squared_error(x: float, t: float) -> float:
     """(x - t)²."""
     return (x - t) * (x - t)
@@ -260,16 +263,13 @@ def squared_error_by_t(x: float, t: float) -> float:
     return 2.0 * (t - x)
 
 
+class SquaredError(ElementLoss):
+    """(x - t)²."""
+
+    loss, by_input, by_target = squared_error, squared_error_by_x, squared_error_by_t
+
+
 # What they share
-
-
-def _by_both(ctx: Any, grad_output: Tensor, *slopes: Callable[[float, float], float]) -> tuple[Tensor | None, Tensor | None]:
-    """The gradients of both operands of a function of two numbers, from its derivatives; None where none flows."""
-    x, t = ctx.saved_values
-    by_x, by_t = (
-        grad_output * x.f.zip(slope)(x, t) if needed else None for slope, needed in zip(slopes, ctx.needs_input_grad, strict=True)
-    )
-    return by_x, by_t
 
 
 def _reduced(losses: Tensor, reduction: str) -> Tensor:

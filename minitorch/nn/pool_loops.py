@@ -8,58 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import prange
 
-from minitorch.compiled import code_key, jitable, launch, parallel, serial, threads
-
-PARALLEL = 1 << 16
-"""Elements below which waking the other threads costs more than they save."""
+from minitorch.compiled import jitable
+from minitorch.nn.loops import Loop, loop
 
 COMMON = ((2, 2), (2, 2))
 """Size and step of the windows that loops of their own are made for."""
 
-NOWHERE = np.empty(0, np.int32)
-"""The places that a mean has none of."""
+HALVINGS = 2
+"""PARALLEL is halved so often for these loops."""
 
 
-class Loop(NamedTuple):
-    """A loop over planes, for one thread and for several.
+def over_planes(body: Callable[..., None], *calls: Callable[..., Any]) -> Loop:
+    """The loop over planes of a function (out, x, places, unused, sizes, first, last) of three flat arrays.
 
-    It is called with the array that it writes, places (of the largest elements; NOWHERE for a mean), the array that it reads, and
-    `sizes`: height and width of a plane, of its result, of the padding, of a window, and of the steps between windows.
+    places: Where the largest elements stand, int32; a mean has none. sizes: Height and width of a plane, of its result, of the padding,
+    of a window, and of the steps between windows.
     """
-
-    serial: Callable[..., None]
-    parallel: Callable[..., None]
-
-    def __call__(self, out: np.ndarray, places: np.ndarray, x: np.ndarray, sizes: tuple[int, ...], planes: int) -> None:
-        """Run it."""
-        workers = threads() if planes * sizes[0] * sizes[1] >= PARALLEL else 1
-        if workers == 1:
-            self.serial(out, places, x, sizes, planes, 1)
-        else:
-            launch(self.parallel, out, places, x, sizes, planes, min(workers, planes))
-
-
-def over_planes(body: Callable[..., None], window: Callable[..., Any] | None = None) -> Loop:
-    """The compiled loop over planes of a function (out, places, x, sizes, first, last), which may call window."""
-    jitable(body)
-    key = code_key(body, inside, beyond, window or body)
-
-    def one(out, places, x, sizes, planes, shares):
-        _ = key
-        body(out, places, x, sizes, 0, planes)
-
-    def several(out, places, x, sizes, planes, shares):
-        _ = key
-        for share in prange(shares):
-            share = np.int64(share)  # else its arithmetic becomes float64
-            body(out, places, x, sizes, share * planes // shares, (share + 1) * planes // shares)
-
-    return Loop(serial(one), parallel(several))
+    return loop(body, HALVINGS, (inside, beyond, *calls))
 
 
 def window_of(common: bool) -> Callable[..., Any]:
@@ -97,7 +66,7 @@ def max_forward(common: bool) -> Loop:
     """The largest of each window, NaN if there is one, and its place in the plane: the first of several."""
     window = window_of(common)
 
-    def body(out, places, x, sizes, first_plane, last_plane):
+    def body(out, x, places, unused, sizes, first_plane, last_plane):
         h, w, oh, ow, ph, pw = sizes[:6]
         kh, kw, sh, sw = window(sizes)
         low, high = inside(oh, sh, ph, kh, h)
@@ -139,7 +108,7 @@ def max_forward(common: bool) -> Loop:
 def max_backward() -> Loop:
     """Add what flows into each window to where its largest element stands."""
 
-    def body(grad, places, grad_output, sizes, first_plane, last_plane):
+    def body(grad, grad_output, places, unused, sizes, first_plane, last_plane):
         h, w, oh, ow = sizes[:4]
         for plane in range(first_plane, last_plane):
             image = grad[plane * h * w : (plane + 1) * h * w]
@@ -159,7 +128,7 @@ def avg_forward(common: bool) -> Loop:
     """The mean of each window; padding counts as zeros."""
     window = window_of(common)
 
-    def body(out, places, x, sizes, first_plane, last_plane):
+    def body(out, x, places, unused, sizes, first_plane, last_plane):
         h, w, oh, ow, ph, pw = sizes[:6]
         kh, kw, sh, sw = window(sizes)
         low, high = inside(oh, sh, ph, kh, h)
@@ -198,7 +167,7 @@ def avg_backward(common: bool) -> Loop:
     """Add an equal share of what flows into each window to all of its elements."""
     window = window_of(common)
 
-    def body(grad, places, grad_output, sizes, first_plane, last_plane):
+    def body(grad, grad_output, places, unused, sizes, first_plane, last_plane):
         h, w, oh, ow, ph, pw = sizes[:6]
         kh, kw, sh, sw = window(sizes)
         low, high = inside(oh, sh, ph, kh, h)

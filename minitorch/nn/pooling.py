@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.creation import cat, full, stack
-from minitorch.nn.fused import flat, fusible
-from minitorch.nn.pool_loops import COMMON, NOWHERE, avg_backward, avg_forward, max_backward, max_forward
+from minitorch.nn.fused import fusible
+from minitorch.nn.loops import flat
+from minitorch.nn.pool_loops import COMMON, avg_backward, avg_forward, max_backward, max_forward
+from minitorch.nn.sizes import Sizes, sizes_of
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
-Pair = int | tuple[int, int]
-"""A size along height and width: one number for both, or two."""
 
-
-def max_pool2d(input: Tensor, kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0) -> Tensor:
+def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Tensor:
     """The largest element of each window.
 
     Args:
@@ -45,7 +43,7 @@ def max_pool2d(input: Tensor, kernel_size: Pair, stride: Pair | None = None, pad
     return stack(sizes.pieces(input, -math.inf)).max(0, keepdim=False)
 
 
-def avg_pool2d(input: Tensor, kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0) -> Tensor:
+def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Tensor:
     """The mean of each window.
 
     Args:
@@ -92,7 +90,7 @@ class MaxPool(Function):
     def forward(ctx: Context, input: Tensor, sizes: Windows) -> Tensor:
         out = TensorData.empty((*input.shape[:2], *sizes.out), input.dtype)
         places = np.empty(out.size, np.int32)
-        max_forward(sizes.are_common())(out._storage, places, flat(input), sizes.numbers(), math.prod(input.shape[:2]))
+        max_forward(sizes.are_common()).run(out._storage, (flat(input), places), sizes.numbers(), math.prod(input.shape[:2]))
         ctx.save_for_backward(input.shape, places, sizes)
         return input._like(out)
 
@@ -100,7 +98,7 @@ class MaxPool(Function):
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         shape, places, sizes = ctx.saved_values
         grad = TensorData.empty(shape, grad_output.dtype)
-        max_backward()(grad._storage, places, flat(grad_output), sizes.numbers(), math.prod(shape[:2]))
+        max_backward().run(grad._storage, (flat(grad_output), places), sizes.numbers(), math.prod(shape[:2]))
         return grad_output._like(grad)
 
 
@@ -110,7 +108,7 @@ class AvgPool(Function):
     @staticmethod
     def forward(ctx: Context, input: Tensor, sizes: Windows) -> Tensor:
         out = TensorData.empty((*input.shape[:2], *sizes.out), input.dtype)
-        avg_forward(sizes.are_common())(out._storage, NOWHERE, flat(input), sizes.numbers(), math.prod(input.shape[:2]))
+        avg_forward(sizes.are_common()).run(out._storage, (flat(input),), sizes.numbers(), math.prod(input.shape[:2]))
         ctx.save_for_backward(input.shape, sizes)
         return input._like(out)
 
@@ -118,7 +116,7 @@ class AvgPool(Function):
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         shape, sizes = ctx.saved_values
         grad = TensorData.empty(shape, grad_output.dtype)
-        avg_backward(sizes.are_common())(grad._storage, NOWHERE, flat(grad_output), sizes.numbers(), math.prod(shape[:2]))
+        avg_backward(sizes.are_common()).run(grad._storage, (flat(grad_output),), sizes.numbers(), math.prod(shape[:2]))
         return grad_output._like(grad)
 
 
@@ -140,7 +138,7 @@ class Windows(NamedTuple):
     padding: tuple[int, int]
 
     @staticmethod
-    def of(input: Tensor, kernel_size: Pair, stride: Pair | None, padding: Pair, op: str) -> Windows:
+    def of(input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, op: str) -> Windows:
         """Check what a pooling was given.
 
         Raises:
@@ -152,15 +150,18 @@ class Windows(NamedTuple):
             raise TypeError(f"{op} expected a Tensor of floats, got {got}; make one with tensor(...)")
         if input.dims != 4:
             raise ValueError(f"{op} expected input of shape (B, C, H, W), got {input.shape}")
-        kernel = as_pair(kernel_size, "kernel_size", 1, op)
-        step = kernel if stride is None else as_pair(stride, "stride", 1, op)
-        edge = as_pair(padding, "padding", 0, op)
+        kernel = sizes_of(op, "kernel_size", kernel_size, 1)
+        step = kernel if stride is None else sizes_of(op, "stride", stride, 1)
+        edge = sizes_of(op, "padding", padding, 0)
         if 2 * edge[0] > kernel[0] or 2 * edge[1] > kernel[1]:
             raise ValueError(f"{op} expected padding of at most half of kernel_size {kernel}, got {edge}; else a window would be empty")
         height, width = input.shape[2:]
         room = height + 2 * edge[0] - kernel[0], width + 2 * edge[1] - kernel[1]
         if min(room) < 0:
-            raise ValueError(f"{op} expected images that hold a window of {kernel} with padding {edge}, got input of shape {input.shape}")
+            raise ValueError(
+                f"{op} expected images that hold a window of {kernel} with padding {edge}, got input of shape {input.shape}; "
+                "take smaller windows"
+            )
         return Windows((height, width), (room[0] // step[0] + 1, room[1] // step[1] + 1), kernel, step, edge)
 
     def numbers(self) -> tuple[int, ...]:
@@ -188,19 +189,3 @@ class Windows(NamedTuple):
             for count, step, length in zip(self.out, self.step, self.kernel, strict=True)
         )
         return [x[:, :, row, column] for row in rows for column in columns]
-
-
-def as_pair(given: Any, name: str, least: int, op: str) -> tuple[int, int]:
-    """One whole number for height and width, or two.
-
-    Raises:
-        TypeError: If it is something else.
-        ValueError: If one is less than the least.
-    """
-    try:
-        height, width = map(operator.index, given) if isinstance(given, (tuple, list)) else (operator.index(given),) * 2
-    except (TypeError, ValueError):
-        raise TypeError(f"{op} expected {name} as a whole number or two, got {given!r}") from None
-    if min(height, width) < least:
-        raise ValueError(f"{op} expected {name} of at least {least}, got {given!r}")
-    return height, width

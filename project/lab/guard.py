@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from course.explain import unwritten_task
+from course.explain import unwritten_files, unwritten_task
 from course.manifest import ROOT, ManifestError, course
 
 SHOWN_FRAMES = 4
@@ -129,7 +129,10 @@ def _unwritten(id: str, error: Exception) -> Card:
         return Card(True, f"Task {id} is not written yet", "")
     frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
     raised_in = _relative(frame.f_code.co_filename)
-    where = f"{raised_in}, line {line}" if raised_in in task.files else task.files[0]
+    if raised_in in task.files:
+        where = f"{raised_in}, line {line}"
+    else:
+        where = " and ".join(unwritten_files(task, ROOT) or task.files[:1])
     hint = f"{plain(task.hints[0])}\n\n" if task.hints else ""
     body = f"{hint}Book: `{task.page}` · Test it with `course test {id}` · More hints with `course hint {id}`"
     return Card(True, f"Task {id} is not written yet: open {where}", body)
