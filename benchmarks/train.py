@@ -11,14 +11,10 @@ Each library runs in a process of its own; what it runs stands in `benchmarks.tr
 
 from __future__ import annotations
 
-import argparse
-import platform
-import subprocess
-import sys
-from datetime import date
+from collections import Counter
 from statistics import median
 
-from benchmarks.ops import MISSED, NOT_RUN, REACHED, Library, processor_and_cores, spread
+from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Library, print_verdicts, settings, spread, tables
 from benchmarks.train_contenders import BATCH, SHAPES
 
 ASKED = {"lenet": {1: 1.8, 2: 1.3}, "published": {1: 1.8, 2: 1.3}, "mlp": {1: 1.3, 2: 1.1}}
@@ -54,10 +50,10 @@ def verdict(name: str, asked: float, got: float, times: str) -> str:
     return reached
 
 
-def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> list[str]:
-    """Measure and print the rows for a number of threads; returns the verdicts."""
+def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Counter[str]:
+    """Measure and print the rows for a number of threads; returns how often each verdict was given."""
     print(f"\n{threads} thread{'s' * (threads > 1)}\n{'network':26} {'asked':16} measured")
-    verdicts = []
+    verdicts: Counter[str] = Counter()
     for network in (name for name in SHAPES if only in name):
         for turn in range(2):  # at first our kernels are put on disk, which takes memory of its own
             libraries = {name: Library(name, threads, python, "benchmarks.train_contenders") for name, python in pythons.items()}
@@ -69,43 +65,25 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> lis
         ours = found["minitorch"]
         if "torch" not in found:
             print(f"{label:26} {NOT_RUN}; ours {spread(ours[0])}")
-            verdicts.append(NOT_RUN)
+            verdicts[NOT_RUN] += 1
             continue
         theirs = found["torch"]
         times = f"; ours {spread(ours[0])}, torch {spread(theirs[0])}"
         asked = ASKED[network][min(threads, 2)]
-        verdicts.append(verdict(label, asked, median(ours[0]) / median(theirs[0]), times))
+        verdicts[verdict(label, asked, median(ours[0]) / median(theirs[0]), times)] += 1
         apart = max(abs(a - b) / abs(b) for a, b in zip(ours[1], theirs[1], strict=True))
-        verdicts.append(verdict("  losses apart", APART, apart, f"; the last {ours[1][-1]:.6f} and {theirs[1][-1]:.6f}"))
+        verdicts[verdict("  losses apart", APART, apart, f"; the last {ours[1][-1]:.6f} and {theirs[1][-1]:.6f}")] += 1
         grown = f"; ours {memory['minitorch'] / 2**20:.1f} MiB, torch {memory['torch'] / 2**20:.1f} MiB"
-        verdicts.append(verdict("  memory of torch's", MEMORY, memory["minitorch"] / memory["torch"], grown))
+        verdicts[verdict("  memory of torch's", MEMORY, memory["minitorch"] / memory["torch"], grown)] += 1
     return verdicts
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.train", description="Training steps beside PyTorch's.")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads, one table for each (1 2)")
-    parser.add_argument("--repeats", type=int, default=9, help=f"measurements of {STEPS} steps each (9)")
-    parser.add_argument("--only", default="", help="networks whose name contains this (all)")
-    parser.add_argument("--torch-python", default=sys.executable, help="an interpreter that has PyTorch (this one)")
-    options = parser.parse_args(arguments)
-    if options.repeats < 1 or min(options.threads) < 1:
-        parser.error("--repeats and --threads expected at least 1")
-    machine, cores = processor_and_cores()
-    print(f"{date.today()}, {machine}, {cores} cores, Python {platform.python_version()}")
-    print(f"Times of a step as shares of PyTorch's; medians of {options.repeats} turns, in brackets the least and the largest.")
-    pythons = {"minitorch": sys.executable, "torch": options.torch_python}
-    if subprocess.run([options.torch_python, "-c", "import torch"], capture_output=True, check=False).returncode:
-        del pythons["torch"]
-        print(f"torch: NOT RUN, {options.torch_python} cannot import it; name an interpreter that can with --torch-python")
-    verdicts = []
-    for threads in options.threads:
-        if threads > cores:
-            print(f"\n{threads} threads: NOT RUN, this machine has {cores} core{'s' * (cores > 1)}")
-            continue
-        verdicts += table(threads, pythons, options.repeats, options.only)
-    print("\n" + ", ".join(f"{verdicts.count(kind)} {kind}" for kind in (REACHED, MISSED, NOT_RUN)))
+    """Measure and print the tables."""
+    options = settings("train", f"Training steps beside PyTorch's; a measurement is {STEPS} of them.", [*SHAPES], arguments)
+    heading = f"Times of a step as shares of PyTorch's; medians of {options.repeats} turns, in brackets the least and the largest."
+    libraries = ["minitorch", "torch"]
+    print_verdicts(tables(options, heading, libraries, lambda threads, pythons: table(threads, pythons, options.repeats, options.only)))
 
 
 if __name__ == "__main__":

@@ -127,15 +127,26 @@ def graded_files(task: Task, files: Mapping[str, str | bytes]) -> list[str]:
     ]
 
 
-def content_hash(answer: WrongAnswer, root: Path, run: Iterable[str]) -> str:
-    """A hash of what decides whether the answer is caught: the patch, the files that are run, those patched, and what all these import."""
+def content_hash(answer: WrongAnswer, root: Path, files: Mapping[str, str | bytes], run: Iterable[str]) -> str:
+    """A hash of what decides whether the answer is caught: the patch, the files that are run, those patched, and what all these import.
+
+    Args:
+        answer: The wrong answer.
+        root: The repository.
+        files: What stands in the workspace of a proof, by path; nothing else counts.
+        run: Those that are run.
+
+    Raises:
+        StaffError: If a patch names a file that is not there.
+    """
     targets = {full.partition(":")[0].replace(".", "/") + ".py" for full in answer.patch}
     for path in sorted(targets):
-        if not (root / path).is_file():
+        if path not in files:
             raise StaffError(f"wrong answer {answer.key} patches {', '.join(answer.patch)}, but there is no {path}")
     digest = hashlib.sha256(json.dumps([sorted(answer.patch.items()), *([True] if answer.compiled else [])]).encode())
-    for path in sorted(import_closure(root, {*run, *targets})):
-        content = (root / path).read_bytes()
+    for path in sorted(import_closure(root, {*run, *targets}) & files.keys()):
+        content = files[path]
+        content = content.encode() if isinstance(content, str) else content
         digest.update(f"\n{path} {len(content)}\n".encode())
         digest.update(content)
     return digest.hexdigest()

@@ -59,7 +59,7 @@ def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: 
     """The content hash of every answer by its key."""
     package = [path for path in files if path.startswith(f"{manifest.package}/") and path.endswith(".py")]
     run = {task.id: [*graded_files(task, files), *package] for task in manifest.tasks}  # `from package import name` may lead to any room
-    return {answer.key: content_hash(answer, root, run[answer.task]) for answer in answers}
+    return {answer.key: content_hash(answer, root, files, run[answer.task]) for answer in answers}
 
 
 def prove(

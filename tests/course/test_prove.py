@@ -208,8 +208,8 @@ def test_proofs_run_with_the_compiler_off_unless_they_need_it_and_in_the_simulat
 
 
 def test_a_proof_with_the_compiler_on_is_another_one(repository: Repository) -> None:
-    answer = wrong("return x")
-    assert content_hash(replace(answer, compiled=True), repository[0], []) != content_hash(answer, repository[0], [])
+    answer, files = wrong("return x"), needed_files(*repository)
+    assert content_hash(replace(answer, compiled=True), repository[0], files, []) != content_hash(answer, repository[0], files, [])
 
 
 def test_tests_that_do_not_load_are_no_proof(repository: Repository) -> None:
@@ -260,9 +260,13 @@ def test_the_hash_depends_on_patch_tests_and_what_is_patched_alone(repository: R
     root, manifest = repository
     tests = graded_files(manifest.task("0.1"), needed_files(root, manifest))
     assert tests == ["tests/test_operators.py"]
-    first = content_hash(wrong("return x"), root, tests)
-    assert content_hash(wrong("return x", name="other"), root, tests) == first
-    assert content_hash(wrong("return -x"), root, tests) != first
+
+    def hashed(body: str = "return x", name: str = "a") -> str:
+        return content_hash(wrong(body, name=name), root, needed_files(root, manifest), tests)
+
+    first = hashed()
+    assert hashed(name="other") == first
+    assert hashed("return -x") != first
     for path, matters in [
         ("minitorch/operators.py", True),
         ("tests/test_operators.py", True),
@@ -273,7 +277,7 @@ def test_the_hash_depends_on_patch_tests_and_what_is_patched_alone(repository: R
     ]:
         before = (root / path).read_bytes()
         (root / path).write_bytes(before + b"\n")
-        assert (content_hash(wrong("return x"), root, tests) != first) == matters, path
+        assert (hashed() != first) == matters, path
         (root / path).write_bytes(before)
 
 
@@ -284,6 +288,22 @@ def test_a_change_in_any_room_of_the_package_is_proved_again(repository: Reposit
     room = root / "minitorch" / "scalar.py"
     room.write_text(room.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     assert hash_all([answer], manifest, root, needed_files(root, manifest)) != first
+
+
+def test_a_room_behind_the_last_task_is_proved_by_nothing(repository: Repository) -> None:
+    root, manifest = repository
+    answer = wrong("return x")
+    later = replace(manifest.stages[-1], number=manifest.stages[-1].number + 1, title="After the course", rooms=("later",))
+    manifest = replace(manifest, stages=(*manifest.stages, later))
+    table = root / "minitorch" / "__init__.py"
+    table.write_text(
+        table.read_text(encoding="utf-8") + f"\n# Stage {later.number} - Later\nfrom minitorch import later as later\n", encoding="utf-8"
+    )
+    hashes = []
+    for text in ('"""Later."""\n', '"""Later still."""\n'):
+        (root / "minitorch" / "later.py").write_text(text, encoding="utf-8")
+        hashes.append(hash_all([answer], manifest, root, needed_files(root, manifest)))
+    assert hashes[0] == hashes[1]
 
 
 def test_what_changed_is_proved_again_and_a_tenth_of_the_rest() -> None:

@@ -1,0 +1,194 @@
+"""Our library beside others, measured in turns: each in a process of its own, and what the programs that do so share.
+
+The waiting threads of one library would slow another down, hence the processes; they take turns, so that whatever else the machine does
+meets all of them alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import date
+from statistics import median
+from typing import NamedTuple
+
+SHOWN = {"minitorch": "ours", "numpy": "NumPy", "torch": "torch", "textbook": "textbook"}
+
+REACHED, MISSED, NOT_RUN = "reached", "MISSED", "NOT RUN"
+
+
+# Measuring
+
+
+class Library:
+    """One library's process, which runs what it is asked for; see `benchmarks.contenders`.
+
+    Args:
+        name: One that the program knows.
+        threads: How many it may use.
+        python: The interpreter that has it.
+        program: What runs in the process.
+
+    Raises:
+        RuntimeError: If the process ends; its own message stands above.
+    """
+
+    def __init__(self, name: str, threads: int, python: str, program: str) -> None:
+        count = str(threads)
+        limits = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), count)
+        command = [python, "-m", program, name]
+        self.name = name
+        self.process = subprocess.Popen(command, env=os.environ | limits, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.answer()
+
+    def answer(self) -> str:
+        """The next line that the process prints."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline().strip()
+        if not line:
+            self.close()
+            raise RuntimeError(f"the process of {self.name} has ended without an answer; its own message stands above")
+        return line
+
+    def ask(self, line: str) -> str:
+        """Send a line, read the answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.communicate()
+
+
+def measure(name: str, libraries: dict[str, Library], repeats: int) -> dict[str, list[float]]:
+    """Seconds of a call of each library that has the operation, `repeats` times in turns."""
+    able = {key: library for key, library in libraries.items() if library.ask(name) == "ready"}
+    seconds: dict[str, list[float]] = {key: [] for key in able}
+    for turn in range(repeats):
+        for key, library in able.items():
+            if key == "textbook" and turn > 2:
+                continue  # its times are long, and nobody doubts them
+            seconds[key].append(float(library.ask("")))
+    return seconds
+
+
+# What is asked
+
+
+class Demand(NamedTuple):
+    """What is asked of a row, and what it got.
+
+    Attributes:
+        asked: "0.80 of NumPy", "30 times the textbook" or "at most 10 ms".
+        measured: "1.13", with the spread; empty if nothing was.
+        verdict: REACHED, MISSED or NOT_RUN.
+    """
+
+    asked: str
+    measured: str
+    verdict: str
+
+
+def in_unit(seconds: float, like: float) -> str:
+    """Without the unit: that which suits another duration."""
+    value = seconds * scale_of(like)[0]
+    return f"{value:.0f}" if value >= 99.5 else f"{value:.3g}"
+
+
+def scale_of(seconds: float) -> tuple[float, str]:
+    """How many of a unit a second has, and the unit: the one that leaves digits before the point."""
+    return next(((scale, unit) for scale, unit in ((1.0, "s"), (1e3, "ms")) if seconds * scale >= 1), (1e6, "µs"))
+
+
+def spread(seconds: list[float]) -> str:
+    """The median of some durations, and in brackets the least and the largest."""
+    middle = median(seconds)
+    least, largest = in_unit(min(seconds), middle), in_unit(max(seconds), middle)
+    return f"{in_unit(middle, middle)} {scale_of(middle)[1]} ({least} to {largest})"
+
+
+def print_row(name: str, found: list[Demand], times: str = "") -> None:
+    """A line for each demand, and one for the times."""
+    for number, demand in enumerate(found):
+        print(f"{'' if number else name:22} {demand.asked:23} {demand.measured:23} {demand.verdict}".rstrip())
+    if times:
+        print(f"    {times}", flush=True)
+
+
+def processor_and_cores() -> tuple[str, int]:
+    """The processor's name, and how many of its cores this process may use."""
+    from benchmarks.scalar import processor  # here: it needs micrograd
+
+    return processor(), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def progress(text: str) -> None:
+    """Show on a terminal what is being measured, in place of what was; nothing in a file or a pipe."""
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns - 1
+        print(f"\r{text[:width]:{width}}\r", end="", file=sys.stderr, flush=True)
+
+
+# The programs
+
+
+def settings(program: str, description: str, rows: Sequence[str], arguments: list[str] | None) -> argparse.Namespace:
+    """What a program is told: threads, repeats, only, torch_python.
+
+    Args:
+        program: Its name in this folder.
+        description: For its help.
+        rows: The names of all rows.
+        arguments: Those of the command line; None for the process's own.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{program}", description=description)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads, one table for each (1 2)")
+    parser.add_argument("--repeats", type=int, default=9, help="measurements of each row (9)")
+    parser.add_argument("--only", default="", help="rows whose name contains this (all)")
+    parser.add_argument("--torch-python", default=sys.executable, help="an interpreter that has PyTorch (this one)")
+    options = parser.parse_args(arguments)
+    if options.repeats < 1 or min(options.threads) < 1:
+        parser.error("--repeats and --threads expected at least 1")
+    if not any(options.only in row for row in rows):
+        parser.error(f"--only expected part of one of {', '.join(rows)}; got {options.only!r}")
+    return options
+
+
+def tables(
+    options: argparse.Namespace, heading: str, names: Sequence[str], table: Callable[[int, dict[str, str]], Counter[str]]
+) -> Counter[str]:
+    """Print what machine it is and a table for each number of threads; returns how often each verdict was given.
+
+    Args:
+        options: See `settings`.
+        heading: What the numbers are.
+        names: Of the libraries.
+        table: Prints the table for a number of threads and the libraries' interpreters.
+    """
+    machine, cores = processor_and_cores()
+    print(f"{date.today()}, {machine}, {cores} cores, Python {platform.python_version()}")
+    print(heading)
+    pythons = {name: options.torch_python if name == "torch" else sys.executable for name in names}
+    if subprocess.run([options.torch_python, "-c", "import torch"], capture_output=True, check=False).returncode:
+        del pythons["torch"]
+        print(f"torch: NOT RUN, {options.torch_python} cannot import it; name an interpreter that can with --torch-python")
+    verdicts: Counter[str] = Counter()
+    for threads in options.threads:
+        if threads > cores:
+            print(f"\n{threads} threads: NOT RUN, this machine has {cores} core{'s' * (cores > 1)}")
+        else:
+            verdicts += table(threads, pythons)
+    return verdicts
+
+
+def print_verdicts(verdicts: Counter[str]) -> None:
+    """How often each was given."""
+    print("\n" + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in (REACHED, MISSED, NOT_RUN)))
