@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minitorch import Adam, FastBackend, IndexingError, Module, SimpleBackend, float32, get_default_dtype, manual_seed, tensor
-from minitorch.nn.layers import (
+from minitorch.nn import (
     AvgPool2d,
     Conv1d,
     Conv2d,
@@ -195,7 +195,7 @@ def test_wrong_sizes_are_refused():
     for p in (-0.1, 1.1, math.nan):
         with raises(ValueError, f"Dropout expected p from 0 to 1, got {p}; it is the share of the elements that become 0"):
             Dropout(p)
-    with raises(TypeError, "Sequential expected Modules, got function as number 1; functions go into a forward"):
+    with raises(TypeError, "Sequential expected Modules, got function as '1'; functions go into a forward"):
         Sequential(ReLU(), lambda x: x)
 
 

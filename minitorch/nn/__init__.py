@@ -7,13 +7,17 @@ from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax,
 from minitorch.nn import elementwise as elementwise, loops as loops
 
 # Stage 5 - After the course
+from minitorch.nn.module import Module, Parameter
+from minitorch.nn import init as init
 from minitorch.nn import fused as fused, pool_loops as pool_loops, sizes as sizes
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
-from minitorch.nn.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
-from minitorch.nn.embedding import embedding
-from minitorch.nn.linear import bias_relu, linear
-from minitorch.nn.convolution import conv1d, conv2d
-from minitorch.nn.layers import AvgPool2d, Conv1d, Conv2d, Dropout, Embedding, Flatten, Linear, MaxPool2d, ReLU, Sequential
+from minitorch.nn.activations import ReLU
+from minitorch.nn.pooling import AvgPool2d, MaxPool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from minitorch.nn.embedding import Embedding, embedding
+from minitorch.nn.linear import Linear, bias_relu, linear
+from minitorch.nn.convolution import Conv1d, Conv2d, conv1d, conv2d
+from minitorch.nn.layers import Dropout, Flatten
+from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 
 __all__ = [
     "AvgPool2d",
@@ -25,6 +29,10 @@ __all__ = [
     "Linear",
     "Max",
     "MaxPool2d",
+    "Module",
+    "ModuleDict",
+    "ModuleList",
+    "Parameter",
     "ReLU",
     "Sequential",
     "argmax",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,12 +12,17 @@ from minitorch.conv_loops import Axis, Channels, Operand, axis, correlate
 from minitorch.conv_products import products
 from minitorch.dtypes import floating
 from minitorch.gradients import summed_to
-from minitorch.nn.sizes import Sizes, sizes_of
+from minitorch.nn.init import kaiming_uniform_
+from minitorch.nn.module import Module, Parameter
+from minitorch.nn.sizes import Sizes, at_least_1, sizes_of
+from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
+from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
+    from minitorch.tensor_backend import TensorBackend
 
 
 class Geometry(NamedTuple):
@@ -265,3 +271,121 @@ def zeros_around(op: str, padding: Any, dims: int, stride: tuple[int, int], gaps
     kernel = (1,) * (2 - dims) + tuple(taps)
     zeros = [gap * (k - 1) if padding == "same" else 0 for gap, k in zip(gaps, kernel, strict=True)]
     return tuple(n // 2 for n in zeros), tuple(n - n // 2 for n in zeros)
+
+
+# The layers
+
+
+class _Conv(Module):
+    """What Conv1d and Conv2d share."""
+
+    def __init__(
+        self, channels: tuple[int, int], kernel: tuple[int, ...], groups: int, bias: bool, backend: TensorBackend, dtype: Any
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        in_channels, out_channels, groups = at_least_1((*channels, groups), name, "in_channels, out_channels and groups")
+        if in_channels % groups or out_channels % groups:
+            raise ValueError(f"{name} expected groups that divide {in_channels} and {out_channels} channels, got {groups}")
+        shape = (out_channels, in_channels // groups, *kernel)
+        self.weight = Parameter(zeros(shape, backend, dtype=dtype))
+        kaiming_uniform_(self.weight)
+        self.bias = Parameter(zeros(shape[:1], backend, dtype=dtype)) if bias else None
+
+    def extra_repr(self) -> str:
+        """Its sizes, and what is not as it would be if it were left out."""
+        out_channels, inner, *kernel = self.weight.value.shape
+        shown = [str(inner * self.groups), str(out_channels), f"kernel_size={_shown(kernel)}", f"stride={_shown(self.stride)}"]
+        usual = {"padding": (0, (0, 0)), "dilation": (1, (1, 1)), "groups": (1,)}
+        shown += [f"{name}={_shown(value)}" for name in usual if (value := getattr(self, name)) not in usual[name]]
+        return ", ".join([*shown, *(["bias=False"] if self.bias is None else [])])
+
+    def flops(self, args: tuple[Any, ...], output: Any) -> int:
+        """Two for each tap and element of the result."""
+        return 2 * output.size * math.prod(self.weight.value.shape[1:])
+
+
+def _shown(sizes: Any) -> str:
+    """Sizes as a layer's text has them: (3, 3) as 3."""
+    if isinstance(sizes, (list, tuple)):
+        return str(sizes[0] if len(set(sizes)) == 1 else tuple(sizes))
+    return str(sizes)
+
+
+class Conv1d(_Conv):
+    """`conv1d`: sums of windows of sequences.
+
+    Args:
+        in_channels: Channels of what comes in.
+        out_channels: Channels of what goes out.
+        kernel_size: Length of a window.
+        stride: Step between windows.
+        padding: How many zeros stand at each end; "same" for a result as long as the input, "valid" for none.
+        dilation: Step between the elements of a window.
+        groups: Into how many parts the channels are split, each with weights of its own.
+        bias: Whether there is one; it begins as zeros, the weight as `init.kaiming_uniform_`.
+
+    Raises:
+        ValueError: If a size is out of range, or groups do not divide the channels.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        padding: int | str = 0,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = True,
+        backend: TensorBackend = SimpleBackend,
+        dtype: Any = None,
+    ) -> None:
+        kernel = at_least_1((kernel_size,), "Conv1d", "kernel_size")
+        super().__init__((in_channels, out_channels), kernel, groups, bias, backend, dtype)
+        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+
+    def forward(self, input: Tensor) -> Tensor:
+        """From shape (B, in_channels, L) to (B, out_channels, L')."""
+        bias = self.bias and self.bias.value
+        return conv1d(input, self.weight.value, bias, self.stride, self.padding, self.dilation, self.groups)
+
+
+class Conv2d(_Conv):
+    """`conv2d`: sums of windows of images.
+
+    Args:
+        in_channels: Channels of what comes in.
+        out_channels: Channels of what goes out.
+        kernel_size: Height and width of a window, here as below one number for both, or two.
+        stride: Steps between windows.
+        padding: How many rows and columns of zeros stand at each edge; "same" for a result as large as the input, "valid" for none.
+        dilation: Steps between the elements of a window.
+        groups: Into how many parts the channels are split, each with weights of its own.
+        bias: Whether there is one; it begins as zeros, the weight as `init.kaiming_uniform_`.
+
+    Raises:
+        ValueError: If a size is out of range, or groups do not divide the channels.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes | str = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+        backend: TensorBackend = SimpleBackend,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__((in_channels, out_channels), sizes_of("Conv2d", "kernel_size", kernel_size, 1), groups, bias, backend, dtype)
+        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+
+    def forward(self, input: Tensor) -> Tensor:
+        """From shape (B, in_channels, H, W) to (B, out_channels, H', W')."""
+        bias = self.bias and self.bias.value
+        return conv2d(input, self.weight.value, bias, self.stride, self.padding, self.dilation, self.groups)

@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.autodiff import Context
+from minitorch.creation import randn
 from minitorch.nn.fused import embedding_kernels, fusible
 from minitorch.nn.loops import flat
+from minitorch.nn.module import Module, Parameter
+from minitorch.nn.sizes import at_least_1
 from minitorch.tensor_data import IndexingError, TensorData
 from minitorch.tensor_functions import Function
+from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
+    from minitorch.tensor_backend import TensorBackend
 
 
 def embedding(indices: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
@@ -48,10 +53,10 @@ def embedding(indices: Tensor, weight: Tensor, padding_idx: int | None = None) -
     if picked.size and not (picked.min() >= 0 and picked.max() < rows):
         wrong = picked[(picked < 0) | (picked >= rows)][0]
         raise IndexingError(f"embedding expected indices from 0 to {rows - 1} for a table of {rows} rows, got {wrong}")
-    return Embedding.apply(indices, weight, padding_idx)
+    return Lookup.apply(indices, weight, padding_idx)
 
 
-class Embedding(Function):
+class Lookup(Function):
     """The rows of a table that indices name; the gradient of each row is the sum of those of its copies."""
 
     @staticmethod
@@ -78,3 +83,41 @@ class Embedding(Function):
         if padding_idx is not None:
             grad[padding_idx] = 0
         return None, grad_output._like(TensorData(grad.reshape(-1), shape))
+
+
+class Embedding(Module):
+    """`embedding`: a row of a table for each word. It begins with numbers of the normal distribution of mean 0 and variance 1.
+
+    Args:
+        num_embeddings: How many words there are.
+        embedding_dim: Numbers for each.
+        padding_idx: A row that is no word: it begins as zeros and stays as it is.
+
+    Raises:
+        ValueError: If a size is less than 1.
+        IndexingError: If there is no row padding_idx.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        backend: TensorBackend = SimpleBackend,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        shape = at_least_1((num_embeddings, embedding_dim), "Embedding", "num_embeddings and embedding_dim")
+        weight = randn(shape, backend, dtype=dtype)
+        if padding_idx is not None:
+            weight[padding_idx] = 0.0
+        self.weight, self.padding_idx = Parameter(weight), padding_idx
+
+    def extra_repr(self) -> str:
+        """Its sizes."""
+        words, numbers = self.weight.value.shape
+        return f"{words}, {numbers}" + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
+
+    def forward(self, indices: Tensor) -> Tensor:
+        """From any shape to that shape with embedding_dim behind it."""
+        return embedding(indices, self.weight.value, self.padding_idx)

@@ -1,20 +1,26 @@
-"""Stage 5 - Linear functions with a bias, and relu behind one."""
+"""Stage 5 - Linear functions with a bias, relu behind one, and the layer."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.nn.fused import bias_relu_back, bias_then_relu, fusible
+from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.loops import flat
+from minitorch.nn.module import Module, Parameter
+from minitorch.nn.sizes import at_least_1
+from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
+from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
+    from minitorch.tensor_backend import TensorBackend
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -83,3 +89,38 @@ class BiasReLU(Function):
         columns = shape[0]
         bias_relu_back()(grad._storage, grad_bias, flat(y), flat(grad_output), y.size // max(columns, 1), columns)
         return y._like(grad), y._like(TensorData(grad_bias, shape))
+
+
+class Linear(Module):
+    """`linear`, x @ weight.t() + bias.
+
+    Args:
+        in_features: Size of the last dimension of what comes in.
+        out_features: Size of the last dimension of what goes out.
+        bias: Whether there is one; it begins as zeros, the weight as `init.kaiming_uniform_`.
+
+    Raises:
+        ValueError: If a size is less than 1.
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, backend: TensorBackend = SimpleBackend, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        shape = at_least_1((out_features, in_features), "Linear", "out_features and in_features")
+        self.weight = Parameter(zeros(shape, backend, dtype=dtype))
+        kaiming_uniform_(self.weight)
+        self.bias = Parameter(zeros(shape[:1], backend, dtype=dtype)) if bias else None
+
+    def extra_repr(self) -> str:
+        """Its sizes."""
+        out_features, in_features = self.weight.value.shape
+        return f"in_features={in_features}, out_features={out_features}, bias={self.bias is not None}"
+
+    def flops(self, args: tuple[Any, ...], output: Any) -> int:
+        """Two for each weight and row; the sum with the bias is that with the first product."""
+        return 2 * output.size * self.weight.value.shape[1]
+
+    def forward(self, input: Tensor) -> Tensor:
+        """From shape (…, in_features) to (…, out_features)."""
+        return linear(input, self.weight.value, self.bias and self.bias.value)

@@ -11,6 +11,7 @@ from minitorch.autodiff import Context
 from minitorch.creation import cat, full, stack
 from minitorch.nn.fused import fusible
 from minitorch.nn.loops import flat
+from minitorch.nn.module import Module
 from minitorch.nn.pool_loops import COMMON, avg_backward, avg_forward, max_backward, max_forward
 from minitorch.nn.sizes import Sizes, sizes_of
 from minitorch.tensor_data import TensorData
@@ -189,3 +190,34 @@ class Windows(NamedTuple):
             for count, step, length in zip(self.out, self.step, self.kernel, strict=True)
         )
         return [x[:, :, row, column] for row in rows for column in columns]
+
+
+# The layers
+
+
+class _Pool(Module):
+    """What MaxPool2d and AvgPool2d share."""
+
+    def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
+        super().__init__()
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+
+    def extra_repr(self) -> str:
+        """Its sizes."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride or self.kernel_size}, padding={self.padding}"
+
+
+class MaxPool2d(_Pool):
+    """`max_pool2d`, the largest element of each window."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """From shape (B, C, H, W) to (B, C, H', W')."""
+        return max_pool2d(input, self.kernel_size, self.stride, self.padding)
+
+
+class AvgPool2d(_Pool):
+    """`avg_pool2d`, the mean of each window."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """From shape (B, C, H, W) to (B, C, H', W')."""
+        return avg_pool2d(input, self.kernel_size, self.stride, self.padding)

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from minitorch.tensor_data import as_shape
+
 Sizes = int | Sequence[int]
 """One number for all dimensions of a picture, or one for each."""
 
@@ -34,3 +36,21 @@ def sizes_of(op: str, name: str, given: Any, least: int, dims: int = 2) -> tuple
     if min(sizes) < least:
         raise ValueError(f"{op} expected {name} of at least {least}, got {given!r}")
     return (sizes[0], sizes[1]) if dims == 2 else (least, sizes[0])
+
+
+def at_least_1(sizes: tuple[int, ...], layer: str, names: str) -> tuple[int, ...]:
+    """Sizes that are whole numbers of at least 1.
+
+    Args:
+        sizes: Of a layer.
+        layer: Its name.
+        names: Theirs.
+
+    Raises:
+        TypeError: If one is not whole.
+        ValueError: If one is less than 1.
+    """
+    found = as_shape(sizes, layer)
+    if min(found) < 1:
+        raise ValueError(f"{layer} expected {names} of at least 1, got {', '.join(map(str, sizes))}")
+    return found
