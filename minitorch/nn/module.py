@@ -314,15 +314,10 @@ def _warn_of_hidden(module: Node) -> None:
         inside = value.values() if isinstance(value, dict) else value
         hidden = next((type(each).__name__ for each in inside if isinstance(each, (Parameter, Node))), None)
         if hidden:
-            kind, remedy = type(value).__name__, "ModuleDict" if isinstance(value, dict) else "ModuleList"
-            if hidden == "Parameter":
-                remedy = f"attributes by add_parameter, or its module into a {remedy}"
-            warnings.warn(
-                f"{type(module).__name__}.{name} is a plain {kind} with a {hidden} in it, whose parameters are not found and not trained; "
-                f"put it into a {remedy}",
-                UserWarning,
-                stacklevel=4,
-            )
+            container = "ModuleDict" if isinstance(value, dict) else "ModuleList"
+            remedy = "use self.add_parameter(name, value)" if hidden == "Parameter" else f"put it into a {container}"
+            where = f"{type(module).__name__}.{name} is a plain {type(value).__name__}"
+            warnings.warn(f"{where}: the {hidden} in it is not found and not trained; {remedy}", UserWarning, stacklevel=4)
 
 
 # States
@@ -362,9 +357,9 @@ def _is_place(target: str) -> bool:
 
 def _replace(parameter: Parameter, moved: Callable[[Tensor], Tensor]) -> None:
     """Move the value of a parameter and its gradient."""
-    value = parameter.value
-    after = moved(value.detach())
-    if after is value or (after._tensor is value._tensor):
+    value, before = parameter.value, parameter.value.detach()
+    after = moved(before)
+    if after is before:
         return
     gradient, keeps = value.grad, value.requires_grad
     parameter.update(after)

@@ -1,0 +1,94 @@
+"""Containers: modules in order, in lists, in dictionaries."""
+
+import re
+from collections import OrderedDict
+
+import pytest
+
+from minitorch import tensor
+from minitorch.nn import Linear, Module, ModuleDict, ModuleList, ReLU, Sequential
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+class Plus(Module):
+    """Adds a number, so that order shows."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+
+    def forward(self, x):
+        return x * 2.0 + self.number
+
+
+def test_a_sequence_runs_in_order_is_indexed_cut_and_extended():
+    sequence = Sequential(Plus(1.0), Plus(10.0))
+    assert sequence(tensor([1.0])).tolist() == [16.0]
+    assert sequence.append(Plus(100.0)) is sequence
+    assert [module.number for module in sequence] == [1.0, 10.0, 100.0]
+    assert (len(sequence), sequence[-1].number) == (3, 100.0)
+    last = sequence[1:]
+    assert isinstance(last, Sequential)
+    assert last(tensor([0.0])).tolist() == [120.0]
+    assert last[0] is sequence[1]
+    with raises(IndexError, "Sequential expected an index of its 3 modules, got 3"):
+        sequence[3]
+
+
+def test_a_sequence_of_named_modules_keeps_names_and_order():
+    sequence = Sequential(OrderedDict([("b", Linear(2, 1)), ("a", ReLU())]))
+    assert [name for name, _ in sequence.named_children()] == ["b", "a"]
+    assert list(sequence.state_dict()) == ["b.weight", "b.bias"]
+    assert sequence.b is sequence[0]
+
+
+def test_an_empty_sequence_gives_what_came_in():
+    x = tensor([1.0])
+    assert Sequential()(x) is x
+
+
+def test_a_list_of_modules_behaves_as_a_list_and_names_by_place():
+    modules = ModuleList([Plus(0.0)])
+    modules.extend([Plus(1.0), Plus(2.0)])
+    modules.insert(0, Plus(-1.0))
+    modules[1] = Plus(5.0)
+    del modules[-1]
+    assert [module.number for module in modules] == [-1.0, 5.0, 1.0]
+    assert [name for name, _ in modules.named_children()] == ["0", "1", "2"]
+    assert [module.number for module in modules[:2]] == [-1.0, 5.0]
+    assert isinstance(modules[:2], ModuleList)
+    with raises(IndexError, "ModuleList expected an index of its 3 modules, got -4"):
+        modules[-4]
+
+
+def test_a_dictionary_of_modules_behaves_as_a_dictionary():
+    modules = ModuleDict({"one": Plus(1.0)})
+    modules["two"] = Plus(2.0)
+    modules.update({"one": Plus(11.0)})
+    assert (list(modules), len(modules), "two" in modules) == (["one", "two"], 2, True)
+    assert [(name, module.number) for name, module in modules.items()] == [("one", 11.0), ("two", 2.0)]
+    assert [list(modules.keys()), [module.number for module in modules.values()]] == [["one", "two"], [11.0, 2.0]]
+    del modules["one"]
+    assert list(modules) == ["two"]
+    with raises(KeyError, repr("ModuleDict expected one of two, got 'three'")):
+        modules["three"]
+
+
+@pytest.mark.parametrize("container", [lambda: Sequential(abs), lambda: ModuleList([ReLU(), abs]), lambda: ModuleDict({"a": abs})])
+def test_what_is_no_module_is_refused(container):
+    with pytest.raises(
+        TypeError, match=r"^(Sequential|ModuleList|ModuleDict) expected Modules, got builtin_function_or_method as '.*'; func"
+    ):
+        container()
+
+
+def test_names_must_be_usable():
+    for name in ("", "a.b", "training", "forward"):
+        with raises(ValueError, f"ModuleDict expected a name without a dot that is no attribute of it, got {name!r}; choose another"):
+            ModuleDict({name: ReLU()})
+    with raises(TypeError, "ModuleDict expected names as text, got 1"):
+        ModuleDict({1: ReLU()})

@@ -1,0 +1,284 @@
+"""Modules after the course: the tree, buffers, states, moves, hooks, texts."""
+
+import copy
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import FastBackend, SimpleBackend, float32, float64, int64, tensor
+from minitorch.nn import Conv2d, Dropout, Linear, Module, ModuleDict, ModuleList, Parameter, ReLU, Sequential
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+class Scaled(Module):
+    """Linear, with a buffer that counts calls and one that is not saved."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = Linear(2, 3)
+        self.scale = Parameter(tensor([1.0, 2.0, 3.0]))
+        self.register_buffer("calls", tensor([0], dtype=int64))
+        self.register_buffer("mask", tensor([1.0, 1.0, 0.0]), persistent=False)
+        self.register_buffer("later", None)
+
+    def forward(self, x):
+        self.calls = self.calls + 1
+        return self.linear(x) * self.scale.value * self.mask
+
+
+class OfTheCourse(minitorch.Module):
+    """A module of the course's kind among the others."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Linear(3, 1)
+        self.slope = Parameter(tensor([1.0]))
+
+
+# The tree
+
+
+def test_the_tree_is_walked_from_the_root_each_module_once():
+    shared = ReLU()
+    tree = Sequential(Linear(1, 1), shared, Sequential(shared, Dropout()))
+    assert [name for name, _ in tree.named_modules()] == ["", "0", "1", "2", "2.1"]
+    assert tree.modules()[2] is shared
+    assert [type(child) for child in tree.children()] == [Linear, ReLU, Sequential]
+    assert [name for name, _ in tree.named_children()] == ["0", "1", "2"]
+
+
+def test_a_shared_parameter_is_listed_once_and_saved_under_both_names():
+    tied = Sequential(Linear(2, 2, bias=False), Linear(2, 2, bias=False))
+    tied[1].weight = tied[0].weight
+    assert [name for name, _ in tied.named_parameters()] == ["0.weight"]
+    assert list(tied.state_dict()) == ["0.weight", "1.weight"]
+    tied.load_state_dict({"0.weight": np.eye(2), "1.weight": 2 * np.eye(2)})
+    assert tied[0].weight.value is tied[1].weight.value
+
+
+def test_modules_of_the_course_take_part():
+    tree = Sequential(OfTheCourse())
+    assert [name for name, _ in tree.named_parameters()] == ["0.slope", "0.inner.weight", "0.inner.bias"]
+    assert list(tree.state_dict()) == ["0.slope", "0.inner.weight", "0.inner.bias"]
+    assert not tree.eval()[0].inner.training
+
+
+def test_apply_meets_children_before_their_parents_and_returns_the_module():
+    tree = Sequential(Linear(1, 1), Sequential(ReLU()))
+    met = []
+    assert tree.apply(lambda module: met.append(type(module).__name__)) is tree
+    assert met == ["ReLU", "Sequential", "Linear", "Sequential"]
+
+
+def test_train_and_eval_reach_all_and_return_the_module():
+    tree = Sequential(Sequential(Dropout()))
+    assert tree.eval() is tree
+    assert not any(module.training for module in tree.modules())
+    assert tree.train() is tree
+    assert all(module.training for module in tree.modules())
+
+
+def test_gradients_are_forgotten_and_parameters_stand_still():
+    layer = Linear(2, 1)
+    layer(tensor([[1.0, 2.0]])).sum().backward()
+    layer.zero_grad()
+    assert [parameter.value.grad for parameter in layer.parameters()] == [None, None]
+    layer.requires_grad_(False)
+    assert not layer(tensor([[1.0, 2.0]])).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("hidden", "message"),
+    [
+        ([ReLU()], "Net.layers is a plain list: the ReLU in it is not found and not trained; put it into a ModuleList"),
+        ({"a": Linear(1, 1)}, "Net.layers is a plain dict: the Linear in it is not found and not trained; put it into a ModuleDict"),
+        (
+            (Parameter(tensor([1.0])),),
+            "Net.layers is a plain tuple: the Parameter in it is not found and not trained; use self.add_parameter(name, value)",
+        ),
+    ],
+    ids=["list", "dict", "tuple"],
+)
+def test_what_a_plain_list_or_dictionary_hides_is_told(hidden, message):
+    class Net(Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = hidden
+
+    with pytest.warns(UserWarning, match=f"^{re.escape(message)}$") as told:
+        Net().parameters()
+    assert told[0].filename == __file__
+
+
+def test_lists_of_other_things_and_module_lists_draw_no_warning():
+    class Net(Module):
+        def __init__(self):
+            super().__init__()
+            self.sizes, self.names, self.layers = [1, 2], {"a": 1}, ModuleList([Linear(1, 1)])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(Net().parameters()) == 2
+
+
+# Buffers
+
+
+def test_buffers_are_found_moved_and_saved_unless_told_otherwise():
+    module = Scaled()
+    assert [name for name, _ in module.named_buffers()] == ["calls", "mask"]
+    assert list(module.state_dict()) == ["scale", "calls", "linear.weight", "linear.bias"]
+    module(tensor([[1.0, 2.0]]))
+    assert module.state_dict()["calls"].tolist() == [1]
+    module.later = tensor([5.0])
+    assert [name for name, _ in module.named_buffers()] == ["calls", "mask", "later"]
+    del module.mask
+    assert [name for name, _ in module.named_buffers()] == ["calls", "later"]
+
+
+def test_buffers_need_a_name_of_their_own():
+    module = Scaled()
+    with raises(ValueError, "register_buffer expected a name without a dot, got 'a.b'"):
+        module.register_buffer("a.b", None)
+    with raises(ValueError, "register_buffer expected a new name, got 'linear', which Scaled has; choose another"):
+        module.register_buffer("linear", None)
+
+
+# States
+
+
+def test_a_state_is_taken_over_as_copies_in_the_modules_own_dtype_and_backend():
+    source, target = Scaled(), Scaled().to("cpu", float32)
+    source(tensor([[1.0, 2.0]]))
+    state = source.state_dict()
+    assert target.load_state_dict(state) == ([], [])
+    for name, value in target.state_dict().items():
+        np.testing.assert_allclose(value.to_numpy(), state[name].to_numpy(), rtol=1e-7)
+    assert (target.scale.value.dtype, target.scale.value.backend, target.calls.dtype) == (float32, FastBackend, int64)
+    assert target.scale.value.is_leaf()
+    target.scale.value.detach()[0] = 9.0
+    assert source.scale.value[0] == 1.0
+
+
+def test_a_state_shares_storage_with_the_module():
+    module = Linear(1, 1)
+    module.state_dict()["bias"][0] = 7.0
+    assert module.bias.value.tolist() == [7.0]
+
+
+def test_parameters_that_stand_still_stay_so():
+    module = Linear(2, 2).requires_grad_(False)
+    module.load_state_dict(Linear(2, 2).state_dict())
+    module.to(float32)
+    assert not any(parameter.value.requires_grad for parameter in module.parameters())
+
+
+def test_a_state_that_does_not_fit_is_refused_with_everything_that_is_wrong_and_nothing_is_taken():
+    module = Scaled()
+    before = module.scale.value.tolist()
+    state = {"scale": np.full(3, 9.0), "linear.weight": np.zeros((3, 3)), "calls": np.array([0.5]), "linear.wieght": np.zeros(1)}
+    with raises(
+        ValueError,
+        "Scaled.load_state_dict expected its own names, shapes and kinds of numbers, got a state with 4 that differ:"
+        "\n  missing linear.bias\n  unexpected linear.wieght\n  calls of int64, got float64\n  linear.weight of shape (3, 2), got (3, 3)",
+    ):
+        module.load_state_dict(state)
+    assert module.scale.value.tolist() == before
+
+
+def test_without_strictness_names_may_differ_but_shapes_may_not():
+    module = Linear(2, 1)
+    assert module.load_state_dict({"bias": [4.0], "other": [1.0]}, strict=False) == (["weight"], ["other"])
+    assert module.bias.value.tolist() == [4.0]
+    message = "Linear.load_state_dict expected its own shapes and kinds of numbers, got a state with 1 that differ:"
+    with raises(ValueError, f"{message}\n  bias of shape (1,), got (2,)"):
+        module.load_state_dict({"bias": [4.0, 5.0]}, strict=False)
+
+
+def test_pytorchs_states_are_taken():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    theirs = torch.nn.Sequential(torch.nn.Conv2d(2, 4, 3, padding=1, groups=2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(64, 3))
+    ours = Sequential(Conv2d(2, 4, 3, padding=1, groups=2), ReLU(), minitorch.nn.Flatten(), Linear(64, 3)).to("cpu", float32)
+    ours.load_state_dict(theirs.state_dict())
+    x = np.random.default_rng(0).standard_normal((5, 2, 4, 4)).astype(np.float32)
+    expected = theirs(torch.from_numpy(x)).detach().numpy()
+    np.testing.assert_allclose(ours(tensor(x, FastBackend)).to_numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+# Moves
+
+
+def test_a_module_moves_with_its_gradients_and_buffers_and_leaves_whole_numbers_alone():
+    module = Scaled()
+    module(tensor([[1.0, 2.0]])).sum().backward()
+    gradient = module.scale.value.grad.tolist()
+    assert module.to("cpu", dtype=float32) is module
+    assert {parameter.value.backend for parameter in module.parameters()} == {FastBackend}
+    assert {parameter.value.grad.dtype for parameter in module.parameters()} == {float32}
+    assert module.scale.value.grad.tolist() == pytest.approx(gradient)
+    assert (module.mask.dtype, module.mask.backend, module.calls.dtype, module.calls.backend) == (float32, FastBackend, int64, FastBackend)
+    assert module.double().scale.value.dtype == float64
+    assert module.float().scale.value.dtype == float32
+    assert module.to("simple").cpu().scale.value.backend is FastBackend
+    assert module.to(device=SimpleBackend).scale.value.backend is SimpleBackend
+    with pytest.raises(TypeError, match=r"^expected a dtype of .*, got 'gpu'"):
+        module.to("gpu")
+
+
+def test_a_move_to_where_it_is_changes_nothing():
+    module = Linear(2, 2)
+    before = module.weight.value
+    module.to("simple", float64)
+    assert module.weight.value is before
+
+
+# Calls
+
+
+def test_hooks_see_and_may_replace_arguments_and_output_until_they_are_removed():
+    module = ReLU()
+    seen = []
+    first = module.register_forward_pre_hook(lambda module, args: (args[0] + 1.0,))
+    second = module.register_forward_hook(lambda module, args, output: seen.append((args[0].tolist(), output.tolist())))
+    third = module.register_forward_hook(lambda module, args, output: output * 10.0)
+    assert module(tensor([-2.0, 2.0])).tolist() == [0.0, 30.0]
+    assert seen == [([-1.0, 3.0], [0.0, 3.0])]
+    for handle in (first, second, third):
+        handle.remove()
+    assert module(tensor([-2.0, 2.0])).tolist() == [0.0, 2.0]
+    assert len(seen) == 1
+
+
+# Copies and texts
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))], ids=["deepcopy", "pickle"])
+def test_a_copy_computes_the_same_and_shares_nothing(copied):
+    module = Sequential(Linear(2, 3), ReLU(), Linear(3, 1)).to("cpu")
+    twin = copied(module)
+    x = tensor([[1.0, 2.0]], FastBackend)
+    assert twin(x).tolist() == module(x).tolist()
+    twin[0].bias.update(tensor([100.0, 100.0, 100.0], FastBackend))
+    assert twin(x).tolist() != module(x).tolist()
+    assert twin[0].weight is not module[0].weight
+    twin(x).sum().backward()
+    assert module[0].weight.value.grad is None
+
+
+def test_the_text_of_a_network_shows_sizes():
+    network = Sequential(Conv2d(1, 4, (3, 5), padding=1, bias=False), Dropout(0.25), ModuleDict({"head": Linear(4, 2)}))
+    assert repr(network) == (
+        "Sequential(\n"
+        "  (0): Conv2d(1, 4, kernel_size=(3, 5), stride=1, padding=1, bias=False)\n"
+        "  (1): Dropout(p=0.25)\n"
+        "  (2): ModuleDict(\n    (head): Linear(in_features=4, out_features=2, bias=True)\n  )\n"
+        ")"
+    )
