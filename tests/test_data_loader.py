@@ -10,6 +10,15 @@ from hypothesis import strategies as st
 
 import minitorch
 from minitorch.data import ArrayDataset, DataLoader, Dataset
+from minitorch.data.loader import DataLoader as CourseLoader
+
+
+@pytest.fixture(scope="module", autouse=True, params=[CourseLoader, DataLoader], ids=["of the course", "complete"])
+def _loader(request):
+    """Every test is of both loaders."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(globals(), "DataLoader", request.param)
+        yield
 
 
 def numbers(n):

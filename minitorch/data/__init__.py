@@ -14,20 +14,40 @@ from minitorch.data.words import GloVe, Vocabulary
 from minitorch.data.sentences import Sentences
 from minitorch.data.sentiment import SST2
 
+# Stage 5 - After the course
+from minitorch.data import prefetch as prefetch
+from minitorch.data.samplers import (
+    BatchSampler,
+    DistributedSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+from minitorch.data.loading import DataLoader  # noqa: F811  the course's loader with more arguments takes its place
+
 __all__ = [
     "MNIST",
     "SST2",
     "ArrayDataset",
+    "BatchSampler",
     "Compose",
     "DataLoader",
     "Dataset",
     "Digits",
+    "DistributedSampler",
     "GloVe",
     "ImageDataset",
     "Normalize",
+    "RandomSampler",
+    "Sampler",
     "Sentences",
+    "SequentialSampler",
     "Shift",
+    "SubsetRandomSampler",
     "TextDataset",
     "Vocabulary",
+    "WeightedRandomSampler",
     "data_home",
 ]
