@@ -1,0 +1,349 @@
+"""Files of tensors: states come back as they were, PyTorch's are taken over, and what is no such file is refused by name."""
+
+import json
+import math
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from minitorch import (
+    FastBackend,
+    FileFormatError,
+    Parameter,
+    SimpleBackend,
+    bool_,
+    float32,
+    float64,
+    int32,
+    int64,
+    load,
+    load_hdf5,
+    load_torch_state_dict,
+    save,
+    save_hdf5,
+    tensor,
+)
+from minitorch.array_files import read_arrays, write_arrays
+from minitorch.nn import Conv2d, Flatten, Linear, Module, ReLU, Sequential
+
+FIELDS = ("dtype", "shape", "data_offsets")
+ALL = [float64, float32, int64, int32, bool_]
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def values(state):
+    """What is in a state, with a tensor as its dtype and numbers."""
+    if isinstance(state, dict):
+        return {key: values(value) for key, value in state.items()}
+    if isinstance(state, (list, tuple)):
+        return type(state)(map(values, state))
+    return (state.dtype, state.shape, state.tolist()) if hasattr(state, "_tensor") else state
+
+
+def views():
+    """Tensors in all layouts."""
+    x = tensor(np.arange(12.0).reshape(3, 4))
+    return {
+        "x": x,
+        "turned": x.t(),
+        "part": x[1:, ::2],
+        "repeated": x[:1].expand(2, 4),
+        "a number": tensor(2.5),
+        "none": x[3:],
+        "leaf": tensor([1.0, 2.0], requires_grad=True),
+        "computed": tensor([1.0, 2.0], requires_grad=True) * 2,
+    }
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "state.safetensors"
+
+
+# safetensors
+
+
+def test_every_dtype_and_every_view_comes_back(path):
+    state = views() | {dtype.name: tensor([[0, 1, 1]], dtype=dtype) for dtype in ALL}
+    save(state, path)
+    found = load(path)
+    assert list(found) == list(state)
+    assert values(found) == values(state)
+    assert [each.requires_grad for each in found.values()] == [False] * len(state)
+    assert {each.backend for each in found.values()} == {SimpleBackend}
+    found["x"][0, 0] = 9.0
+    assert found["repeated"][0, 0] == 0.0
+
+
+def test_the_package_safetensors_reads_a_state(path):
+    safetensors_numpy = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed; pip install safetensors")
+    save(views(), path)
+    found = safetensors_numpy.load_file(path)
+    assert {name: array.tolist() for name, array in found.items()} == {name: each.tolist() for name, each in views().items()}
+
+
+def test_a_model_is_saved_and_loaded_into_another(path):
+    first, second = Sequential(Linear(3, 2), ReLU(), Linear(2, 1)), Sequential(Linear(3, 2), ReLU(), Linear(2, 1))
+    save(first.state_dict(), path)
+    assert sorted(read_arrays(path)[0]) == ["0.bias", "0.weight", "2.bias", "2.weight"]
+    assert second.load_state_dict(load(path)) == ([], [])
+    x = tensor(np.arange(6.0).reshape(2, 3))
+    assert second(x).tolist() == first(x).tolist()
+
+
+def test_a_state_of_many_things_comes_back_with_its_kinds_of_numbers_keys_and_sequences(path):
+    weight = tensor([1.0, 2.0])
+    state = {
+        "model": {"weight": weight, "empty": {}},
+        "optimizer": {"state": {0: {"step": 3, "mean": weight * 2}, 1: {}}, "betas": (0.9, 0.999), "groups": [{"params": [0, 1]}]},
+        "epoch": 3,
+        "best": math.inf,
+        "name": "größe",
+        "done": False,
+        "nothing": None,
+        "rate": np.float32(0.5),
+        "count": np.int64(2**60),
+    }
+    save(state, path)
+    found = load(path)
+    assert values(found) == values(state) | {"rate": 0.5, "count": 2**60}
+    assert type(found["count"]) is int
+    assert sorted(read_arrays(path)[0]) == ["model.weight", "optimizer.state.0.mean"]
+
+
+def test_a_state_of_tensors_alone_needs_no_note_and_other_keys_do(path):
+    save({"a.b": tensor([1.0])}, path)
+    assert read_arrays(path)[1] == {}
+    save({0: tensor([1.0])}, path)
+    assert values(load(path)) == {0: (float64, (1,), [1.0])}
+    save({}, path)
+    assert load(path) == {}
+
+
+def test_parameters_arrays_and_pytorchs_tensors_are_saved_like_tensors(path):
+    save({"p": Parameter(tensor([1.0])), "a": np.float32([2.0])}, path)
+    assert values(load(path)) == {"p": (float64, (1,), [1.0]), "a": (float32, (1,), [2.0])}
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    save({"t": torch.ones(2, 2, requires_grad=True).t()}, path)
+    assert values(load(path)) == {"t": (float32, (2, 2), [[1.0, 1.0], [1.0, 1.0]])}
+
+
+def test_tensors_are_loaded_onto_the_backend_that_is_asked_for(path):
+    save({"x": tensor([1.0])}, path)
+    assert load(path, FastBackend)["x"].backend is FastBackend
+
+
+def test_what_is_no_state_is_refused_when_it_is_saved(path):
+    with raises(TypeError, "save expected a dictionary of tensors by name, got Linear; pass its state_dict()"):
+        save(Linear(1, 1), path)
+    with raises(TypeError, 'save expected a dictionary of tensors by name, got Tensor; give the tensor a name: {"x": x}'):
+        save(tensor([1.0]), path)
+    kinds = "save expected tensors, numbers, text, and lists and dictionaries of these, got"
+    with raises(TypeError, f"{kinds} builtin_function_or_method at 'a.1'; leave it out"):
+        save({"a": [1, print]}, path)
+    with raises(TypeError, "save expected names or whole numbers as keys, got (1, 2) at 'the top'; change it"):
+        save({(1, 2): 3}, path)
+    with raises(ValueError, "save expected names that differ, got 'a.b' twice, as a dot within a name may do; change one of them"):
+        save({"a": {"b": tensor([1.0])}, "a.b": tensor([2.0])}, path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "note", ["{", "3", '{"list": []}', '{"array": "none"}', '{"dict": [["a", {"array": "none"}]]}', '{"dict": 3}', "[" * 9999]
+)
+def test_a_note_that_does_not_fit_is_refused(path, note):
+    write_arrays(path, {"x": np.zeros(1)}, {"minitorch": note})
+    with raises(FileFormatError, f"{path} expected a note that says where each tensor belongs, got {note:.80}; save it again"):
+        load(path)
+
+
+def test_a_dtype_that_no_tensor_has_is_refused_by_name(path):
+    write_arrays(path, {"x": np.zeros(1, np.uint64)})
+    with pytest.raises(FileFormatError) as refused:
+        load(path)
+    assert str(refused.value).startswith(f"{path} expected dtypes that a tensor can have, got x of uint64 (")
+
+
+# PyTorch's files
+
+
+class Net(Module):
+    """A network whose names are also those of PyTorch's layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = Conv2d(1, 2, 3)
+        self.head = Sequential(Flatten(), Linear(8, 3))
+
+    def forward(self, x):
+        return self.head(self.conv(x).relu())
+
+
+def torch_net(torch):
+    """The same in PyTorch."""
+
+    class TorchNet(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = torch.nn.Conv2d(1, 2, 3)
+            self.head = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(8, 3))
+
+        def forward(self, x):
+            return self.head(self.conv(x).relu())
+
+    torch.manual_seed(0)
+    return TorchNet()
+
+
+def test_a_model_of_pytorchs_gives_the_same_outputs_here(path):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    safetensors_torch = pytest.importorskip("safetensors.torch", reason="safetensors is not installed; pip install safetensors")
+    theirs, ours = torch_net(torch), Net().to(float32)
+    safetensors_torch.save_file(theirs.state_dict(), path)
+    assert load_torch_state_dict(ours, path) == ([], [])
+    images = np.random.default_rng(0).standard_normal((5, 1, 4, 4), np.float32)
+    expected = theirs(torch.from_numpy(images)).detach().numpy()
+    np.testing.assert_allclose(ours(tensor(images)).to_numpy(), expected, rtol=1e-5, atol=1e-6)
+    save(ours.state_dict(), path)  # and back
+    other = torch_net(torch)
+    other.load_state_dict(safetensors_torch.load_file(path))
+    assert all(torch.equal(a, b) for a, b in zip(other.parameters(), theirs.parameters(), strict=True))
+
+
+def test_pytorchs_own_files_are_refused_with_the_line_that_converts_them(path, monkeypatch):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    pytest.importorskip("safetensors.torch", reason="safetensors is not installed; pip install safetensors")
+    theirs, ours, weights = torch_net(torch), Net(), path.with_name("net.pth")
+    torch.save(theirs.state_dict(), weights, _use_new_zipfile_serialization=False)
+    with pytest.raises(FileFormatError, match="got a pickle, which may run any program and is never opened; "):
+        load_torch_state_dict(ours, weights)
+    torch.save(theirs.state_dict(), weights)
+    with pytest.raises(FileFormatError, match=r"got a zip archive, as torch\.save writes it") as refused:
+        load_torch_state_dict(ours, weights)
+    (code,) = re.findall(r'python -c "(.*)"$', str(refused.value))
+    exec(code)
+    assert load_torch_state_dict(ours, weights.with_suffix(".safetensors")) == ([], [])
+    assert ours.conv.bias.value.tolist() == theirs.conv.bias.tolist()
+
+
+def test_bfloat16_weights_become_the_modules_dtype(path):
+    header = {
+        "bias": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]},
+        "weight": {"dtype": "F32", "shape": [1, 1], "data_offsets": [2, 6]},
+    }
+    pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install ml_dtypes")
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes([0xC0, 0x3F]) + np.float32([2.0]).tobytes())
+    layer = Linear(1, 1, dtype=float32)
+    load_torch_state_dict(layer, path)
+    assert values(layer.state_dict()) == {"weight": (float32, (1, 1), [[2.0]]), "bias": (float32, (1,), [1.5])}
+
+
+def test_every_name_and_shape_that_differs_is_listed_at_once(path):
+    write_arrays(path, {"weight": np.zeros((2, 2), np.float32), "more": np.zeros(1)})
+    message = (
+        "Linear.load_state_dict expected its own names, shapes and kinds of numbers, got a state with 3 that differ:\n"
+        "  missing bias\n  unexpected more\n  weight of shape (1, 2), got (2, 2)"
+    )
+    with raises(ValueError, message):
+        load_torch_state_dict(Linear(2, 1), path)
+    write_arrays(path, {"weight": np.ones((1, 2), np.float32), "more": np.zeros(1)})
+    layer = Linear(2, 1)
+    assert load_torch_state_dict(layer, path, strict=False) == (["bias"], ["more"])
+    assert layer.weight.value.tolist() == [[1.0, 1.0]]
+    with raises(TypeError, "load_torch_state_dict expected a module with load_state_dict, got dict; derive from nn.Module"):
+        load_torch_state_dict({}, path)
+
+
+# HDF5
+
+
+@pytest.fixture
+def h5py():
+    return pytest.importorskip("h5py", reason="h5py is not installed; pip install -r requirements.extra.txt")
+
+
+def test_hdf5_keeps_every_dtype_and_view_under_names_that_h5py_reads(path, h5py):
+    state = views() | {f"group/{dtype.name}": tensor([[0, 1, 1]], dtype=dtype) for dtype in ALL}
+    save_hdf5(state, path)
+    assert values(load_hdf5(path)) == values(state)
+    with h5py.File(path) as file:
+        assert file["turned"][()].tolist() == state["turned"].tolist()
+        assert sorted(file["group"]) == sorted(dtype.name for dtype in ALL)
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    assert load_hdf5(path, FastBackend)["x"].backend is FastBackend
+
+
+def test_hdf5_files_of_others_are_read(path, h5py):
+    with h5py.File(path, "w") as file:
+        file["big endian"] = np.array([1.5, 2.0], ">f4")
+        file.create_dataset("packed", data=np.zeros((300, 300)), compression="gzip")
+        file.create_dataset("in pieces", data=np.arange(6).reshape(2, 3), chunks=(1, 3))
+        file["a/b"] = True
+    found = load_hdf5(path)
+    assert values({name: found[name] for name in ("big endian", "in pieces", "a/b")}) == {
+        "big endian": (float32, (2,), [1.5, 2.0]),
+        "in pieces": (int64, (2, 3), [[0, 1, 2], [3, 4, 5]]),
+        "a/b": (bool_, (), True),
+    }
+    assert found["packed"].shape == (300, 300)
+
+
+def test_hdf5_refuses_what_it_cannot_write_and_leaves_the_file_before(path, h5py):
+    save_hdf5({"x": tensor([1.0])}, path)
+    with raises(TypeError, "save_hdf5 expected a dictionary of tensors by name, got Linear; pass its state_dict()"):
+        save_hdf5(Linear(1, 1), path)
+    with raises(TypeError, "save_hdf5 expected tensors by name, got int at 'epoch'; convert it, or write the state with save"):
+        save_hdf5({"x": tensor([2.0]), "epoch": 3}, path)
+    with raises(TypeError, "save_hdf5 expected tensors by name, got complex128 at 'z'; convert it, or write the state with save"):
+        save_hdf5({"z": np.array([1j])}, path)
+    assert load_hdf5(path)["x"].tolist() == [1.0]
+
+
+def test_hdf5_refuses_elements_that_are_not_in_the_file(path, h5py):
+    (path.parent / "secret").write_bytes(bytes(8))
+    with h5py.File(path.parent / "other.h5", "w") as file:
+        file["x"] = np.zeros(2)
+    layout = h5py.VirtualLayout((2,), float)
+    layout[:] = h5py.VirtualSource(path.parent / "other.h5", "x", (2,))
+    with h5py.File(path, "w") as file:
+        file.create_dataset("claimed", (10**9,), float, chunks=(1000,))
+        file.create_dataset("packed", (10**12,), float, chunks=(10**6,), compression="gzip")
+        file.create_dataset("outside", (1,), float, external=[(str(path.parent / "secret"), 0, 8)])
+        file.create_virtual_dataset("virtual", layout)
+        file["text"] = "abc"
+        file["followed"] = h5py.ExternalLink(str(path.parent / "other.h5"), "x")
+    elsewhere = "whose elements lie in other files"
+    why = (
+        f"claimed of 8000000000 bytes, of which 0 are there; outside, {elsewhere}; packed of 8000000000000 bytes, of which 0 are there; "
+        f"text of object; virtual, {elsewhere}"
+    )
+    with raises(FileFormatError, f"{path} expected an HDF5 file of arrays of numbers, got one with {why}; write these otherwise"):
+        load_hdf5(path)
+
+
+def test_hdf5_refuses_files_that_are_cut_short_or_of_another_kind(path, h5py):
+    save_hdf5(views(), path)
+    content = path.read_bytes()
+    for cut in (b"", content[:7], content[:100], content[: len(content) // 2], content[:-1], b"epoch 1: loss 0.3\n" * 99):
+        path.write_bytes(cut)
+        with pytest.raises(FileFormatError) as refused:
+            load_hdf5(path)
+        assert str(refused.value).startswith(f"{path} expected a whole HDF5 file, got another kind, or a part of one (")
+    with pytest.raises(FileNotFoundError):
+        load_hdf5(path.with_name("none"))
+
+
+def test_without_h5py_the_way_to_install_it_is_told(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    message = "HDF5 files need the package h5py, which is not there; pip install h5py, or use save and load"
+    with raises(ModuleNotFoundError, message):
+        save_hdf5({}, path)
+    with raises(ModuleNotFoundError, message):
+        load_hdf5(path)
