@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.cuda_device import cuda, require_cuda
+from minitorch.cuda_device import SIMULATED, cuda, require_cuda
 from minitorch.dtypes import as_dtype
 from minitorch.tensor_data import Storage, TensorData, strides_from_shape
 
@@ -31,21 +31,23 @@ class DeviceStorage:
         dtype: Their kind.
         host: The host's copy, None while it is void.
         device: The GPU's copy, None while it is void.
+        shared: Whether another library has been told where the GPU's copy lies: from then on it is never void, and the host's always.
     """
 
-    __slots__ = ("device", "dtype", "host", "length")
+    __slots__ = ("device", "dtype", "host", "length", "shared")
 
     def __init__(self, length: int, dtype: np.dtype, values: np.ndarray | None = None) -> None:
         self.length, self.dtype = length, dtype
         self.host: np.ndarray | None = None
         self.device: Any = None
+        self.shared = False
         if values is not None and length:
             self.device = cuda.to_device(np.ascontiguousarray(values))
 
     def on_host(self) -> np.ndarray:
         """The numbers as an array of the host."""
         host = self.host
-        if host is None:
+        if host is None or self.shared:
             host = self.host = np.zeros(self.length, self.dtype) if self.device is None else self.device.copy_to_host()
         return host
 
@@ -124,8 +126,30 @@ class DeviceData(TensorData):
     def written(self) -> None:
         """Count a change of the storage; whoever writes into the host's copy calls this."""
         super().written()
-        if self.cell.host is not None:
+        if self.cell.host is not None and self.cell.shared:
+            self.cell.device.copy_to_device(self.cell.host)
+        elif self.cell.host is not None:
             self.cell.device = None
+
+    def cuda_array_interface(self) -> dict[str, Any]:
+        """Where the elements lie on the GPU, as version 3 of that protocol tells it; what others write there is seen from then on.
+
+        Raises:
+            AttributeError: In the simulator, where there is no such place.
+        """
+        if SIMULATED:
+            raise AttributeError("numba's simulator has no __cuda_array_interface__, for its numbers lie in no GPU; use x.numpy()")
+        storage, size = self.cell, self.dtype.itemsize
+        array = storage.on_device()
+        storage.shared = True
+        start = array.__cuda_array_interface__["data"][0] + self.offset * size if self.size else 0
+        return {
+            "shape": self.shape,
+            "strides": None if self.is_contiguous() else tuple(stride * size for stride in self.strides),
+            "typestr": self.dtype.str,
+            "data": (start, False),
+            "version": 3,
+        }
 
     # What kernels are given: the array of the GPU that begins with the tensor's first element
 

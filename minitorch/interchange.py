@@ -114,6 +114,30 @@ class Interchange:
     def __dlpack_device__(self: Tensor) -> tuple[int, int]:
         return self._tensor.array().__dlpack_device__()
 
+    # Devices
+
+    def cpu(self: Tensor) -> Tensor:
+        """On the CPU, where the compiled backend computes."""
+        return self.to("cpu")
+
+    def cuda(self: Tensor) -> Tensor:
+        """On the GPU."""
+        return self.to("cuda")
+
+    @property
+    def __cuda_array_interface__(self: Tensor) -> dict[str, Any]:
+        """Where another library that computes on the GPU finds the storage, without a copy; it may write there.
+
+        Raises:
+            AttributeError: If the tensor lies on the CPU, or in the simulator.
+            RuntimeError: If it records gradients, which the other library would not see.
+        """
+        if not self.backend.cuda:
+            raise AttributeError(f"a tensor on the {self.backend.name} backend has no __cuda_array_interface__; move it: x.to('cuda')")
+        if self.history is not None:
+            raise RuntimeError("a tensor that records gradients cannot be exported; export x.detach()")
+        return self._tensor.cuda_array_interface()  # type: ignore[attr-defined]  # of a DeviceData
+
     # Copies
 
     def __reduce__(self: Tensor) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from minitorch.autodiff import History
 from minitorch.dtypes import as_array, as_dtype, converted, float32, with_number
 from minitorch.gradients import Differentiable
 from minitorch.interchange import Interchange
+from minitorch.tensor_backend import backend_at
 from minitorch.tensor_data import IndexingError, TensorData, as_shape
 from minitorch.tensor_functions import (
     EQ,
@@ -385,9 +386,10 @@ def finished(data: TensorData, backend: TensorBackend, requires_grad: bool) -> T
     Raises:
         TypeError: If it is to keep a gradient and holds no floats, or the backend is none.
     """
-    if not isinstance(backend, TensorBackend):
+    found = backend_at(backend)
+    if found is None:
         raise TypeError(f"expected a TensorBackend, got {type(backend).__name__} {backend!r}; make one with TensorBackend(SimpleOps)")
-    made = Tensor(data, backend=backend)
+    made = Tensor(data, backend=found)
     return made.requires_grad_(True) if requires_grad else made
 
 

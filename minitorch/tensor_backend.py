@@ -199,6 +199,26 @@ class TensorBackend:
 DEVICES: dict[str, Callable[[], TensorBackend]] = {}
 """What `x.to("cpu")` and its like lead to; the room of a backend enters it here."""
 
+
+def backend_at(place: Any) -> TensorBackend | None:
+    """The backend that a device's name leads to ("cuda:0" is "cuda"), or the backend itself; None for anything else.
+
+    Raises:
+        ValueError: If it names a second device of a kind.
+    """
+    if not isinstance(place, str):
+        return place if isinstance(place, TensorBackend) else None
+    kind, numbered, number = place.partition(":")
+    if kind not in DEVICES:
+        return None
+    if numbered and number != "0":
+        raise ValueError(
+            f"expected the device {kind} or {kind}:0, got {place}; one of a kind is used, and with several GPUs the environment variable "
+            "CUDA_VISIBLE_DEVICES says which, before Python starts"
+        )
+    return DEVICES[kind]()
+
+
 _first: dict[type[TensorOps], TensorBackend] = {}
 
 

@@ -16,7 +16,7 @@ from minitorch.dtypes import as_dtype, bool_
 from minitorch.indexing import as_index, basic_view, is_element, write
 from minitorch.layout_functions import Cast, Expand, Move, Select
 from minitorch.math_functions import LE, NE, Abs, Clip, Cos, CumSum, Extreme, Pow, Prod, Sin, Sqrt, Tanh, Where, extreme
-from minitorch.tensor_backend import DEVICES
+from minitorch.tensor_backend import backend_at
 from minitorch.tensor_context import grad_mode
 from minitorch.tensor_data import IndexingError, as_shape
 from minitorch.tensor_functions import Add, All, Copy, Inv, MatMul, Mul, Neg, Permute, Sum
@@ -274,16 +274,18 @@ class TensorMethods:
         """A copy in a storage of its own; gradients flow back through it."""
         return Copy.apply(self)
 
-    def to(self: Tensor, target: Any) -> Tensor:
-        """As another dtype, or on another backend: "cpu", "simple" or a TensorBackend. Itself if it is that already.
+    def to(self: Tensor, *targets: Any, device: Any = None, dtype: Any = None) -> Tensor:
+        """As another dtype, or on another device: "cpu", "cuda", "cuda:0", "simple" or a TensorBackend. Itself if it is that already.
 
         Gradients flow back through it.
         """
-        target = DEVICES[target]() if isinstance(target, str) and target in DEVICES else target
-        if hasattr(target, "ops"):
-            return self if target.ops is self.backend.ops else Move.apply(self, target)
-        dtype = as_dtype(target)
-        return self if dtype == self.dtype else Cast.apply(self, dtype)
+        out = self
+        for target in (*targets, device, dtype):
+            if (backend := backend_at(target)) is not None:
+                out = out if backend.ops is out.backend.ops else Move.apply(out, backend)
+            elif target is not None and as_dtype(target) != out.dtype:
+                out = Cast.apply(out, as_dtype(target))
+        return out
 
     # Elements
 
