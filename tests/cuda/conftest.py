@@ -64,5 +64,6 @@ def pytest_terminal_summary(terminalreporter):
     if counts["passed"] or counts["failed"]:
         terminalreporter.write_line(f"{counts['passed']} PASS, {counts['failed']} FAIL {where()}")
     if counts["skipped"]:
-        reason = "NOT RUN: only the simulator can" if cuda_device.available() else not_run()
+        other = "a GPU" if cuda_device.SIMULATED else "the simulator"
+        reason = f"NOT RUN: only {other} can" if cuda_device.available() else not_run()
         terminalreporter.write_line(f"{counts['skipped']} {reason}")

@@ -1,0 +1,82 @@
+"""Moves to the GPU and back by name, models that move with what trains them, and storages that another library may write into."""
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import SGD, FastBackend, SimpleBackend, cuda_device, float32, tensor
+from minitorch.nn import Linear
+
+
+def test_every_name_of_the_gpu_leads_there(cuda):
+    x = tensor([1.0, 2.0])
+    for moved in (x.cuda(), x.to("cuda"), x.to("cuda:0"), x.to(device="cuda:0"), minitorch.tensor([1.0, 2.0], backend="cuda:0")):
+        assert (moved.backend, moved.device, moved.tolist()) == (cuda, "cuda", [1.0, 2.0])
+        assert moved.cuda() is moved
+        assert (moved.cpu().backend, moved.cpu().device, moved.cpu().tolist()) == (FastBackend, "cpu", [1.0, 2.0])
+    both = x.to("cuda:0", float32)
+    assert (both.backend, both.dtype) == (cuda, float32)
+
+
+def test_gradients_flow_back_through_a_move_to_the_gpu(cuda):
+    x = tensor([1.0, 2.0], requires_grad=True)
+    (x.cuda() * tensor([3.0, 4.0], backend="cuda")).sum().backward()
+    assert (x.grad.tolist(), x.grad.backend) == ([3.0, 4.0], SimpleBackend)
+
+
+def test_a_model_and_its_optimizer_move_together(cuda):
+    def trained(move):
+        minitorch.manual_seed(0)
+        layer = Linear(2, 1)
+        optimizer = SGD(layer.parameters(), lr=0.1, momentum=0.9)
+        for step in range(4):
+            if step == 2 and move:
+                layer.cuda()
+            x = tensor([[1.0, 2.0], [3.0, -1.0]], backend=layer.weight.value.backend)
+            optimizer.zero_grad()
+            (layer(x) * layer(x)).sum().backward()
+            optimizer.step()
+        return layer
+
+    stayed, moved = trained(False), trained(True)
+    assert {parameter.value.backend for parameter in moved.parameters()} == {cuda}
+    for one, other in zip(stayed.parameters(), moved.parameters(), strict=True):
+        np.testing.assert_allclose(other.value.to_numpy(), one.value.to_numpy(), rtol=1e-12)
+
+
+# A storage that another library knows of; in the simulator it is told of by hand
+
+
+def test_what_another_library_writes_on_the_gpu_is_seen_every_time(cuda):
+    x = tensor([1.0, 2.0, 3.0], backend=cuda)
+    theirs = x._tensor.cell.on_device()
+    x._tensor.cell.shared = True
+    assert x.tolist() == [1.0, 2.0, 3.0]
+    theirs[1] = 7.0
+    assert x.tolist() == [1.0, 7.0, 3.0]
+    assert (x + 1).tolist() == [2.0, 8.0, 4.0]
+    x[0] = 5.0
+    assert theirs.copy_to_host().tolist() == [5.0, 7.0, 3.0]
+    assert x._tensor.cell.device is theirs
+    theirs[2] = 9.0
+    assert x[1:].tolist() == [7.0, 9.0]
+
+
+@pytest.mark.skipif(not cuda_device.SIMULATED, reason="NOT RUN: only in the simulator is there no such place")
+def test_the_simulator_has_no_places_on_a_gpu(cuda):
+    assert not hasattr(tensor([1.0], backend=cuda), "__cuda_array_interface__")
+
+
+def test_a_tensor_that_records_gradients_tells_nobody_where_it_lies(cuda):
+    with pytest.raises(RuntimeError, match=r"^a tensor that records gradients cannot be exported; export x\.detach\(\)$"):
+        _ = tensor([1.0], backend=cuda, requires_grad=True).__cuda_array_interface__
+
+
+@pytest.mark.skipif(cuda_device.SIMULATED, reason="NOT RUN: numba's simulator has no __cuda_array_interface__")
+def test_another_library_finds_every_view_where_it_lies(cuda):
+    x = tensor(np.arange(12.0).reshape(3, 4), backend=cuda)
+    for view in (x, x.permute(1, 0), x[1:], x[:, 1:2], x[1, 2:3].view(()), x[3:]):
+        theirs = cuda_device.cuda.as_cuda_array(view)
+        assert (theirs.shape, theirs.dtype, theirs.copy_to_host().tolist()) == (view.shape, view.dtype, view.tolist())
+    cuda_device.cuda.as_cuda_array(x)[0, 0] = 50.0
+    assert x[0, 0] == 50.0
