@@ -25,6 +25,8 @@ from minitorch.data.samplers import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from minitorch.data.combined import ConcatDataset, Subset, TensorDataset, random_split
+from minitorch.data.augment import RandomCrop, RandomHorizontalFlip, Reshape, ToTensor
 from minitorch.data.loading import DataLoader  # noqa: F811  the course's loader with more arguments takes its place
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "ArrayDataset",
     "BatchSampler",
     "Compose",
+    "ConcatDataset",
     "DataLoader",
     "Dataset",
     "Digits",
@@ -40,14 +43,21 @@ __all__ = [
     "GloVe",
     "ImageDataset",
     "Normalize",
+    "RandomCrop",
+    "RandomHorizontalFlip",
     "RandomSampler",
+    "Reshape",
     "Sampler",
     "Sentences",
     "SequentialSampler",
     "Shift",
+    "Subset",
     "SubsetRandomSampler",
+    "TensorDataset",
     "TextDataset",
+    "ToTensor",
     "Vocabulary",
     "WeightedRandomSampler",
     "data_home",
+    "random_split",
 ]

@@ -15,11 +15,12 @@ class Compose:
     """One transform after the other.
 
     Args:
-        transforms: In their order.
+        transforms: In their order, each an argument, or all in one list.
     """
 
-    def __init__(self, *transforms: Callable[[np.ndarray, np.random.Generator], np.ndarray]) -> None:
-        self.transforms = transforms
+    def __init__(self, *transforms: Any) -> None:
+        in_a_list = len(transforms) == 1 and isinstance(transforms[0], (list, tuple))
+        self.transforms: Sequence[Callable[[np.ndarray, np.random.Generator], np.ndarray]] = transforms[0] if in_a_list else transforms
 
     def __call__(self, images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """The batch after all of them."""
@@ -36,21 +37,33 @@ class Normalize:
         std: Likewise, greater than 0.
 
     Raises:
-        ValueError: If std is not greater than 0.
+        ValueError: If std is not greater than 0, or if mean and std are of different channels.
     """
 
     def __init__(self, mean: float | Sequence[float], std: float | Sequence[float]) -> None:
         self.mean, self.std = self._by_channel(mean), self._by_channel(std)
         if not (self.std > 0).all():
             raise ValueError(f"Normalize expected a standard deviation std > 0, got {std}; an image of one colour needs none")
+        if 0 in (self.mean.size, self.std.size) or len({self.mean.size, self.std.size} - {1}) > 1:
+            raise ValueError(
+                f"Normalize expected as many in mean as in std, got {self.mean.size} and {self.std.size}; one for each channel"
+            )
 
     @staticmethod
     def _by_channel(value: Any) -> np.ndarray:
-        """One number, or shape (C, 1, 1)."""
-        return np.asarray(value, float).reshape(-1, 1, 1)
+        """One number, shape (), or shape (C, 1, 1)."""
+        found = np.asarray(value, float)
+        return found.reshape(() if found.size == 1 else (-1, 1, 1))
 
     def __call__(self, images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Draws nothing."""
+        """Draws nothing.
+
+        Raises:
+            ValueError: If the images have other channels.
+        """
+        channels = max(self.mean.size, self.std.size)
+        if channels > 1 and (images.ndim != 4 or images.shape[1] != channels):
+            raise ValueError(f"Normalize expected images of shape (B, {channels}, H, W), got {images.shape}; give a mean for each channel")
         dtype = images.dtype if images.dtype.kind == "f" else float  # a float32 batch stays one
         mean, std = self.mean.astype(dtype), self.std.astype(dtype)
         return (images - mean) / std

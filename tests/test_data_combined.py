@@ -1,0 +1,184 @@
+"""Data sets of tensors, several as one, and one in parts."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import minitorch
+from minitorch.data import ArrayDataset, ConcatDataset, DataLoader, Dataset, Digits, ImageDataset, Subset, TensorDataset, random_split
+
+
+class Squares(Dataset):
+    """i and i², from `first` on."""
+
+    def __init__(self, first, count):
+        self.first, self.count = first, count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return self.first + index, (self.first + index) ** 2
+
+
+def refused(kind, message):
+    """A context in which exactly this message is raised."""
+    return pytest.raises(kind, match=f"^{re.escape(message)}$")
+
+
+# Tensors
+
+
+@pytest.mark.parametrize("backend", [minitorch.SimpleBackend, minitorch.FastBackend])
+def test_an_example_of_tensors_is_a_tuple_of_tensors(backend):
+    x = minitorch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], backend=backend)
+    y = minitorch.tensor([7, 8, 9], backend=backend, dtype="int64")
+    data = TensorDataset(x, y)
+    assert len(data) == 3
+    row, label = data[1]
+    assert (row.to_numpy().tolist(), label, type(label), row.backend) == ([3, 4], 8, int, backend)
+    assert data[-1][1] == 9
+    assert data.tensors[0] is x
+    part = data[::2]
+    assert isinstance(part, TensorDataset)
+    assert part.tensors[0].to_numpy().tolist() == [[1, 2], [5, 6]]
+    assert part.tensors[0].backend is backend
+
+
+def test_tensors_are_dealt_in_batches():
+    data = TensorDataset(minitorch.tensor([[1.0], [2.0], [3.0]]), minitorch.tensor([4, 5, 6], dtype="int64"))
+    first, second = DataLoader(data, batch_size=2, dtype="float32")
+    assert [part.to_numpy().tolist() for part in first] == [[[1], [2]], [4, 5]]
+    assert [part.dtype.name for part in second] == ["float32", "int64"]
+
+
+def test_gradients_do_not_reach_the_tensors_of_a_batch():
+    x = minitorch.tensor([[1.0], [2.0]], requires_grad=True)
+    ((batch,),) = DataLoader(TensorDataset(x), batch_size=2)
+    assert not batch.requires_grad
+    assert TensorDataset(x)[0][0].requires_grad, "an example by itself is indexed as one does by hand"
+
+
+def test_what_is_no_tensor_is_refused():
+    with refused(TypeError, "TensorDataset expected tensors, got ndarray; of arrays make an ArrayDataset"):
+        TensorDataset(np.zeros(2))
+    with refused(ValueError, "ArrayDataset expected arrays of one length, an example in each row, got the shapes (2,), (3,)"):
+        TensorDataset(minitorch.zeros((2,)), minitorch.zeros((3,)))
+
+
+# Several as one
+
+
+def test_the_examples_of_one_set_follow_those_of_another():
+    data = ConcatDataset([Squares(0, 3), Squares(0, 0), Squares(10, 2)])
+    rows = [(0, 0), (1, 1), (2, 4), (10, 100), (11, 121)]
+    assert len(data) == 5
+    assert [data[index] for index in range(5)] == rows
+    assert [data[index] for index in range(-5, 0)] == rows
+    assert list(data[1:4]) == rows[1:4]
+    assert data.cumulative_sizes == [3, 3, 5]
+    with refused(IndexError, "ConcatDataset has 5 examples, got the number 5; count from 0 to 4"):
+        data[5]
+
+
+def test_several_sets_are_dealt_like_one():
+    halves = ConcatDataset([ArrayDataset(np.arange(4) / 1, np.arange(4)), ArrayDataset(np.arange(4, 7) / 1, np.arange(4, 7))])
+    whole = ArrayDataset(np.arange(7) / 1, np.arange(7))
+    for one, other in zip(DataLoader(halves, 3, shuffle=True), DataLoader(whole, 3, shuffle=True), strict=True):
+        assert [part.to_numpy().tolist() for part in one] == [part.to_numpy().tolist() for part in other]
+
+
+def test_nothing_cannot_be_put_together():
+    with refused(ValueError, "ConcatDataset expected data sets to put together, got none; give it a list of at least one"):
+        ConcatDataset([])
+    with refused(TypeError, "ConcatDataset expected a Dataset, got list; of arrays make an ArrayDataset"):
+        ConcatDataset([Squares(0, 1), [1, 2]])
+
+
+# Parts
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.integers(0, 2))
+@example(sizes=[3], seed=0)
+@example(sizes=[0, 5], seed=0)
+@example(sizes=[1, 0], seed=0)
+def test_parts_of_given_lengths_have_every_example_once(sizes, seed):
+    data = Squares(0, sum(sizes))
+    parts = random_split(data, sizes, seed)
+    assert [len(part) for part in parts] == sizes
+    assert sorted(part[index] for part in parts for index in range(len(part))) == [(i, i * i) for i in range(sum(sizes))]
+    again = random_split(data, sizes, seed)
+    assert [[part[i] for i in range(len(part))] for part in parts] == [[part[i] for i in range(len(part))] for part in again]
+
+
+def test_parts_are_drawn_by_chance():
+    (one,), (other,) = (random_split(Squares(0, 30), [30], seed) for seed in (0, 1))
+    first, second = ([part[i][0] for i in range(30)] for part in (one, other))
+    assert first != second
+    assert list(range(30)) not in (first, second)
+
+
+@pytest.mark.parametrize(
+    ("count", "fractions", "sizes"),
+    [
+        (10, [0.7, 0.3], [7, 3]),
+        (10, [0.7, 0.2, 0.1], [7, 2, 1]),
+        (11, [0.5, 0.25, 0.25], [6, 3, 2]),  # 5, 2, 2 and one more for the first two
+        (10, [1 / 3, 1 / 3, 1 / 3], [4, 3, 3]),
+        (4, [1.0], [4]),
+        (4, [1.0, 0.0], [4, 0]),
+        (1, [1], [1]),
+        (0, [0.5, 0.5], [0, 0]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:random_split leaves")
+def test_fractions_are_rounded_down_and_the_rest_goes_round(count, fractions, sizes):
+    assert [len(part) for part in random_split(Squares(0, count), fractions)] == sizes
+
+
+def test_a_part_without_examples_is_warned_of():
+    with pytest.warns(UserWarning, match=r"^random_split leaves part 1 of 0\.1 without examples of 5; give it more$"):
+        parts = random_split(Squares(0, 5), [0.9, 0.1])
+    assert [len(part) for part in parts] == [5, 0]
+
+
+@pytest.mark.parametrize("lengths", [[], [3, 3], [9, 3], [-1, 11], [0.5, 0.4], [0.5, 0.6], [1.5, -0.5], [7.0, 3.0], [1], [float("nan")]])
+def test_lengths_that_do_not_add_up_are_refused(lengths):
+    message = (
+        f"random_split expected whole numbers >= 0 that add up to 10, or fractions >= 0 that add up to 1, got {lengths}; "
+        "with fractions all examples are used"
+    )
+    with refused(ValueError, message):
+        random_split(Squares(0, 10), lengths)
+
+
+def test_what_is_no_data_set_is_not_split():
+    with refused(TypeError, "random_split expected a Dataset, got list; of arrays make an ArrayDataset"):
+        random_split([1, 2], [1, 1])
+    with refused(ValueError, "random_split expected seed >= 0, got -1; give a larger one"):
+        random_split(Squares(0, 1), [1], seed=-1)
+
+
+def test_parts_of_images_are_images():
+    train, valid, test = random_split(Digits(), [0.8, 0.1, 0.1])
+    assert [len(part) for part in (train, valid, test)] == [1438, 180, 179]
+    assert isinstance(valid, ImageDataset)
+    assert valid.classes == tuple("0123456789")
+
+
+def test_a_subset_can_be_made_by_name():
+    part = Subset(Squares(0, 9), [7, -1])
+    assert [part[0], part[1]] == [(7, 49), (8, 64)]
+
+
+@pytest.mark.filterwarnings("ignore:random_split leaves", "ignore:Length of split")
+def test_lengths_are_pytorchs():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    for count in (7, 10, 101):
+        for fractions in ([0.5, 0.5], [0.7, 0.2, 0.1], [0.26, 0.24, 0.5]):
+            ours = [len(part) for part in random_split(Squares(0, count), fractions)]
+            assert ours == [len(part) for part in torch.utils.data.random_split(range(count), fractions)]
