@@ -233,9 +233,12 @@ class ClassifierTrainer:
 
     def checkpoint(self) -> Checkpoint:
         """All that `restore` needs."""
-        kept = self.optimizer.state()
         arrays = {f"parameter.{name}": parameter.value.to_numpy() for name, parameter in self.network.named_parameters()}
-        arrays |= {f"optimizer.{name}": value for name, value in kept.items() if isinstance(value, np.ndarray)}
+        kept = self.optimizer.state_dict()
+        memories = {str(number): dict(memory) for number, memory in kept["state"].items()}
+        for number, memory in memories.items():
+            for name in [name for name, value in memory.items() if isinstance(value, np.ndarray)]:
+                arrays[f"optimizer.{number}.{name}"] = memory.pop(name)
         about = {
             "program": self.setting.program,
             "setting": asdict(self.setting),
@@ -248,7 +251,7 @@ class ClassifierTrainer:
             "seconds": self._seconds,
             "loader": self._loader_state,
             "random": self._random,
-            "optimizer": {name: value for name, value in kept.items() if not isinstance(value, np.ndarray)},
+            "optimizer": kept | {"state": memories},
         }
         return Checkpoint(about, arrays)
 
@@ -271,8 +274,12 @@ class ClassifierTrainer:
         for name, parameter in self.network.named_parameters():
             values = arrays[f"parameter.{name}"]
             parameter.update(minitorch.tensor(values, backend=parameter.value.backend, dtype=values.dtype))
-        kept = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith("optimizer.")}
-        self.optimizer.restore(about["optimizer"] | kept)
+        memories = {number: dict(memory) for number, memory in about["optimizer"]["state"].items()}
+        for key, array in arrays.items():
+            if key.startswith("optimizer."):
+                _, number, name = key.split(".")
+                memories[number][name] = array
+        self.optimizer.load_state_dict(about["optimizer"] | {"state": memories})
         self.history = [Epoch(**epoch) for epoch in about["history"]]
         self.loader.restore(about["loader"])
         self._start_epoch()
@@ -320,8 +327,8 @@ class ClassifierTrainer:
     def _try_step(self) -> None:
         """A step by a copy of the optimizer, which is taken back."""
         spare = copy.copy(self.optimizer)
-        spare.restore(self.optimizer.state())  # with memories of its own
-        held = [(parameter, parameter.value) for parameter in self.network.parameters()]
+        spare.load_state_dict(self.optimizer.state_dict())  # with memories of its own
+        held = [(parameter, parameter.value.detach().clone()) for parameter in self.network.parameters()]
         spare.step()
         for parameter, value in held:
             parameter.update(value)

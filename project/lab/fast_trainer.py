@@ -88,7 +88,7 @@ class FastTrainer(Trainer):
         """Train one mini-batch."""
         loss, right = self._forward(self._first)
         loss.backward()
-        self.optimizer.step()  # gives every parameter a new tensor, without a gradient
+        self.optimizer.step()  # and empties the gradients
         last = min(self._first + BATCH, self.graph.N)
         self.loss += loss.item() * (last - self._first) / self.graph.N
         self.right += right

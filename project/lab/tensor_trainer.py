@@ -37,7 +37,7 @@ class TensorTrainer(Trainer):
         probability = output * self.labels + (1 - output) * (1 - self.labels)  # of the right label
         loss = -probability.log().mean()
         loss.backward()
-        self.optimizer.step()  # gives every parameter a new tensor, without a gradient
+        self.optimizer.step()  # and empties the gradients
         self.loss = loss.item() * self.graph.N
         self.right = int((probability.to_numpy() > 0.5).sum())
         return True

@@ -164,9 +164,9 @@ def test_a_safetensors_file_of_another_program_is_refused_by_name(path: Path) ->
 
 
 def test_a_checkpoint_of_another_form_is_refused_by_name(path: Path) -> None:
-    save_file({}, path, {"format": "MiniTorch checkpoint 2", "about": json.dumps({}), "checksum": ""})
+    save_file({}, path, {"format": "MiniTorch checkpoint 1", "about": json.dumps({}), "checksum": ""})
     remedy = "resume it with the version that wrote it"
-    assert refusal(path) == f"{path} expected format 'MiniTorch checkpoint 1', got 'MiniTorch checkpoint 2'; {remedy}"
+    assert refusal(path) == f"{path} expected format 'MiniTorch checkpoint 2', got 'MiniTorch checkpoint 1'; {remedy}"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may read every file")

@@ -108,13 +108,18 @@ def test_every_batch_is_a_step_and_the_record_holds_means_over_all_examples() ->
 def test_the_optimizers_step_is_compiled_before_the_first_one_and_moves_nothing(momentum: float, monkeypatch: pytest.MonkeyPatch) -> None:
     moved = []
     step = SGD.step
-    monkeypatch.setattr(SGD, "step", lambda optimizer: step(optimizer) or moved.append(trainer.compiling > 0))
+
+    def watched(optimizer: SGD) -> None:
+        gradients = [parameter.value.grad.to_numpy() for parameter in optimizer.parameters]
+        moved.append((trainer.compiling > 0, gradients))
+        step(optimizer)
+
+    monkeypatch.setattr(SGD, "step", watched)
     trainer = PointTrainer(Setting(momentum=momentum), noise=False)
-    before = [parameter.value for parameter in trainer.network.parameters()]
+    before = [parameter.value.to_numpy() for parameter in trainer.network.parameters()]
     trainer.step_once()
-    assert moved == [False, True]  # while compiling, and after it
-    gradients = [value.grad.to_numpy() for value in before]
-    expected = [value.to_numpy() - 0.5 * gradient for value, gradient in zip(before, gradients, strict=True)]
+    assert [compiled for compiled, _ in moved] == [False, True]  # while compiling, and after it
+    expected = [value - 0.5 * gradient for value, gradient in zip(before, moved[1][1], strict=True)]
     assert [parameter.value.tolist() for parameter in trainer.network.parameters()] == [array.tolist() for array in expected]
 
 

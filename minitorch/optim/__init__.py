@@ -1,0 +1,32 @@
+"""Optimizers: how parameters follow their derivatives downhill. This file is the folder's table of contents."""
+
+# A package that ends after stage n lacks the paragraphs from "# Stage n+1" on, and in __all__ the names that they bind.
+
+# Stage 1 - Scalar autodiff
+from minitorch.optim import elements as elements, states as states
+from minitorch.optim.optimizer import Optimizer
+from minitorch.optim.sgd import SGD
+from minitorch.optim.adam import Adam
+
+# Stage 5 - After the course
+from minitorch.optim.adamw import AdamW
+from minitorch.optim.rmsprop import RMSprop
+from minitorch.optim import fused as fused
+from minitorch.optim.schedules import CosineAnnealingLR, LambdaLR, LinearLR, Schedule, SequentialLR, StepLR
+from minitorch.optim.clipping import clip_grad_norm_, clip_grad_value_
+
+__all__ = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "CosineAnnealingLR",
+    "LambdaLR",
+    "LinearLR",
+    "Optimizer",
+    "RMSprop",
+    "Schedule",
+    "SequentialLR",
+    "StepLR",
+    "clip_grad_norm_",
+    "clip_grad_value_",
+]
