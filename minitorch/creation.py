@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.dtypes import as_dtype, converted
+from minitorch.dtypes import as_dtype, cast, converted, is_float
 from minitorch.layout_functions import Cat
 from minitorch.tensor import Tensor, TensorLike, finished, generator, tensor
 from minitorch.tensor_data import TensorData, as_shape
@@ -79,9 +79,9 @@ def randn(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires
         TypeError: If the dtype holds no fractions.
     """
     shape, dtype = as_shape(shape, "randn"), as_dtype(dtype)
-    if dtype.kind != "f":
+    if not is_float(dtype):
         raise TypeError(f"randn expected a dtype of float64 or float32, got {dtype.name}, which cannot hold fractions")
-    return finished(TensorData(generator.standard_normal(math.prod(shape)).astype(dtype), shape), backend, requires_grad)
+    return finished(TensorData(cast(generator.standard_normal(math.prod(shape)), dtype), shape), backend, requires_grad)
 
 
 # From other libraries, without a copy

@@ -1,11 +1,12 @@
 """Stage 2 - dtypes: what kinds of numbers a storage holds, and which kind an operation answers with.
 
 A dtype is NumPy's. float64 is the default, because derivatives are checked by differences of 1e-6; float32 is for training speed, the
-integers for positions, bool for comparisons and masks.
+integers for positions, bool for comparisons and masks. The narrow ones (float16, int8, …) come from a room after the course.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,10 @@ int32 = np.dtype(np.int32)
 bool_ = np.dtype(np.bool_)
 
 DTYPES = (float64, float32, int64, int32, bool_)
-"""Every dtype that a tensor can have."""
+"""Every dtype of the course."""
+
+FURTHER: dict[str, Callable[[], np.dtype]] = {}
+"""Those of a room after the course, by their names: what makes one ready, called when it is first asked for."""
 
 _KNOWN = {dtype: dtype for dtype in DTYPES}  # an equal one, as out of a pickle, becomes this one: dtypes are compared by identity
 
@@ -36,11 +40,29 @@ def as_dtype(dtype: Any) -> np.dtype:
         found = _default if dtype is None else np.dtype(dtype)
     except (TypeError, ValueError):
         found = dtype
-    if not isinstance(found, np.dtype) or found not in DTYPES:
-        names = ", ".join(known.name for known in DTYPES)
-        shown = str(found) if isinstance(found, np.dtype) else found
-        raise TypeError(f"expected a dtype of {names}, got {shown!r}; convert the values to one of these first")
-    return DTYPES[DTYPES.index(found)]
+    if isinstance(found, np.dtype) and found in _KNOWN:
+        return _KNOWN[found]
+    shown = str(found) if isinstance(found, np.dtype) else found
+    if isinstance(shown, str) and shown in FURTHER:
+        ready = FURTHER[shown]()
+        return _KNOWN.setdefault(ready, ready)
+    names = ", ".join([*(known.name for known in DTYPES), *FURTHER])
+    raise TypeError(f"expected a dtype of {names}, got {shown!r}; convert the values to one of these first")
+
+
+def is_float(dtype: np.dtype) -> bool:
+    """Whether it holds fractions."""
+    return dtype.kind in "fV"  # V: bfloat16, which NumPy does not know as a float
+
+
+def is_half(dtype: np.dtype) -> bool:
+    """Whether it is float16 or bfloat16: kept in 16 bits, computed with in float32."""
+    return dtype.itemsize == 2 and dtype.kind in "fV"
+
+
+def computed_in(dtype: np.dtype) -> np.dtype:
+    """What is computed in: float32 for halves, all others themselves."""
+    return float32 if is_half(dtype) else dtype
 
 
 def get_default_dtype() -> np.dtype:
@@ -56,7 +78,7 @@ def set_default_dtype(dtype: Any) -> None:
     """
     global _default
     found = as_dtype(dtype)
-    if found.kind != "f":
+    if found not in (float64, float32):
         raise TypeError(f"set_default_dtype expected float64 or float32, got {found.name}")
     _default = found
 
@@ -65,14 +87,22 @@ def set_default_dtype(dtype: Any) -> None:
 
 
 def same(*dtypes: np.dtype) -> np.dtype:
-    """That of the operand; of several, the one that NumPy promotes them all to."""
-    return dtypes[0] if dtypes.count(dtypes[0]) == len(dtypes) else np.result_type(*dtypes)
+    """That of the operand; of several, the one that NumPy promotes them all to; of several with halves, that of PyTorch."""
+    return dtypes[0] if dtypes.count(dtypes[0]) == len(dtypes) else _promoted(*dtypes)
+
+
+def _promoted(*dtypes: np.dtype) -> np.dtype:
+    """Beside halves whole numbers and truth values count for nothing, and two different floats need a wider one."""
+    if not any(map(is_half, dtypes)):
+        return np.result_type(*dtypes)
+    floats = {dtype for dtype in dtypes if is_float(dtype)}
+    return floats.pop() if len(floats) == 1 else float64 if float64 in floats else float32
 
 
 def floating(*dtypes: np.dtype) -> np.dtype:
     """A float as it is, all others to the default: for functions such as exp, whose values are no whole numbers."""
     found = same(*dtypes)
-    return found if found.kind == "f" else _default
+    return found if is_float(found) else _default
 
 
 def number(*dtypes: np.dtype) -> np.dtype:
@@ -83,7 +113,7 @@ def number(*dtypes: np.dtype) -> np.dtype:
 
 def total(dtype: np.dtype) -> np.dtype:
     """A float as it is, all others to int64: for sums and products of many."""
-    return dtype if dtype.kind == "f" else int64
+    return dtype if is_float(dtype) else int64
 
 
 def boolean(*dtypes: np.dtype) -> np.dtype:
@@ -93,7 +123,7 @@ def boolean(*dtypes: np.dtype) -> np.dtype:
 
 def with_number(dtype: np.dtype, value: float) -> np.dtype:
     """The dtype that a Python number takes beside a tensor: the tensor's own where that can hold it (numbers are weak)."""
-    if dtype.kind == "f" or isinstance(value, (bool, np.bool_)):
+    if is_float(dtype) or isinstance(value, (bool, np.bool_)):
         return dtype
     if isinstance(value, (int, np.integer)):
         return int64 if dtype.kind == "b" else dtype
@@ -118,7 +148,7 @@ def as_array(values: Any, op: str) -> np.ndarray:
         array = np.asarray(values)
     except ValueError:
         raise ValueError(f"{op} expected lists of equal lengths at every depth, got {_shortened(values)}; fill up the short ones") from None
-    if array.dtype.kind not in "fiub":
+    if array.dtype.kind not in "fiub" and array.dtype not in _KNOWN and array.dtype.name not in FURTHER:
         raise TypeError(f"{op} expected numbers, got {_shortened(values)}")
     return array
 
@@ -129,11 +159,68 @@ def converted(array: np.ndarray, dtype: np.dtype, op: str) -> np.ndarray:
     Raises:
         ValueError: If an integer dtype cannot hold a number as it is.
     """
-    with np.errstate(all="ignore"):
-        out = array.astype(dtype)
-    if dtype.kind == "i" and not np.array_equal(out, array):
+    array = cast(array, float32) if is_half(array.dtype) else array
+    out = cast(array, dtype)
+    if dtype.kind in "iu" and not np.array_equal(out, array):
         info = np.iinfo(dtype)
         raise ValueError(f"{op} expected whole numbers from {info.min} to {info.max} for {dtype.name}, got {_shortened(array.tolist())}")
+    return out
+
+
+def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """A copy of an array as another dtype: rounded once, to the nearest number, of two equally near to the even one."""
+    with np.errstate(all="ignore"):
+        if dtype.kind == "V" and array.dtype.itemsize > 4:
+            array = _rounded_to_odd(array.astype(float64))
+        return array.astype(dtype)
+
+
+def _rounded_to_odd(array: np.ndarray) -> np.ndarray:
+    """float64 as float32: what is not exact takes the neighbour whose last bit is 1, so that a further rounding sees on which side it lay.
+
+    Source: Boldo, Melquiond 2008, "Emulation of a FMA and correctly rounded sums".
+    """
+    near = array.astype(float32)
+    bits = near.view(np.int32)
+    inner = bits - (np.abs(near.astype(float64)) > np.abs(array))  # the neighbour nearer to 0
+    odd = np.where((near == array) | (array != array), bits, inner | 1)
+    return odd.astype(np.int32).view(float32)
+
+
+BEYOND_FLOAT32 = 2.0**128 - 2.0**103
+"""From here on a number is rounded to infinity in float32; NumPy would warn."""
+
+
+def held(number: float, dtype: np.dtype) -> Any:
+    """A Python number as a storage of this dtype takes it: too large for a float, it becomes infinite.
+
+    Raises:
+        OverflowError: If it is a whole number beyond all floats.
+    """
+    return cast(np.asarray(float(number)), dtype) if is_float(dtype) else number
+
+
+def drawn(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.ndarray:
+    """So many numbers from [0, 1). Those of halves are multiples of one step: rounded ones could be 1."""
+    if not is_half(dtype):
+        return generator.random(count, dtype)
+    steps = 2.0 ** (11 if dtype.kind == "f" else 8)
+    return cast(np.floor(generator.random(count, float32) * steps) / steps, dtype)
+
+
+def shown(array: np.ndarray) -> np.ndarray:
+    """An array as NumPy can print it: of bfloat16 the shortest decimals that stand for the same numbers."""
+    if array.dtype.kind != "V":
+        return array
+    exact = cast(array, float64)
+    size = np.abs(exact)
+    plain = (size > 0) & (size < np.inf)
+    exponents = np.floor(np.log10(size, where=plain, out=np.zeros(size.shape)))
+    out = exact.copy()
+    for digits in (4, 3, 2, 1):  # 4 always suffice
+        step = 10.0 ** (exponents + 1 - digits)
+        decimal = np.where(plain, np.round(exact / np.where(plain, step, 1)) * step, exact)
+        out = np.where(cast(decimal, array.dtype).astype(float64) == exact, decimal, out)
     return out
 
 

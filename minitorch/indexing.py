@@ -27,7 +27,7 @@ def as_index(index: Any) -> tuple[Any, ...]:
             parts.append(part)
         elif hasattr(part, "_tensor") or isinstance(part, (list, tuple, range, np.ndarray, bool, np.bool_)):
             array = _as_array(part)
-            parts.append(int(array) if array.ndim == 0 and array.dtype.kind == "i" else array)
+            parts.append(int(array) if array.ndim == 0 and array.dtype.kind in "iu" else array)
         else:
             try:
                 parts.append(operator.index(part))
@@ -46,7 +46,7 @@ def _as_array(part: Any) -> np.ndarray:
         raise TypeError(f"an index expected a list of integers or of truth values with equal lengths, got {part!r}") from None
     if array.size == 0 and isinstance(part, (list, tuple)):
         array = array.astype(np.int64)
-    if array.dtype.kind not in "ib":
+    if array.dtype.kind not in "iub":
         raise TypeError(f"an index expected integers or truth values, got a list or tensor of {array.dtype.name}; convert it: x.to(int64)")
     return array
 
@@ -126,7 +126,8 @@ def write(data: TensorData, index: tuple[Any, ...], values: Any) -> None:
         ValueError: If the tensor is an expanded one, whose elements share places in storage, or the dtype cannot hold a number as it is.
     """
     array = as_array(values, "assignment")
-    if not np.can_cast(array.dtype, data.dtype, "same_kind"):
+    whole = array.dtype.kind in "iu" and data.dtype.kind in "iu"  # a number that does not fit is found below
+    if not whole and not np.can_cast(array.dtype, data.dtype, "same_kind"):
         raise TypeError(
             f"a tensor of {data.dtype.name} cannot hold {array.dtype.name}; convert the value, x.to({data.dtype.name}), or the tensor"
         )

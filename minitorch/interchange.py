@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minitorch.dtypes import shown
 from minitorch.tensor_data import TensorData
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Interchange:
         return self._tensor.to_string()
 
     def __repr__(self: Tensor) -> str:
-        values = np.array2string(self._tensor.array(), separator=", ", prefix="tensor(")
+        values = np.array2string(shown(self._tensor.array()), separator=", ", prefix="tensor(")
         notes = [f"shape={self.shape}"] if self.size == 0 or "..." in values else []
         notes += [f"dtype={self.dtype.name}", f"backend={self.backend.name}"]
         if self.history is not None:
@@ -69,7 +70,7 @@ class Interchange:
         return int(self.item())
 
     def __index__(self: Tensor) -> int:
-        if self.dtype.kind != "i" or self.size != 1:
+        if self.dtype.kind not in "iu" or self.size != 1:
             raise TypeError(f"only a tensor of one whole number is an integer, got shape {self.shape} of {self.dtype.name}")
         return int(self.item())
 

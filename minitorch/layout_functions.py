@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.autodiff import Context
+from minitorch.dtypes import cast, computed_in, float32, is_float, is_half
 from minitorch.indexing import basic_view, is_basic, picked_elements
 from minitorch.math_functions import join
 from minitorch.tensor_data import IndexingError, TensorData, broadcast_strides, cached_broadcast
@@ -33,7 +34,7 @@ class Select(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         shape, picked = ctx.saved_values
-        grad = grad_output.zeros(shape)
+        grad = grad_output.zeros(shape, computed_in(grad_output.dtype))
         if isinstance(picked, tuple):
             grad.f.id_map(grad_output, grad._like(basic_view(grad._tensor, picked)))
         else:  # an element that was picked twice gets both
@@ -78,20 +79,22 @@ class Cast(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor, dtype: np.dtype) -> Tensor:
         ctx.save_for_backward(dtype)
-        if dtype.kind == "i":
+        if dtype.kind in "iu":
             _check_range(a, dtype)
         return a.f.id_map(a, a.zeros(dtype=dtype))
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor | None:
         (dtype,) = ctx.saved_values
-        return grad_output if dtype.kind == "f" else None  # it takes the dtype of what it flows into there
+        return grad_output if is_float(dtype) else None  # it takes the dtype of what it flows into there
 
 
 def _check_range(a: Tensor, dtype: np.dtype) -> None:
     """That an integer dtype can hold every number, its fraction cut off."""
     values, info = a._tensor.array(), np.iinfo(dtype)
-    if a.dtype.kind == "f":
+    if is_half(a.dtype):
+        values = cast(values, float32)
+    if is_float(a.dtype):
         held = (np.trunc(values) >= info.min) & (values < float(info.max + 1))  # both powers of 2, which floats hold exactly; false of NaN
     else:
         held = (values >= info.min) & (values <= info.max)

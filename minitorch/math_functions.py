@@ -14,7 +14,7 @@ import numpy as np
 
 import minitorch.operators as operators
 from minitorch.autodiff import Context
-from minitorch.dtypes import boolean, floating, number, same, total
+from minitorch.dtypes import boolean, floating, is_float, number, same, total
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -112,7 +112,7 @@ class Pow(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
-        whole = a.dtype.kind != "f" and b.dtype.kind != "f"
+        whole = not (is_float(a.dtype) or is_float(b.dtype))
         if whole and (b < 0).any().item():
             raise ValueError(f"a whole number has no whole power below 0, got {a.dtype.name} ** {b.dtype.name}; make one of them float64")
         y = a.f.zip(whole_power if whole else operators.power, number)(a, b)
@@ -260,10 +260,10 @@ def best_of(a: Tensor, dim: int, largest: bool) -> Tensor:
     """
     if a.shape[dim] == 0:
         raise ValueError(f"max and min expected at least one element along dimension {dim}, got shape {a.shape}")
-    info = np.iinfo(a.dtype) if a.dtype.kind == "i" else None
+    info = np.iinfo(a.dtype) if a.dtype.kind in "iu" else None
     if largest:
-        return a.f.reduce(larger, info.min if info else -math.inf if a.dtype.kind == "f" else 0.0)(a, dim)
-    return a.f.reduce(smaller, info.max if info else math.inf if a.dtype.kind == "f" else 1.0)(a, dim)
+        return a.f.reduce(larger, info.min if info else -math.inf if is_float(a.dtype) else 0.0)(a, dim)
+    return a.f.reduce(smaller, info.max if info else math.inf if is_float(a.dtype) else 1.0)(a, dim)
 
 
 def extreme(a: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:

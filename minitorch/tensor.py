@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.autodiff import History
-from minitorch.dtypes import as_array, as_dtype, converted, float32, with_number
+from minitorch.dtypes import BEYOND_FLOAT32, as_array, as_dtype, converted, drawn, float32, float64, held, is_float, is_half, with_number
 from minitorch.gradients import Differentiable
 from minitorch.interchange import Interchange
 from minitorch.tensor_backend import backend_at
@@ -33,9 +33,6 @@ from minitorch.tensor_functions import (
 )
 from minitorch.tensor_methods import Dims, TensorMethods
 from minitorch.tensor_ops import SimpleBackend, TensorBackend
-
-BEYOND_FLOAT32 = 2.0**128 - 2.0**103
-"""From here on a number is rounded to infinity in float32; NumPy would warn."""
 
 NUMBER = (float, int, np.bool_, np.integer, np.floating)
 """What counts as a number."""
@@ -233,6 +230,8 @@ class Tensor(Differentiable, TensorMethods, Interchange):
             dim: Along which dimensions; None for all elements, with a result of shape (1,).
             keepdim: Whether those dimensions stay, with size 1.
         """
+        if is_half(self.dtype):  # their sum may be too large for them
+            return self.to(float32).mean(dim, keepdim).to(self.dtype)
         count = self._count(dim)
         return self.sum(dim, keepdim) * (1 / count if count else math.nan)
 
@@ -269,7 +268,7 @@ class Tensor(Differentiable, TensorMethods, Interchange):
             dtype = with_number(dtype, b)
             try:
                 data = TensorData.empty((), dtype)
-                data._storage[0] = math.copysign(math.inf, b) if dtype is float32 and abs(b) >= BEYOND_FLOAT32 else b
+                data._storage[0] = b if dtype is float64 or (dtype is float32 and abs(b) < BEYOND_FLOAT32) else held(b, dtype)
                 return self._like(data)
             except OverflowError:
                 raise OverflowError(f"{b} leaves the range of {dtype.name}; convert the tensor to int64 or float64 first") from None
@@ -355,9 +354,9 @@ def rand(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires_
         TypeError: If the dtype holds no fractions.
     """
     shape, dtype = as_shape(shape, "rand"), as_dtype(dtype)
-    if dtype.kind != "f":
+    if not is_float(dtype):
         raise TypeError(f"rand expected a dtype of float64 or float32, got {dtype.name}, which cannot hold numbers between 0 and 1")
-    return finished(TensorData(generator.random(math.prod(shape), dtype), shape), backend, requires_grad)
+    return finished(TensorData(drawn(generator, math.prod(shape), dtype), shape), backend, requires_grad)
 
 
 def tensor(ls: Any, backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
 
+halves: Any = None
+"""What computes with float16 and bfloat16: `minitorch.narrow`, from the first of them on that is asked for."""
+
+
 class TensorOps:
     """What a backend is made from: four functions that make tensor functions from functions on numbers.
 
@@ -103,8 +107,6 @@ class TensorBackend:
         self.add_reduce = self.reduce(operators.add, 0.0, total)
         self.mul_reduce = self.reduce(operators.mul, 1.0, total)
 
-        self.matrix_multiply = ops.matrix_multiply
-
     @property
     def name(self) -> str:
         """Of the operations: "simple"."""
@@ -115,6 +117,12 @@ class TensorBackend:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return backend_of, (self.ops,)
+
+    def matrix_multiply(self, a: Tensor, b: Tensor) -> Tensor:
+        """`TensorOps.matrix_multiply`."""
+        if halves is not None and halves.among(a, b):
+            return halves.computed(self.ops.matrix_multiply, same, (a, b))
+        return self.ops.matrix_multiply(a, b)
 
     @cached_property
     def folds_several(self) -> bool:
@@ -136,6 +144,8 @@ class TensorBackend:
 
             def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
                 nonlocal made, on_data
+                if halves is not None and halves.among(a, out):
+                    return halves.computed(mapped, result, (a,), out)
                 if made is None:
                     made = self.ops.map(fn)
                     on_data = getattr(made, "on_data", None)
@@ -159,6 +169,8 @@ class TensorBackend:
 
             def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
                 nonlocal made, on_data
+                if halves is not None and halves.among(a, b, out):
+                    return halves.computed(zipped, result, (a, b), out)
                 if made is None:
                     made = self.ops.zip(fn)
                     on_data = getattr(made, "on_data", None)
@@ -182,6 +194,8 @@ class TensorBackend:
 
             def reduced(a: Tensor, dim: int | tuple[int, ...], out: Tensor | None = None) -> Tensor:
                 nonlocal made
+                if halves is not None and halves.among(a, out):
+                    return halves.computed(lambda x: reduced(x, dim), result, (a,), out)
                 if made is None:
                     made = self.ops.reduce(fn, start)
                 x = a._tensor

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.dtypes import as_dtype
+from minitorch.dtypes import as_dtype, shown
 
 MAX_DIMS = 32
 """More dimensions than any tensor has."""
@@ -302,7 +302,7 @@ class TensorData:
 
     def to_string(self) -> str:
         """The elements in nested brackets, aligned, long ones shortened."""
-        return np.array2string(self.array(), separator=", ")
+        return np.array2string(shown(self.array()), separator=", ")
 
     def __repr__(self) -> str:
         return f"TensorData(shape={self.shape}, strides={self.strides}, offset={self.offset}, dtype={self.dtype.name})"

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minitorch.dtypes import as_dtype, bool_
+from minitorch import tensor_backend
+from minitorch.dtypes import as_dtype, bool_, float32, is_float, is_half
 from minitorch.indexing import as_index, basic_view, is_element, write
 from minitorch.layout_functions import Cast, Expand, Move, Select
 from minitorch.math_functions import LE, NE, Abs, Clip, Cos, CumSum, Extreme, Pow, Prod, Sin, Sqrt, Tanh, Where, extreme
@@ -28,7 +29,41 @@ Dims = int | Sequence[int] | None
 """The dimensions that a reduction folds: one, several, or None for all. Negative ones count from the end."""
 
 
-class TensorMethods:
+class Conversions:
+    """The methods of Tensor that are named for a dtype, as PyTorch names them. Each gives the tensor itself if it has that dtype."""
+
+    __slots__ = ()
+
+    def double(self: Tensor) -> Tensor:
+        """As float64."""
+        return self.to("float64")
+
+    def float(self: Tensor) -> Tensor:
+        """As float32."""
+        return self.to("float32")
+
+    def half(self: Tensor) -> Tensor:
+        """As float16; what lies beyond 65504 becomes infinite."""
+        return self.to("float16")
+
+    def bfloat16(self: Tensor) -> Tensor:
+        """As bfloat16: the range of float32 with three digits."""
+        return self.to("bfloat16")
+
+    def long(self: Tensor) -> Tensor:
+        """As int64, fractions cut off."""
+        return self.to("int64")
+
+    def int(self: Tensor) -> Tensor:
+        """As int32, fractions cut off."""
+        return self.to("int32")
+
+    def bool(self: Tensor) -> Tensor:
+        """As truth values: whether it is not 0."""
+        return self.to("bool")
+
+
+class TensorMethods(Conversions):
     """The methods of Tensor that no task asks for. A reduction keeps the dimensions that it folds with size 1, unless keepdim is False."""
 
     __slots__ = ()
@@ -36,11 +71,11 @@ class TensorMethods:
     # Operators
 
     def __truediv__(self: Tensor, b: TensorLike) -> Tensor:
-        """self · (1 / b), as the course has it: it may differ from the quotient in the last digit."""
-        return Mul.apply(self, Inv.apply(self._ensure_tensor(b)))
+        """self · (1 / b), as the course has it: it may differ from the quotient in the last digit. Of halves the quotient itself."""
+        return _divided(self, self._ensure_tensor(b))
 
     def __rtruediv__(self: Tensor, b: TensorLike) -> Tensor:
-        return Mul.apply(self._ensure_tensor(b), Inv.apply(self))
+        return _divided(self._ensure_tensor(b), self)
 
     def __rsub__(self: Tensor, b: TensorLike) -> Tensor:
         return Add.apply(self._ensure_tensor(b), Neg.apply(self))
@@ -128,11 +163,15 @@ class TensorMethods:
 
     def var(self: Tensor, dim: Dims = None, keepdim: bool = True, correction: float = 1) -> Tensor:
         """Mean squared distance from the mean, over n - correction elements: 1 for a sample, 0 for a whole population."""
+        if is_half(self.dtype):
+            return self.to(float32).var(dim, keepdim, correction).to(self.dtype)
         centred = self - self.mean(dim, keepdim=dim is not None)
         return (centred * centred).sum(dim, keepdim) / max(0.0, self._count(dim) - correction)
 
     def std(self: Tensor, dim: Dims = None, keepdim: bool = True, correction: float = 1) -> Tensor:
         """Square root of `var`."""
+        if is_half(self.dtype):
+            return self.to(float32).std(dim, keepdim, correction).to(self.dtype)
         return self.var(dim, keepdim, correction).sqrt()
 
     def prod(self: Tensor, dim: Dims = None, keepdim: bool = True) -> Tensor:
@@ -161,6 +200,8 @@ class TensorMethods:
 
     def cumsum(self: Tensor, dim: int) -> Tensor:
         """Running sum along dim."""
+        if is_half(self.dtype):
+            return self.to(float32).cumsum(dim).to(self.dtype)
         return CumSum.apply(self, self._dim(dim))
 
     def _reduced(self: Tensor, fold: Callable[[Tensor, Any], Tensor], dim: Dims, keepdim: bool) -> Tensor:
@@ -180,6 +221,9 @@ class TensorMethods:
         dims = self._dims_of(dim)
         if not dims:
             raise ValueError(f"a reduction expected at least one dimension, got {dim!r}; dim=None folds all of them")
+        if len(dims) > 1 and is_half(self.dtype):  # rounded once, not after every dimension
+            folded = self.to(float32)._reduced(fold, dims, keepdim)
+            return folded.to(self.dtype) if folded.dtype is float32 else folded
         out = self
         if len(dims) > 1 and fold in (Sum.apply, All.apply) and self.backend.folds_several:
             out = fold(out, dims)
@@ -320,6 +364,12 @@ class TensorMethods:
         return (self[i] for i in range(len(self)))
 
 
+def _divided(a: Tensor, b: Tensor) -> Tensor:
+    """a · (1 / b), or the quotient of halves."""
+    halves = tensor_backend.halves
+    return Mul.apply(a, Inv.apply(b)) if halves is None or not halves.among(a, b) else halves.quotient(a, b)
+
+
 def _one(dim: Any) -> int | None:
     """One dimension, or None."""
     if isinstance(dim, Sequence):
@@ -331,8 +381,8 @@ def _bound(a: Tensor, bound: Any, sign: int) -> Tensor:
     """The lower (sign -1) or upper (1) bound of clip; for None one that no element of a passes."""
     if hasattr(bound, "_tensor"):
         raise TypeError("clip expected numbers for low and high, got a Tensor; use where(x < low, low, x)")
-    if bound is None and a.dtype.kind == "i":
+    if bound is None and a.dtype.kind in "iu":
         bound = np.iinfo(a.dtype).max if sign > 0 else np.iinfo(a.dtype).min
     elif bound is None:
-        bound = sign * math.inf if a.dtype.kind == "f" else sign > 0
+        bound = sign * math.inf if is_float(a.dtype) else sign > 0
     return a._ensure_tensor(bound)

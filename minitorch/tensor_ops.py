@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import minitorch.operators as operators
-from minitorch.dtypes import same
+from minitorch.dtypes import int64, same
 from minitorch.tensor_backend import DEVICES
 from minitorch.tensor_backend import TensorBackend as TensorBackend
 from minitorch.tensor_backend import TensorOps as TensorOps
@@ -111,7 +111,7 @@ def run(kernel: Callable[..., None], quiet: Callable[..., None], out: Tensor, op
     """Run a kernel, and where Python raises its quiet twin.
 
     Raises:
-        OverflowError: If a whole number leaves the range of out's dtype.
+        OverflowError: If a whole number leaves the range of out's dtype; an unsigned one counts on from 0, as on every machine.
     """
     try:
         kernel(*out.tuple(), *operands)
@@ -119,6 +119,11 @@ def run(kernel: Callable[..., None], quiet: Callable[..., None], out: Tensor, op
         try:
             quiet(*out.tuple(), *operands)
         except OverflowError as error:
+            if out.dtype.kind == "u":
+                wide = out.to(int64)
+                run(kernel, quiet, wide, operands)
+                out._tensor.array()[...] = wide._tensor.array()
+                return
             if out.dtype.kind != "i":
                 raise
             raise OverflowError(f"a result leaves the range of {out.dtype.name}; convert to int64 or float64 first") from error

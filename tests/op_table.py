@@ -400,6 +400,8 @@ ELSEWHERE = {
     "assignment, in test_indexing": "Tensor.__setitem__",
     "identity and iteration, in test_ops_by_hand": "Tensor.__hash__ Tensor.__len__ Tensor.__iter__",
     "layouts of storages, in test_tensor_data": "shape_broadcast broadcast_index index_to_position strides_from_shape to_index",
+    "by the name of a dtype, in test_dtypes_narrow": "Tensor.double Tensor.float Tensor.half Tensor.bfloat16 Tensor.long Tensor.int "
+    "Tensor.bool",
     "settings, in test_dtypes": "get_default_dtype set_default_dtype",
     "made from nothing, in test_creation": "zeros ones full arange linspace eye rand randn tensor manual_seed",
 }

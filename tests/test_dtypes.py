@@ -12,7 +12,7 @@ from minitorch import bool_, dtypes, float32, float64, from_numpy, int32, int64,
 
 ALL = [float64, float32, int64, int32, bool_]
 NUMBERS = ALL[:4]
-NAMES = "float64, float32, int64, int32, bool"
+NAMES = "float64, float32, int64, int32, bool, float16, bfloat16, int16, int8, uint8"
 
 
 def raises(error, message):
@@ -55,9 +55,9 @@ def test_a_dtype_is_given_as_itself_as_a_class_or_by_name(given, found):
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
-        ("float16", "'float16'"),
-        (np.float16, "'float16'"),
-        (np.uint8, "'uint8'"),
+        ("uint16", "'uint16'"),
+        (np.uint64, "'uint64'"),
+        (np.dtype(">f2"), "'>f2'"),
         (complex, "'complex128'"),
         (np.dtype(">f8"), "'>f8'"),
         ("number", "'number'"),

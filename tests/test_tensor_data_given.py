@@ -187,7 +187,8 @@ def test_zeros_are_zeros_of_every_shape(shape):
         (
             (np.zeros(2, "complex128"), (2,)),
             TypeError,
-            "expected a dtype of float64, float32, int64, int32, bool, got 'complex128'; convert the values to one of these first",
+            "expected a dtype of float64, float32, int64, int32, bool, float16, bfloat16, int16, int8, uint8, got 'complex128'; "
+            "convert the values to one of these first",
         ),
     ],
 )

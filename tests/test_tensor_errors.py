@@ -614,9 +614,10 @@ def test_an_array_that_no_tensor_can_lie_over():
         minitorch.from_numpy([1.0])
     with raises(
         TypeError,
-        "expected a dtype of float64, float32, int64, int32, bool, got 'uint8'; convert the values to one of these first",
+        "expected a dtype of float64, float32, int64, int32, bool, float16, bfloat16, int16, int8, uint8, got 'uint16'; "
+        "convert the values to one of these first",
     ):
-        minitorch.from_numpy(np.zeros(2, np.uint8))
+        minitorch.from_numpy(np.zeros(2, np.uint16))
 
 
 def test_dlpack_of_a_tensor_that_records_gradients():

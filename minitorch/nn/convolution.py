@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minitorch.autodiff import Context
 from minitorch.conv_loops import Axis, Channels, Operand, axis, correlate
 from minitorch.conv_products import products
-from minitorch.dtypes import floating
+from minitorch.dtypes import computed_in, floating
 from minitorch.gradients import summed_to
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.module import Module, Parameter
@@ -57,7 +57,8 @@ class Convolution(Function):
 
     @staticmethod
     def forward(ctx: Context, input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry) -> Tensor:
-        dtype = floating(*(x.dtype for x in (input, weight, bias) if x is not None))
+        kept = floating(*(x.dtype for x in (input, weight, bias) if x is not None))
+        dtype = computed_in(kept)
         input, weight = input.to(dtype), weight.to(dtype)
         ctx.save_for_backward(input, weight, geometry)
         pictures, kernel = in_rows_and_columns(input, 1), in_rows_and_columns(weight, 1)
@@ -69,11 +70,12 @@ class Convolution(Function):
         out = input._like(TensorData.empty((input.shape[0], weight.shape[0], *sizes), dtype))
         added = None if bias is None else bias.to(dtype).contiguous().tuple()[0]
         correlate(operand(out), operand(input), operand(weight), axes[0], axes[1], channels_of(input, weight, geometry), added)
-        return out
+        return out.to(kept)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
         input, weight, geometry = ctx.saved_values
+        grad_output = grad_output.to(input.dtype)  # that of halves, which are computed with in float32
         needed = [*ctx.needs_input_grad]
         by_input = input_gradient(grad_output, input, weight, geometry) if needed[0] else None
         by_weight = weight_gradient(grad_output, input, weight, geometry) if needed[1] else None

@@ -8,6 +8,7 @@ import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.creation import randn
+from minitorch.dtypes import computed_in
 from minitorch.nn.fused import embedding_kernels, fusible
 from minitorch.nn.loops import flat
 from minitorch.nn.module import Module, Parameter
@@ -75,7 +76,7 @@ class Lookup(Function):
         if not ctx.needs_input_grad[1]:
             return None, None
         picked, shape, padding_idx = ctx.saved_values
-        grad = np.zeros(shape, grad_output.dtype)  # from the system: pages that are not touched cost nothing
+        grad = np.zeros(shape, computed_in(grad_output.dtype))  # from the system: pages that are not touched cost nothing
         if fusible(grad_output):
             embedding_kernels().backward(grad.reshape(-1), flat(grad_output), picked.reshape(-1).astype(np.int64), shape[1])
         else:

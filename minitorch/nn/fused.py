@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from minitorch.compiled import code_key, compiler_is_off, jitable, serial
+from minitorch.dtypes import is_half
 from minitorch.fast_math import exp
 from minitorch.fast_ops import FastOps
 
@@ -24,8 +25,8 @@ BLOCK = 1 << 12
 
 
 def fusible(x: Tensor) -> bool:
-    """Whether the kernels of this room can compute on a tensor: it lies on the compiled backend, and the compiler is not off."""
-    return x.backend.ops is FastOps and not compiler_is_off()
+    """Whether the kernels of this room can compute on a tensor: on the compiled backend, not of halves, and the compiler is not off."""
+    return x.backend.ops is FastOps and not is_half(x.dtype) and not compiler_is_off()
 
 
 class Kernels(NamedTuple):

@@ -30,8 +30,8 @@ PARALLEL = 1 << 18
 
 
 def takes(a: Tensor) -> bool:
-    """Whether these loops can take a tensor: one of floats, with elements, on the compiled backend."""
-    return a.backend.ops is FastOps and a.dtype.kind == "f" and a.size > 0 and not compiler_is_off()
+    """Whether these loops can take a tensor: one of float64 or float32, with elements, on the compiled backend."""
+    return a.backend.ops is FastOps and a.dtype.kind == "f" and a.dtype.itemsize > 2 and a.size > 0 and not compiler_is_off()
 
 
 def flat(x: Tensor) -> Storage:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from minitorch.autodiff import Context
+from minitorch.dtypes import is_float
 from minitorch.nn.elementwise import Keep
 from minitorch.nn.functional import logsoftmax
 from minitorch.nn.fused import cross_entropy_kernels, fusible
@@ -282,7 +283,7 @@ def _check(input: Any, target: Any, reduction: str, op: str) -> None:
     for name, x in (("input", input), ("target", target)):
         if not hasattr(x, "_tensor"):
             raise TypeError(f"{op} expected a Tensor as {name}, got {type(x).__name__}; make one with tensor(...)")
-    if input.dtype.kind != "f":
+    if not is_float(input.dtype):
         raise TypeError(f"{op} expected input of float64 or float32, got {input.dtype.name}; convert it: input.to(float64)")
     if reduction not in REDUCTIONS:
         raise ValueError(f'{op} expected reduction "mean", "sum" or "none", got {reduction!r}')
