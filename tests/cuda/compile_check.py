@@ -62,7 +62,17 @@ def kernels() -> Iterator[Kernel]:
     """
     from numba import boolean, float32, float64, int32, int64, types
 
-    from minitorch import cuda_conv, cuda_conv_tiles, cuda_kernels, cuda_matmul, cuda_ops, math_functions, operators, tensor_functions
+    from minitorch import (
+        cuda_conv,
+        cuda_conv_tiles,
+        cuda_kernels,
+        cuda_matmul,
+        cuda_ops,
+        device_arrays,
+        math_functions,
+        operators,
+        tensor_functions,
+    )
     from minitorch.cuda_device import number_function
 
     def storage(dtype: Any) -> Any:
@@ -111,6 +121,8 @@ def kernels() -> Iterator[Kernel]:
     whole = cuda_kernels.zip_kernel(number_function(operators.add, False))
     for dtype in (int64, int32, boolean):
         yield Kernel(f"zip add, 1-d, {dtype}", whole, (*layout(dtype, 1), int64, *layout(dtype, 1), *layout(dtype, 1)), elementwise)
+    for dtype in (float32, float64, int64, int32, boolean):
+        yield Kernel(f"fill, {dtype}", device_arrays.fill_elements, (storage(dtype), dtype, int64), device_arrays.THREADS)
     for dtype in (float32, float64):
         yield Kernel(f"sum_practice, {dtype}", cuda_ops._sum_practice, (storage(dtype), storage(dtype), int64), cuda_ops.PRACTICE_BLOCK)
         yield Kernel(

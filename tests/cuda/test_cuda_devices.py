@@ -5,6 +5,7 @@ import pytest
 
 import minitorch
 from minitorch import SGD, FastBackend, SimpleBackend, cuda_device, float32, tensor
+from minitorch.device_arrays import context
 from minitorch.nn import Linear
 
 
@@ -80,3 +81,30 @@ def test_another_library_finds_every_view_where_it_lies(cuda):
         assert (theirs.shape, theirs.dtype, theirs.copy_to_host().tolist()) == (view.shape, view.dtype, view.tolist())
     cuda_device.cuda.as_cuda_array(x)[0, 0] = 50.0
     assert x[0, 0] == 50.0
+
+
+# Arrays below tensors
+
+
+def test_an_array_of_the_gpu_is_filled_by_a_kernel_and_read_back(cuda):
+    ctx = context("cuda")
+    array = ctx.empty((500, 200), float32)
+    assert ctx.fill(array, 1) is array
+    found = ctx.to_numpy(array)
+    assert (found.shape, found.dtype, found.min(), found.max()) == ((500, 200), float32, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 7, 8, 9, 33])
+def test_exactly_all_elements_are_filled(cuda, size):
+    ctx = context("cuda:0")
+    whole = ctx.array(np.zeros(size + 2, np.int32))
+    ctx.fill(whole[1 : size + 1], 7)
+    assert ctx.to_numpy(whole).tolist() == [0, *[7] * size, 0]
+
+
+def test_arrays_of_two_devices_are_not_confused(cuda):
+    on_gpu, on_cpu = context("cuda"), context("cpu")
+    with pytest.raises(TypeError, match=r'^fill of context\("cpu"\) expected an array that it has made, got one of the GPU; '):
+        on_cpu.fill(on_gpu.empty(2), 1)
+    with pytest.raises(TypeError, match=r'^to_numpy of context\("cuda"\) expected an array that it has made, got one of the CPU; '):
+        on_gpu.to_numpy(on_cpu.empty(2))
