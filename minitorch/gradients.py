@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minitorch.autodiff import History, backpropagate, central_difference
-from minitorch.dtypes import float64, floating
+from minitorch.dtypes import computed_in, float64, floating, is_float
 from minitorch.tensor_context import grad_mode, no_grad
 from minitorch.tensor_data import IndexingError, cached_broadcast
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 LEAF = History()
 """The history of every leaf."""
+
+RECORDED: dict[str, Callable[..., None]] = {}
+"""What passes backward while it is recorded, for create_graph; the room that can enters it here."""
 
 
 class Hook:
@@ -53,7 +56,7 @@ class Differentiable:
         Raises:
             TypeError: If it is to be a leaf and holds no floats.
         """
-        if flag and self.dtype.kind != "f":
+        if flag and not is_float(self.dtype):
             raise TypeError(f"only tensors of floats keep gradients, got {self.dtype.name}; convert it first: x.to(float64)")
         self.history = LEAF if flag else None
         return self
@@ -117,7 +120,8 @@ class Differentiable:
         if not self.is_leaf():
             raise RuntimeError("only a leaf keeps its gradient, and this tensor was computed or is a constant; see register_hook")
         x = self._hooked(fitted(x, self, "accumulate_derivative got"))
-        self.grad = x.f.id_map(x) if self.grad is None else self.grad + x  # a copy: others may hold the same storage
+        copy = x.clone if grad_mode.enabled else lambda: x.f.id_map(x)  # others may hold the same storage
+        self.grad = copy() if self.grad is None else self.grad + x
 
     def chain_rule(self: Tensor, d_output: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
         """Pass the gradient of this tensor on to the inputs of the function that made it.
@@ -156,12 +160,15 @@ class Differentiable:
                 pairs.append((x, gradient))
         return pairs
 
-    def backward(self: Tensor, grad_output: Tensor | float | None = None, retain_graph: bool = False) -> None:
+    def backward(
+        self: Tensor, grad_output: Tensor | float | None = None, retain_graph: bool | None = None, create_graph: bool = False
+    ) -> None:
         """Compute the gradient of this tensor by every leaf it was computed from, and add it to each leaf's `grad`.
 
         Args:
             grad_output: Gradient of something further by this tensor, in its shape; left out for a tensor of one element: 1.
-            retain_graph: Whether backward can pass here again; else what the functions have saved is freed.
+            retain_graph: Whether backward can pass here again; else what the functions have saved is freed. Left out: if create_graph.
+            create_graph: Whether the gradients are recorded, so that they can be differentiated themselves.
 
         Raises:
             RuntimeError: If it records no gradients, has several elements and grad_output is missing, or backward has passed here before.
@@ -177,13 +184,17 @@ class Differentiable:
                     f"backward expected a tensor of one element, got shape {self.shape}; sum it first, or pass grad_output of that shape"
                 )
             grad_output = 1.0
-        given = self._ensure_tensor(grad_output).detach()
-        if given.shape != self.shape:
-            if not given.size == self.size == 1:
-                raise ValueError(f"backward expected grad_output of shape {self.shape}, that of the tensor, got {given.shape}")
-            given = given._like(given._tensor.reshaped(self.shape))
+        given = self._ensure_tensor(grad_output)
+        if given.shape != self.shape and not given.size == self.size == 1:
+            raise ValueError(f"backward expected grad_output of shape {self.shape}, that of the tensor, got {given.shape}")
+        if create_graph:
+            if not RECORDED:
+                raise RuntimeError("create_graph=True needs minitorch.autograd, which this package does not have; leave it out")
+            RECORDED["backward"](self, given.reshape(self.shape).to(floating(self.dtype)), retain_graph)
+            return
+        given = given._like(given._tensor if given.shape == self.shape else given._tensor.reshaped(self.shape))
         before = grad_mode.enabled, grad_mode.retain_graph
-        grad_mode.enabled, grad_mode.retain_graph = False, retain_graph
+        grad_mode.enabled, grad_mode.retain_graph = False, bool(retain_graph)
         try:
             backpropagate(self, given.to(floating(self.dtype)))
         finally:
@@ -232,13 +243,16 @@ def fitted(gradient: Any, x: Tensor, source: str) -> Tensor:
                 "or the one that the tensor was broadcast to"
             ) from None
         gradient = summed_to(gradient if gradient.shape == common else gradient.expand(*common), shape)
-    return gradient if gradient.dtype == x.dtype or x.dtype.kind != "f" else gradient.to(x.dtype)
+    return gradient if gradient.dtype == x.dtype or not is_float(x.dtype) else gradient.to(x.dtype)
 
 
 def summed_to(gradient: Tensor, shape: Sequence[int]) -> Tensor:
     """A tensor summed over the dimensions in which `shape` was broadcast to the tensor's shape."""
     missing = gradient.dims - len(shape)
     dims = tuple([d for d, size in enumerate(gradient.shape) if size != 1 and (d < missing or shape[d - missing] == 1)])
+    gradient = gradient.to(computed_in(gradient.dtype)) if len(dims) > 1 else gradient  # halves are rounded when all are summed
+    if grad_mode.enabled:
+        return (gradient.sum(dims) if dims else gradient).reshape(*shape)
     for dim in (dims,) if len(dims) > 1 and gradient.backend.folds_several else dims:
         gradient = gradient.f.add_reduce(gradient, dim)
     return gradient._like(gradient.contiguous()._tensor.reshaped(shape)) if missing else gradient

@@ -1,0 +1,254 @@
+"""Stage 5 - Gradients as values: `grad`, and gradients that are recorded, so that they have gradients themselves.
+
+To differentiate a gradient, the backward that computes it must be recorded: it must be made of operations on tensors, and reach the
+arguments of its function. For the library's functions a table says how (`RULES`); a function may say it itself, by `composed`; others
+are watched (see `watching`), and what cannot be recorded raises an error when somebody differentiates it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from minitorch.autodiff import History, topological_sort
+from minitorch.autograd.watching import Alias, Once, Unrecorded, watched_gradients
+from minitorch.dtypes import floating
+from minitorch.gradients import RECORDED, _of_tensors, fitted
+from minitorch.tensor import Tensor
+from minitorch.tensor_context import TensorContext, grad_mode, no_grad
+from minitorch.tensor_functions import Function
+
+Rule = Callable[[Any, Any, Any], Any]
+"""From what a function kept, its result and the gradient of that: the gradients of its arguments, by operations on tensors."""
+
+RULES: dict[type[Function], Rule] = {}
+"""The rules of the functions whose backward is not to be recorded as it is."""
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of outputs by inputs, as values: no leaf's `grad` changes.
+
+    Args:
+        outputs: What is differentiated; of several the sum.
+        inputs: By what: leaves, or tensors that were computed on the way.
+        grad_outputs: For each output the gradient of something further by it, in its shape; None for an output of one element: 1.
+        retain_graph: Whether the graph can be passed again; left out: if create_graph.
+        create_graph: Whether the gradients are recorded, so that they can be differentiated themselves.
+        allow_unused: Whether an input that no output depends on gets None instead of an error.
+
+    Returns:
+        One gradient for each input, in its shape and dtype.
+
+    Raises:
+        TypeError: If one of them is no Tensor.
+        ValueError: If there are more or fewer grad_outputs than outputs, or one has another shape than its output.
+        RuntimeError: If an output or an input records no gradients, an output has several elements and no grad_output, an input is not
+            used, or the graph has been passed and freed before.
+    """
+    ends, starts = _tensors(outputs, "outputs"), _tensors(inputs, "inputs")
+    for name, tensors in (("outputs", ends), ("inputs", starts)):
+        for i, x in enumerate(tensors):
+            if x.history is None:
+                raise RuntimeError(f"grad expected {name} that require gradients, got a constant as number {i}; make it a leaf before use")
+    given: list[Any] = [None] * len(ends) if grad_outputs is None else _listed(grad_outputs)
+    if len(given) != len(ends):
+        raise ValueError(f"grad expected one of grad_outputs for each of {len(ends)} outputs, got {len(given)}")
+    seeds = [_seed(y, seed, create_graph) for y, seed in zip(ends, given, strict=True)]
+    found = send_back(ends, seeds, starts, create_graph if retain_graph is None else retain_graph, create_graph)
+    gradients = [found.get(x) for x in starts]
+    for i, gradient in enumerate(gradients):
+        if gradient is None and not allow_unused:
+            raise RuntimeError(f"grad found that no output depends on input {i}; leave it out, or pass allow_unused=True for None")
+    if create_graph:
+        return tuple(gradients)
+    return tuple([None if gradient is None else gradient.f.id_map(gradient) for gradient in gradients])  # copies: some share a storage
+
+
+def _tensors(tensors: Any, name: str) -> list[Tensor]:
+    """One tensor or several, as a list.
+
+    Raises:
+        TypeError: If there is anything else.
+    """
+    found = _listed(tensors)
+    for x in found:
+        if not hasattr(x, "_tensor"):
+            raise TypeError(f"grad expected tensors as {name}, got {type(x).__name__}")
+    return found
+
+
+def _listed(tensors: Any) -> list[Any]:
+    """One tensor or several, as a list."""
+    return [tensors] if hasattr(tensors, "_tensor") else list(tensors)
+
+
+def _seed(y: Tensor, given: Tensor | None, create_graph: bool) -> Tensor:
+    """The gradient that begins at an output.
+
+    Raises:
+        RuntimeError: If it is missing and the output has several elements.
+        ValueError: If it has another shape.
+    """
+    if given is None:
+        if y.size != 1:
+            raise RuntimeError(
+                f"grad expected outputs of one element, got shape {y.shape}; sum it first, or pass grad_outputs of that shape"
+            )
+        return y.zeros(dtype=floating(y.dtype)) + 1.0
+    if given.shape != y.shape:
+        raise ValueError(f"grad expected grad_outputs of shape {y.shape}, that of the output, got {given.shape}")
+    return (given if create_graph else given.detach()).to(floating(y.dtype))
+
+
+# Through the graph
+
+
+class Ends:
+    """Several tensors as if one had been computed from them, so that one sort serves them all."""
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        self.history = History(None, None, tensors)
+
+
+def send_back(
+    outputs: Sequence[Tensor], seeds: Sequence[Tensor], inputs: Sequence[Tensor] | None, retain_graph: bool, create_graph: bool
+) -> dict[Tensor, Tensor]:
+    """Send gradients back through the graph, as `backpropagate` does, but only where they are wanted.
+
+    Args:
+        outputs: Where they begin.
+        seeds: Their gradients.
+        inputs: Where they are wanted; None: at every leaf, which adds it to its `grad`.
+        retain_graph: Whether what the functions saved is kept.
+        create_graph: Whether the gradients are recorded.
+
+    Returns:
+        The gradients of the inputs that the outputs depend on.
+    """
+    order: list[Tensor] = topological_sort(Ends(outputs))[1:]  # type: ignore[arg-type]  # all that it is asked for is its history
+    wanted = None if inputs is None else set(inputs)
+    leading = {node for node in order if not node.is_leaf()} if wanted is None else leading_to(wanted, order)
+    before = grad_mode.enabled, grad_mode.retain_graph
+    grad_mode.enabled, grad_mode.retain_graph = create_graph, retain_graph
+    gradients: dict[Tensor, Tensor] = {}
+    found: dict[Tensor, Tensor] = {}
+    try:
+        for y, seed in zip(outputs, seeds, strict=True):
+            gradients[y] = gradients[y] + seed if y in gradients else seed
+        for node in order:
+            gradient = gradients.pop(node, None)
+            if gradient is None:
+                continue
+            if wanted is None and node not in leading:
+                node.accumulate_derivative(gradient)
+                continue
+            gradient = node._hooked(gradient)
+            if wanted is not None and node in wanted:
+                found[node] = gradient
+            for parent, part in passed_back(node, gradient) if node in leading else ():
+                if wanted is None or parent in leading or parent in wanted:
+                    gradients[parent] = gradients[parent] + part if parent in gradients else part
+    finally:
+        grad_mode.enabled, grad_mode.retain_graph = before
+    return found
+
+
+def leading_to(wanted: set[Tensor], order: Sequence[Tensor]) -> set[Tensor]:
+    """The tensors of a graph that were computed from one that is wanted, or from what is freed and no longer known."""
+    leading: set[Tensor] = set()
+    for node in reversed(order):
+        history: Any = node.history
+        if history.last_fn is not None and (history.ctx is None or any(x in wanted or x in leading for x in history.inputs)):
+            leading.add(node)
+    return leading
+
+
+def passed_back(node: Tensor, gradient: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
+    """`Tensor.chain_rule`, recorded if gradients are, without the tensor's hooks.
+
+    Raises:
+        RuntimeError: If the graph has been passed and freed before.
+    """
+    history: Any = node.history
+    fn, ctx, inputs = history.last_fn, history.ctx, history.inputs
+    if ctx is None:
+        raise RuntimeError(
+            f"backward has passed through {fn.__name__} before, and what it had saved is freed; pass retain_graph=True the first time, "
+            "or compute the output again"
+        )
+    gradients = recorded(fn, ctx, node, gradient) if grad_mode.enabled else fn._backward(ctx, gradient)
+    if len(gradients) != len(inputs):
+        gradients = _of_tensors(gradients, inputs, ctx)
+    if not grad_mode.retain_graph:
+        history.ctx, history.inputs = None, ()
+    source = f"{fn.__name__}.backward returned"
+    return [(x, fitted(part, x, source)) for x, part in zip(inputs, gradients, strict=True) if x.history is not None]
+
+
+def recorded(fn: type[Function], ctx: TensorContext, out: Tensor, gradient: Tensor) -> Sequence[Any]:
+    """The gradients of a function's arguments, recorded; or, where that cannot be, such as say so when they are differentiated."""
+    if fn in RULES:
+        gradients = RULES[fn](ctx, out, gradient)
+        return gradients if isinstance(gradients, (tuple, list)) else (gradients,)
+    if hasattr(fn, "composed"):
+        return composed_gradients(fn.composed, ctx, gradient)  # type: ignore[attr-defined]  # a function may have it
+    try:
+        return watched_gradients(fn, ctx, out, gradient)
+    except Unrecorded as error:
+        reason = str(error)
+    inputs = [arg for arg in ctx.args if hasattr(arg, "_tensor")]
+    with no_grad():
+        gradients = fn._backward(ctx, gradient.detach())
+        gradients = gradients if len(gradients) == len(inputs) else _of_tensors(gradients, inputs, ctx)
+        gradients = [None if part is None else x.zeros() + part if isinstance(part, (int, float)) else part
+                     for x, part in zip(inputs, gradients, strict=True)]  # fmt: skip
+    return [None if part is None else Once.apply(part, fn, reason, gradient, *inputs) for part in gradients]
+
+
+def composed_gradients(composed: Callable[..., Tensor], ctx: TensorContext, gradient: Tensor) -> list[Tensor | None]:
+    """The gradients of a function's arguments, through another way to compute the same.
+
+    Args:
+        composed: Computes it with operations on tensors.
+        ctx: What the function kept.
+        gradient: That of its result.
+    """
+    unchanged(ctx)
+    twins = [arg.detach().requires_grad_() if getattr(arg, "history", None) is not None else arg for arg in ctx.args]
+    pairs = [(arg, twin) for arg, twin in zip(ctx.args, twins, strict=True) if twin is not arg]
+    out = composed(*twins)
+    found = {} if out.history is None else send_back([out], [fitted(gradient, out, "grad got")], [twin for _, twin in pairs], True, True)
+    for arg, twin in pairs:  # only now, so that nobody went on through the graph behind the arguments
+        twin.history = History(Alias, TensorContext(Alias, (arg,), False), [arg])
+    return [found.get(twin) if hasattr(twin, "_tensor") else None for twin in twins]
+
+
+def unchanged(ctx: TensorContext) -> None:
+    """That no argument of a function has been written into since it saved anything.
+
+    Raises:
+        RuntimeError: If one has.
+    """
+    tick = getattr(ctx, "_tick", math.inf)
+    for arg in ctx.args:
+        if hasattr(arg, "_tensor") and arg._tensor._version[1] > tick:
+            raise RuntimeError(
+                f"backward of {ctx.fn.__name__} needs a tensor of shape {arg.shape} as it was in forward, "
+                "but it has been written into since; write into a copy: x.clone()"
+            )
+
+
+def _recorded_backward(output: Tensor, grad_output: Tensor, retain_graph: bool | None) -> None:
+    """`Tensor.backward` with create_graph."""
+    send_back([output], [grad_output], None, retain_graph is not False, True)
+
+
+RECORDED["backward"] = _recorded_backward

@@ -1,0 +1,349 @@
+"""Stage 5 - Rules: the gradients of the library's functions once more, as operations on tensors, so that they have gradients themselves.
+
+A function's own backward is made for speed: it calls kernels, which nobody records. What stands here computes the same from a function's
+arguments and its result (`out`), in one of four ways:
+
+* by an expression (`Rule`);
+* a *linear* function's gradient has as its own gradient the function again (`Transposed`);
+* so has that of a *bilinear* one, a convolution, by each of its two arguments (`ByFirst`, `BySecond`);
+* a fused function is computed once more from the operations that it stands for (`composed_gradients`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+import minitorch.fast_conv as course
+import minitorch.layout_functions as layout
+import minitorch.math_functions as more
+import minitorch.nn.functional as functional
+import minitorch.nn.loops as loops
+import minitorch.nn.losses as losses
+import minitorch.nn.pooling as pooling
+import minitorch.tensor_functions as basic
+from minitorch.autodiff import Context
+from minitorch.autograd.engine import RULES, Rule, composed_gradients, unchanged
+from minitorch.autograd.watching import Alias, Once
+from minitorch.creation import cat, stack
+from minitorch.dtypes import floating
+from minitorch.narrow import Quotient
+from minitorch.nn.convolution import Convolution, input_gradient, weight_gradient
+from minitorch.nn.elementwise import Keep, Ln
+from minitorch.nn.embedding import Lookup
+from minitorch.nn.linear import BiasReLU
+from minitorch.operators import EPS
+from minitorch.tensor_context import TensorContext
+from minitorch.tensor_data import TensorData
+from minitorch.tensor_functions import Function
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+
+
+# Their own backward is made of operations on tensors, on what was given
+
+
+def as_it_is(fn: type[Function]) -> Rule:
+    """The function's backward, recorded."""
+    return lambda ctx, out, grad: fn._backward(ctx, grad)
+
+
+MADE_OF_OPERATIONS = (
+    basic.Sum, basic.Permute, basic.LT, basic.EQ, more.LE, more.NE, more.Sin, more.Cos, layout.Expand, layout.Cat, layout.Cast, layout.Move,
+    Ln, Alias, Once,
+)  # fmt: skip
+
+
+# By an expression
+
+
+def of_mul(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """Those of a · b."""
+    a, b = ctx.saved_values
+    return grad * b if a.requires_grad else None, grad * a if b.requires_grad else None
+
+
+def of_matmul(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """Those of a @ b."""
+    a, b = ctx.saved_values
+    return grad @ b.transpose(-1, -2) if a.requires_grad else None, a.transpose(-1, -2) @ grad if b.requires_grad else None
+
+
+def of_pow(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """Those of a ** b; by b with ln a, which is 0 for 0 ** b with b > 0, and NaN where `Pow` says so."""
+    a, b, _ = ctx.saved_values
+    by_a = by_b = None
+    if ctx.needs_input_grad[0]:
+        by_a = Keep.apply(grad * b * a ** (b - 1.0), b.detach() != 0)
+    if ctx.needs_input_grad[1]:
+        base, exponent = a.detach(), b.detach()
+        logarithm = Ln.apply(a.where(base > 0, 1.0))
+        undefined = (base < 0) | ((base == 0) & (exponent <= 0))
+        by_b = grad * (logarithm.detach() * 0 + float("nan")).where(undefined, logarithm) * out
+    return by_a, by_b
+
+
+def of_abs(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
+    """That of |a|."""
+    a = ctx.saved_values[0].detach()
+    return grad * ((a > 0).to(grad.dtype) - (a < 0).to(grad.dtype))
+
+
+def of_where(ctx: Any, out: Tensor, grad: Tensor) -> tuple[None, Tensor, Tensor]:
+    """Those of a where a condition holds, else b."""
+    condition = ctx.saved_values[0].detach()
+    return None, Keep.apply(grad, condition != 0), Keep.apply(grad, condition == 0)
+
+
+def of_extreme(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
+    """That of the largest or smallest element."""
+    a, dim, largest = ctx.saved_values
+    return Keep.apply(grad, more.extreme(a.detach(), dim, largest)[1])
+
+
+def of_max(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
+    """That of the largest elements, each of which gets it."""
+    a, largest, _ = ctx.saved_values
+    return Keep.apply(grad, a.detach() == largest)
+
+
+def of_prod(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
+    """That of a product: for each element the product of the others, right where one is 0, too."""
+    a, dim = ctx.saved_values
+    elements = a.split(1, dim) if a.shape[dim] else []
+    if not elements:
+        return a.zeros()
+    before, behind = [elements[0].zeros() + 1], [elements[0].zeros() + 1]
+    for x, y in zip(elements[:-1], elements[:0:-1], strict=True):
+        before.append(before[-1] * x)
+        behind.append(behind[-1] * y)
+    return grad * cat([left * right for left, right in zip(before, reversed(behind), strict=True)], dim)
+
+
+def of_softmax(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
+    """y · (g - Σ g·y)."""
+    return out * (grad - (grad * out).sum(-1))
+
+
+def of_bias_relu(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Those of relu(a + b)."""
+    kept = Keep.apply(grad, out.detach() > 0)
+    return kept, kept
+
+
+def of_surprise(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """Those of -(t · ln p + (1 - t) · ln(1 - p)), with logarithms of at least -100."""
+    p, t = ctx.saved_values
+    by_p = by_t = None
+    if ctx.needs_input_grad[0]:
+        by_p = grad * (p - t) / (p * (1 - p)).clip(low=1e-12)
+    if ctx.needs_input_grad[1]:
+        tiny = 3.8e-44  # e^-100, not less in float32 either
+        by_t = grad * (Ln.apply((1 - p).clip(low=tiny)) - Ln.apply(p.clip(low=tiny)))
+    return by_p, by_t
+
+
+def of_logit_surprise(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Those of ln(1 + e^x) - t · x."""
+    x, t = ctx.saved_values
+    return grad * (x.sigmoid() - t), -grad * x
+
+
+def of_squared_error(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Those of (x - t)²."""
+    x, t = ctx.saved_values
+    by_x = grad * 2.0 * (x - t)
+    return by_x, -by_x
+
+
+EXPRESSIONS: dict[type[Function], Rule] = {
+    basic.Neg: lambda ctx, out, grad: -grad,
+    basic.Inv: lambda ctx, out, grad: -grad * out * out,
+    basic.Add: lambda ctx, out, grad: (grad, grad),
+    basic.Mul: of_mul,
+    basic.Sigmoid: lambda ctx, out, grad: grad * out * (1.0 - out),
+    basic.ReLU: lambda ctx, out, grad: Keep.apply(grad, ctx.saved_values[0].detach() > 0),
+    basic.Log: lambda ctx, out, grad: grad / (ctx.saved_values[0] + EPS),
+    basic.Exp: lambda ctx, out, grad: grad * out,
+    basic.View: lambda ctx, out, grad: grad.reshape(*ctx.saved_values[0]),
+    basic.Copy: lambda ctx, out, grad: grad,
+    basic.MatMul: of_matmul,
+    Quotient: lambda ctx, out, grad: (grad / ctx.saved_values[1], -grad * out / ctx.saved_values[1]),
+    more.Tanh: lambda ctx, out, grad: grad * (1.0 - out * out),
+    more.Sqrt: lambda ctx, out, grad: grad / (2.0 * out),
+    more.Abs: of_abs,
+    more.Pow: of_pow,
+    more.Where: of_where,
+    more.Clip: lambda ctx, out, grad: (Keep.apply(grad, ctx.saved_values[0]), None, None),
+    more.Extreme: of_extreme,
+    more.Prod: of_prod,
+    Keep: lambda ctx, out, grad: (Keep.apply(grad, ctx.saved_values[0]), None),
+    functional.Max: of_max,
+    loops.Softmax: of_softmax,
+    loops.LogSoftmax: lambda ctx, out, grad: grad - out.exp() * grad.sum(-1),
+    BiasReLU: of_bias_relu,
+    losses.BinaryCrossEntropy: of_surprise,
+    losses.BinaryCrossEntropyWithLogits: of_logit_surprise,
+    losses.SquaredError: of_squared_error,
+}
+
+
+# Linear functions
+
+
+class Transposed(Function):
+    """The gradient of a linear function, from that of its result; its own gradient is the function again."""
+
+    @staticmethod
+    def forward(ctx: Context, grad: Tensor, made: TensorContext, again: Callable[[Any, Tensor], Tensor]) -> Tensor:
+        """The gradient of the argument of the call that made is of; again is the function, given what it kept."""
+        ctx.save_for_backward(made, again)
+        (gradient,) = [x for x in made.fn._backward(made, grad) if x is not None]  # type: ignore[attr-defined]  # it is a Function
+        return gradient
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        made, again = ctx.saved_values
+        return again(made, grad_output)
+
+
+def transposed(again: Callable[[Any, Tensor], Tensor]) -> Rule:
+    """The rule of a linear function of one tensor."""
+    return lambda ctx, out, grad: Transposed.apply(grad, ctx, again)
+
+
+def select_again(ctx: Any, x: Tensor) -> Tensor:
+    """What an index picks; the elements are known by their numbers, for a mask may have been written into since."""
+    _, picked = ctx.saved_values
+    return layout.Select.apply(x, picked) if isinstance(picked, tuple) else layout.Select.apply(x.reshape(x.size), (picked,))
+
+
+LINEAR: dict[type[Function], Callable[[Any, Tensor], Tensor]] = {
+    layout.Select: select_again,
+    more.CumSum: lambda ctx, x: x.cumsum(*ctx.saved_values),
+    loops.MeanPool: lambda ctx, x: loops.MeanPool.apply(x, ctx.saved_values[1]),
+    pooling.AvgPool: lambda ctx, x: pooling.AvgPool.apply(x, ctx.saved_values[1]),
+}
+
+
+# Convolutions, which are linear in both arguments. With g, h and k in the shapes of result, input and weight, a sum over everything of
+# g · convolution(h, k) can be read in three ways: h · by_first(g, k), k · by_second(g, h), and g · convolution(h, k).
+
+
+class Product(NamedTuple):
+    """A function that is linear in each of two tensors.
+
+    Attributes:
+        apply: It, of both.
+        by_first: The gradient of the first from that of the result, the second, and the shape of the first.
+        by_second: The gradient of the second from that of the result, the first, and the shape of the second.
+    """
+
+    apply: Callable[[Any, Any], Any]
+    by_first: Callable[[Any, Any, tuple[int, ...]], Any]
+    by_second: Callable[[Any, Any, tuple[int, ...]], Any]
+
+
+class ByFirst(Function):
+    """The gradient of a product's first argument."""
+
+    @staticmethod
+    def forward(ctx: Context, grad: Tensor, second: Tensor, product: Product, shape: tuple[int, ...]) -> Tensor:
+        """In this shape."""
+        ctx.save_for_backward(grad, second, product)
+        return product.by_first(grad.detach(), second.detach(), shape)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        grad, second, product = ctx.saved_values
+        return product.apply(grad_output, second), BySecond.apply(grad, grad_output, product, second.shape)
+
+
+class BySecond(Function):
+    """The gradient of a product's second argument."""
+
+    @staticmethod
+    def forward(ctx: Context, grad: Tensor, first: Tensor, product: Product, shape: tuple[int, ...]) -> Tensor:
+        """In this shape."""
+        ctx.save_for_backward(grad, first, product)
+        return product.by_second(grad.detach(), first.detach(), shape)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        grad, first, product = ctx.saved_values
+        return product.apply(first, grad_output), ByFirst.apply(grad, grad_output, product, first.shape)
+
+
+def of_product(product: Product, ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """The gradients of both arguments, in the dtype in which they were multiplied."""
+    unchanged(ctx)
+    first, second = (x.to(floating(*(arg.dtype for arg in ctx.args if hasattr(arg, "_tensor")))) for x in ctx.args[:2])
+    by_first = ByFirst.apply(grad, second, product, first.shape) if first.requires_grad else None
+    by_second = BySecond.apply(grad, first, product, second.shape) if second.requires_grad else None
+    return by_first, by_second
+
+
+def of_course_convolution(fn: type[Function], kernel: Callable[[], Any]) -> Rule:
+    """The rule of a convolution of Module 4; its kernel is asked for late, for a solution may have put its own in this place."""
+
+    def gradient(grad: Tensor, one: Tensor, shape: tuple[int, ...], place: int) -> Tensor:
+        other = grad.zeros(shape, one.dtype).requires_grad_()
+        return course.gradients(kernel(), grad, *((other, one) if place == 0 else (one, other)))[place]  # type: ignore[return-value]
+
+    product = Product(fn.apply, lambda g, k, shape: gradient(g, k, shape, 0), lambda g, h, shape: gradient(g, h, shape, 1))
+    return lambda ctx, out, grad: of_product(product, ctx, grad)
+
+
+def of_convolution(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
+    """The rule of a convolution with stride and padding; its bias is added to every place of a channel."""
+    *_, geometry = ctx.saved_values
+    product = Product(
+        lambda h, k: Convolution.apply(h, k, None, geometry),
+        lambda g, k, shape: input_gradient(g, k.zeros(shape), k, geometry),
+        lambda g, h, shape: weight_gradient(g, h, h.zeros(shape), geometry),
+    )
+    places = (0, *range(2, grad.dims))
+    by_bias = grad.sum(places, keepdim=False) if ctx.needs_input_grad[2] else None
+    return *of_product(product, ctx, grad), by_bias, None
+
+
+# Fused functions
+
+
+def largest_of_tiles(input: Tensor, kernel: tuple[int, int]) -> Tensor:
+    """`maxpool2d`, out of operations."""
+    windows, height, width = functional.tile(input, kernel)
+    return functional.max(windows, 4).view(*input.shape[:2], height, width)
+
+
+def rows_of_table(indices: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
+    """`embedding`, out of operations."""
+    if padding_idx is not None:
+        rows = weight.shape[0]
+        weight = weight.detach().where(weight._like(TensorData(np.arange(rows) == padding_idx, (rows, 1))), weight)
+    return weight[indices.to_numpy()]
+
+
+COMPOSED: dict[type[Function], Callable[..., Tensor]] = {
+    loops.MaxPool: largest_of_tiles,
+    pooling.MaxPool: lambda input, sizes: stack(sizes.pieces(input, float("-inf"))).max(0, keepdim=False),
+    Lookup: rows_of_table,
+    losses.CrossEntropy: lambda input, target, reduction: losses.nll_loss(functional.logsoftmax(input, 1), target, reduction),
+}
+
+
+def recomputed(composed: Callable[..., Tensor]) -> Rule:
+    """The rule of a function that is `composed` of others."""
+    return lambda ctx, out, grad: composed_gradients(composed, ctx, grad)
+
+
+RULES.update({fn: as_it_is(fn) for fn in (*MADE_OF_OPERATIONS, Transposed, ByFirst, BySecond)})
+RULES.update(EXPRESSIONS)
+RULES.update({fn: transposed(again) for fn, again in LINEAR.items()})
+RULES[course.Conv1dFun] = of_course_convolution(course.Conv1dFun, lambda: course.tensor_conv1d)
+RULES[course.Conv2dFun] = of_course_convolution(course.Conv2dFun, lambda: course.tensor_conv2d)
+RULES[Convolution] = of_convolution
+RULES.update({fn: recomputed(composed) for fn, composed in COMPOSED.items()})

@@ -1,0 +1,362 @@
+"""Gradients as values, and gradients that are recorded: what `grad` and `backward(create_graph=True)` return, keep, free and refuse."""
+
+import re
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import FastBackend, Function, Tensor, float32, float64, no_grad, tensor
+from minitorch.autograd import grad
+from minitorch.tensor_context import grad_mode
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def leaf(values, dtype=None):
+    return tensor(values, requires_grad=True, dtype=dtype)
+
+
+# Values
+
+
+def test_grad_returns_the_gradients_and_leaves_the_leaves_alone():
+    x, y = leaf([2.0, 3.0]), leaf([5.0, 7.0])
+    by_x, by_y = grad((x * y).sum(), [x, y])
+    assert (by_x.tolist(), by_y.tolist()) == ([5.0, 7.0], [2.0, 3.0])
+    assert (x.grad, y.grad, by_x.requires_grad) == (None, None, False)
+    assert minitorch.grad is grad
+
+
+def test_grad_of_a_single_input_is_still_a_tuple():
+    x = leaf([2.0])
+    assert [g.tolist() for g in grad(x * x, x)] == [[4.0]]
+
+
+def test_grad_by_a_tensor_on_the_way_and_by_what_it_was_computed_from():
+    x = leaf([2.0])
+    h = x * x
+    by_h, by_x, again = grad(h * h * h, (h, x, h))
+    assert (by_h.tolist(), by_x.tolist(), again.tolist()) == ([48.0], [192.0], [48.0])  # 3h², 6x⁵
+
+
+def test_grad_of_several_outputs_is_that_of_their_sum():
+    x = leaf([2.0, 3.0])
+    (g,) = grad([x * x, (x * 3).sum()], x, [tensor([1.0, 10.0]), None])
+    assert g.tolist() == [7.0, 63.0]
+
+
+def test_grad_of_a_leaf_by_itself():
+    x, y = leaf([2.0, 3.0]), leaf([1.0])
+    (g,) = grad(x, x, tensor([5.0, 7.0]))
+    assert g.tolist() == [5.0, 7.0]
+    assert [g.tolist() if g else None for g in grad(y, [y, x], allow_unused=True)] == [[1.0], None]
+
+
+def test_gradients_share_no_storage():
+    x, y = leaf([2.0, 3.0]), leaf([5.0, 7.0])
+    seed = tensor([1.0, 1.0])
+    by_x, by_y = grad(x + y, [x, y], seed)
+    by_x[0] = 9
+    assert (by_y.tolist(), seed.tolist()) == ([1.0, 1.0], [1.0, 1.0])
+
+
+def test_a_gradient_has_the_shape_and_the_dtype_of_its_input():
+    x, y = leaf([[2.0], [3.0]], float32), leaf([1.0, 2.0, 3.0], float64)
+    for create_graph in (False, True):
+        by_x, by_y = grad((x * y * y).sum(), [x, y], create_graph=create_graph)
+        assert (by_x.shape, by_x.dtype, by_y.shape, by_y.dtype) == ((2, 1), float32, (3,), float64)
+        assert (by_x.tolist(), by_y.tolist()) == ([[14.0], [14.0]], [10.0, 20.0, 30.0])
+
+
+def test_grad_goes_only_where_it_is_wanted():
+    x, y = leaf([2.0]), leaf([3.0])
+    seen = []
+    ways = [v * 2 for v in (x, y)]
+    for way in ways:
+        way.register_hook(seen.append)
+    grad(ways[0] * ways[1], x)
+    assert [g.tolist() for g in seen] == [[6.0]]
+
+
+def test_hooks_change_what_grad_returns_and_are_called_once():
+    x = leaf([2.0])
+    h = x * x
+    calls = []
+    h.register_hook(lambda g: calls.append(g.tolist()) or g * 10)
+    x.register_hook(lambda g: g + 1)
+    for create_graph in (False, True):
+        by_h, by_x = grad(h * 3, [h, x], retain_graph=True, create_graph=create_graph)
+        assert (by_h.tolist(), by_x.tolist(), calls.pop(), calls) == ([30.0], [121.0], [3.0], [])
+
+
+# Recorded
+
+
+def test_third_derivatives():
+    x = leaf([2.0])
+    y, found = x**4, []
+    for _ in range(5):
+        (y,) = grad(y, x, create_graph=True)
+        found.append(y.item())
+    assert found == [32.0, 48.0, 48.0, 24.0, 0.0]
+
+
+def test_backward_with_create_graph_leaves_gradients_that_are_recorded():
+    x, y = leaf([2.0, 3.0]), leaf([1.0, 1.0])
+    (x * x * x + y).sum().backward(create_graph=True)
+    assert (x.grad.tolist(), x.grad.requires_grad, y.grad.tolist(), y.grad.requires_grad) == ([12.0, 27.0], True, [1.0, 1.0], False)
+    first = x.grad
+    x.grad = None
+    first.sum().backward()
+    assert (x.grad.tolist(), x.grad.requires_grad) == ([12.0, 18.0], False)
+
+
+def test_recorded_gradients_add_up_in_a_leaf():
+    x = leaf([3.0])
+    y = x * x
+    y.backward(create_graph=True)
+    y.backward(create_graph=True)
+    assert x.grad.tolist() == [12.0]
+    assert grad(x.grad, x)[0].tolist() == [4.0]
+
+
+def test_a_gradient_of_the_output_may_be_differentiated_too():
+    x, v = leaf([2.0, 3.0]), leaf([1.0, 10.0])
+    (g,) = grad(x * x, x, v, create_graph=True)
+    assert grad(g.sum(), v)[0].tolist() == [4.0, 6.0]
+    x.zero_grad_()
+    (x * x).backward(v, create_graph=True)
+    assert grad(x.grad.sum(), [x, v])[1].tolist() == [4.0, 6.0]
+
+
+def test_a_penalty_on_a_gradient():
+    w = leaf([[0.5, -1.0], [2.0, 0.3]])
+    x = leaf([[1.0, 2.0]])
+    (g,) = grad((x @ w).tanh().sum(), x, create_graph=True)
+    (g * g).sum().backward()
+    h, step = w.grad.to_numpy(), 1e-6
+
+    def penalty(values):
+        slope = 1 - np.tanh(np.array([[1.0, 2.0]]) @ values) ** 2
+        return ((slope @ values.T) ** 2).sum()
+
+    for index in np.ndindex(2, 2):
+        up, down = w.to_numpy(), w.to_numpy()
+        up[index] += step
+        down[index] -= step
+        assert h[index] == pytest.approx((penalty(up) - penalty(down)) / (2 * step), rel=1e-6)
+
+
+def test_recording_is_as_before_also_after_an_error():
+    class Fails(Function):
+        @staticmethod
+        def forward(ctx, a):
+            return a * 1
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            raise ZeroDivisionError
+
+    x = leaf([1.0])
+    for create_graph in (False, True):
+        with pytest.raises(ZeroDivisionError):
+            grad(Fails.apply(x), x, create_graph=create_graph)
+        assert (grad_mode.enabled, grad_mode.retain_graph) == (True, False)
+    y = x * x
+    with no_grad():
+        (g,) = grad(y, x, create_graph=True)
+        assert (g.requires_grad, grad_mode.enabled) == (True, False)
+
+
+def test_the_graph_is_freed_unless_it_is_retained_or_recorded():
+    x = leaf([2.0])
+    y = x * x
+    grad(y, x, create_graph=True)
+    grad(y, x, retain_graph=True)
+    grad(y, x)
+    message = "backward has passed through Mul before, and what it had saved is freed; pass retain_graph=True the first time, "
+    for again in (lambda: grad(y, x), lambda: y.backward(create_graph=True)):
+        with raises(RuntimeError, message + "or compute the output again"):
+            again()
+
+
+def test_what_was_saved_must_not_be_written_into():
+    for backend in (minitorch.SimpleBackend, FastBackend):
+        x, target = tensor([[1.0, 2.0]], backend, requires_grad=True), tensor([1], backend, dtype=minitorch.int64)
+        loss = minitorch.nn.cross_entropy(x, target) + (x * x).sum()
+        with no_grad():
+            x[0, 0] = 5
+        with pytest.raises(RuntimeError, match="as it was in forward, but it has been written into since; "):
+            grad(loss, x, create_graph=True)
+
+
+# What is refused
+
+
+def test_what_grad_is_given_is_checked():
+    x, y, c = leaf([2.0, 3.0]), leaf([1.0]), tensor([1.0])
+    with raises(TypeError, "grad expected tensors as outputs, got float"):
+        grad([3.0], x)
+    with raises(TypeError, "grad expected tensors as inputs, got NoneType"):
+        grad(y, [None])
+    with raises(RuntimeError, "grad expected outputs that require gradients, got a constant as number 0; make it a leaf before use"):
+        grad(c, x)
+    with raises(RuntimeError, "grad expected inputs that require gradients, got a constant as number 1; make it a leaf before use"):
+        grad(y, [y, c])
+    with raises(RuntimeError, "grad expected outputs of one element, got shape (2,); sum it first, or pass grad_outputs of that shape"):
+        grad(x * 2, x)
+    with raises(ValueError, "grad expected grad_outputs of shape (2,), that of the output, got (1,)"):
+        grad(x * 2, x, c)
+    with raises(ValueError, "grad expected one of grad_outputs for each of 1 outputs, got 2"):
+        grad(y * 2, y, [c, c])
+    with raises(RuntimeError, "grad found that no output depends on input 1; leave it out, or pass allow_unused=True for None"):
+        grad(y * 2, [y, x])
+
+
+# Functions that users write
+
+
+class Cube(Function):
+    """a³ · k."""
+
+    @staticmethod
+    def forward(ctx, a, k):
+        ctx.save_for_backward(a, k)
+        return a * a * a * k
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, k = ctx.saved_values
+        return grad_output * a * a * (3 * k)
+
+
+def test_a_function_whose_backward_is_made_of_operations_can_be_differentiated_as_often_as_one_likes():
+    x = leaf([2.0, -1.0])
+    (g,) = grad(Cube.apply(x, 5).sum(), x, create_graph=True)
+    (h,) = grad(g.sum(), x, create_graph=True)
+    (i,) = grad(h.sum(), x)
+    assert (g.tolist(), h.tolist(), i.tolist()) == ([60.0, 15.0], [60.0, -30.0], [30.0, 30.0])
+    assert type(g) is Tensor
+
+
+def test_a_function_may_save_its_result():
+    class Root(Function):
+        @staticmethod
+        def forward(ctx, a):
+            y = a.sqrt()
+            ctx.y = y
+            return y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return [grad_output / ctx.y / 2]
+
+    x = leaf([4.0])
+    (g,) = grad(Root.apply(x), x, create_graph=True)
+    assert (g.item(), grad(g, x)[0].item()) == (0.25, -0.03125)  # -1/4 · x^(-3/2)
+
+
+REMEDY = (
+    "; write its backward with operations on tensors, from arguments and result alone, "
+    "or give the class a static method composed(*args) that computes the same with such operations"
+)
+
+
+def squares(save, back):
+    """Functions that compute a², each with a backward of its own."""
+
+    class Square(Function):
+        @staticmethod
+        def forward(ctx, a):
+            save(ctx, a)
+            return a * a
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return back(ctx, grad_output)
+
+    return Square
+
+
+def keep(ctx, a):
+    ctx.save_for_backward(a)
+
+
+NUMPY = "its backward reads the numbers of a tensor outside of operations on tensors"
+SAVED = "it saved numbers of shape (2,) that are neither an argument nor the result"
+
+
+@pytest.mark.parametrize(
+    ("save", "back", "reason"),
+    [
+        (keep, lambda ctx, g: g.f.mul_zip(g, ctx.saved_values[0]) * 2, NUMPY),
+        (keep, lambda ctx, g: g * tensor(ctx.saved_values[0].numpy() * 2), NUMPY),
+        (keep, lambda ctx, g: g * tensor([2 * x for x in ctx.saved_values[0].tolist()]), NUMPY),
+        (keep, lambda ctx, g: g * tensor([2 * ctx.saved_values[0][0], 2 * ctx.saved_values[0][1]]), NUMPY),
+        (keep, lambda ctx, g: (ctx.saved_values[0] * 2).f.mul_zip(ctx.saved_values[0] * 2, g), NUMPY),
+        (lambda ctx, a: ctx.save_for_backward(a + a), lambda ctx, g: g * ctx.saved_values[0], SAVED),
+        (lambda ctx, a: ctx.save_for_backward([a.to_numpy()]), lambda ctx, g: g * tensor(ctx.saved_values[0][0] * 2), SAVED),
+        (lambda ctx, a: setattr(ctx, "double", {"of": a + a}), lambda ctx, g: g * ctx.double["of"], SAVED),
+    ],
+)
+def test_a_backward_that_cannot_be_recorded_says_so_when_its_gradient_is_differentiated(save, back, reason):
+    square = squares(save, back)
+    x = leaf([2.0, 3.0])
+    (g,) = grad(square.apply(x).sum(), x, create_graph=True)
+    assert (g.tolist(), g.requires_grad) == ([4.0, 6.0], True)
+    with raises(RuntimeError, f"the gradient of Square cannot be differentiated again: {reason}{REMEDY}"):
+        g.sum().backward()
+
+
+def test_the_gradient_that_backward_gets_is_watched_if_it_depends_on_anything():
+    square = squares(keep, lambda ctx, g: tensor(g.to_numpy()) * ctx.saved_values[0] * 2)
+    x = leaf([2.0, 3.0])
+    (g,) = grad(square.apply(x).sum(), x, create_graph=True)
+    assert grad(g.sum(), x)[0].tolist() == [2.0, 2.0]  # there it is a row of ones
+    y = square.apply(x)
+    (g,) = grad((y * y).sum(), x, create_graph=True)
+    with raises(RuntimeError, f"the gradient of Square cannot be differentiated again: {NUMPY}{REMEDY}"):
+        grad(g.sum(), x)
+
+
+def test_a_gradient_out_of_nothing_is_noticed_when_the_output_is_not_the_last():
+    square = squares(keep, lambda ctx, g: tensor([4.0, 6.0]))
+    x = leaf([2.0, 3.0])
+    y = square.apply(x)
+    (g,) = grad((y * y).sum(), x, create_graph=True)
+    reason = "its backward returns a gradient that no operation on tensors has computed"
+    with raises(RuntimeError, f"the gradient of Square cannot be differentiated again: {reason}{REMEDY}"):
+        grad(g.sum(), x)
+
+
+def test_composed_says_how_a_function_with_kernels_is_differentiated_again():
+    class Square(Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+            return tensor(a.to_numpy() ** 2)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (a,) = ctx.saved_values
+            return tensor(2 * a.to_numpy() * grad_output.to_numpy())
+
+        @staticmethod
+        def composed(a):
+            return a * a
+
+    x = leaf([2.0, 3.0])
+    h = x * x
+    (g,) = grad(Square.apply(h).sum(), x, create_graph=True)
+    (second,) = grad(g.sum(), x, create_graph=True)
+    assert (g.tolist(), second.tolist()) == ([32.0, 108.0], [48.0, 108.0])  # 4x³, 12x²
+    assert grad(second.sum(), x)[0].tolist() == [48.0, 72.0]
+    out = Square.apply(x).sum()
+    with no_grad():
+        x[0] = 1
+    with pytest.raises(RuntimeError, match="backward of Square needs a tensor of shape"):
+        grad(out, x, create_graph=True)
