@@ -8,7 +8,7 @@ import pytest
 
 from minitorch import FastBackend, SimpleBackend, Tensor, float32, float64, grad_check, tensor
 from minitorch.nn import loops
-from minitorch.nn.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from minitorch.nn.pooling import AdaptiveAvgPool2d, adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 POOLS = pytest.mark.parametrize("pool", [max_pool2d, avg_pool2d], ids=lambda pool: pool.__name__)
@@ -214,3 +214,64 @@ def test_pooling_is_pytorchs():
                     np.testing.assert_allclose(got.to_numpy(), expected.detach().numpy(), rtol=1e-12, atol=1e-12)
                     got.backward(tensor(weights, backend))
                     np.testing.assert_allclose(a.grad.to_numpy(), b.grad.numpy(), rtol=1e-12, atol=1e-12)
+
+
+# Windows that fill the image
+
+
+def filling(x, size):
+    """Adaptive pooling as it is said: window i of n from ⌊i · H / n⌋ to ⌈(i + 1) · H / n⌉."""
+    (rows, columns), (height, width) = size, x.shape[2:]
+    high = [slice(math.floor(i * height / rows), math.ceil((i + 1) * height / rows)) for i in range(rows)]
+    wide = [slice(math.floor(j * width / columns), math.ceil((j + 1) * width / columns)) for j in range(columns)]
+    return np.array([[x[:, :, r, c].mean((2, 3)) for c in wide] for r in high]).transpose(2, 3, 0, 1)
+
+
+@BACKENDS
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (3, 2), (4, 6), (5, 7), (3, 1)], ids=str)
+def test_means_of_windows_that_fill_the_image(backend, size):
+    values = distinct((2, 3, 4, 6))
+    np.testing.assert_allclose(adaptive_avg_pool2d(tensor(values, backend), size).to_numpy(), filling(values, size), rtol=1e-12)
+
+
+@BACKENDS
+def test_one_size_serves_both_and_none_stays(backend):
+    x = tensor(distinct((1, 2, 4, 6)), backend)
+    np.testing.assert_array_equal(adaptive_avg_pool2d(x, 2).to_numpy(), adaptive_avg_pool2d(x, (2, 2)).to_numpy())
+    assert adaptive_avg_pool2d(x, None).tolist() == x.tolist()
+    np.testing.assert_allclose(AdaptiveAvgPool2d((None, 1))(x).to_numpy(), x.to_numpy().mean(3, keepdims=True), rtol=1e-12)
+    assert repr(AdaptiveAvgPool2d((None, 1))) == "AdaptiveAvgPool2d(output_size=(None, 1))"
+
+
+@BACKENDS
+def test_gradients_of_windows_that_overlap_are_those_of_differences(backend):
+    grad_check(lambda x: adaptive_avg_pool2d(x, (2, 3)) * adaptive_avg_pool2d(x, (2, 3)), tensor(distinct((1, 2, 3, 4)) / 5, backend))
+
+
+def test_windows_that_fill_nothing_are_refused():
+    name, x = "adaptive_avg_pool2d", tensor(IMAGE)
+    with raises(ValueError, f"{name} expected input of shape (B, C, H, W), got (1, 4, 4)"):
+        adaptive_avg_pool2d(x[0], 1)
+    with raises(ValueError, f"{name} expected output_size of at least 1, got (0, 1)"):
+        adaptive_avg_pool2d(x, (0, 1))
+    with raises(TypeError, f"{name} expected output_size as a whole number or two, got (1.5, 1)"):
+        adaptive_avg_pool2d(x, (1.5, 1))
+    with raises(ValueError, f"{name} expected output_size as a whole number or two, got (1, 2, 3)"):
+        adaptive_avg_pool2d(x, (1, 2, 3))
+    with raises(ValueError, f"{name} expected images with rows and columns, got input of shape (1, 1, 0, 4)"):
+        adaptive_avg_pool2d(x[:, :, :0], 1)
+
+
+def test_windows_that_fill_the_image_are_pytorchs():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    for size in (1, 3, (2, None), (4, 5), (7, 7)):
+        b = torch.tensor(distinct((2, 2, 5, 6)), requires_grad=True)
+        expected = torch.nn.functional.adaptive_avg_pool2d(b, size)
+        weights = distinct(tuple(expected.shape), seed=1)
+        expected.backward(torch.tensor(weights))
+        for backend in (SimpleBackend, FastBackend):
+            a = leaf(distinct((2, 2, 5, 6)), backend)
+            got = adaptive_avg_pool2d(a, size)
+            got.backward(tensor(weights, backend))
+            np.testing.assert_allclose(got.to_numpy(), expected.detach().numpy(), rtol=1e-12)
+            np.testing.assert_allclose(a.grad.to_numpy(), b.grad.numpy(), rtol=1e-12)

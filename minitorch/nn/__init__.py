@@ -9,23 +9,31 @@ from minitorch.nn import elementwise as elementwise, loops as loops
 # Stage 5 - After the course
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn import init as init
-from minitorch.nn import fused as fused, pool_loops as pool_loops, sizes as sizes
+from minitorch.nn import fused as fused, pool_loops as pool_loops, norm_loops as norm_loops, sizes as sizes
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
 from minitorch.nn.activations import ReLU
-from minitorch.nn.pooling import AvgPool2d, MaxPool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from minitorch.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
+from minitorch.nn.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from minitorch.nn.embedding import Embedding, embedding
 from minitorch.nn.linear import Linear, bias_relu, linear
 from minitorch.nn.convolution import Conv1d, Conv2d, conv1d, conv2d
+from minitorch.nn.normalization import GroupNorm, LayerNorm, RMSNorm, group_norm, layer_norm, rms_norm
+from minitorch.nn.batch_norm import BatchNorm1d, BatchNorm2d, batch_norm
 from minitorch.nn.layers import Dropout, Flatten
 from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 
 __all__ = [
+    "AdaptiveAvgPool2d",
     "AvgPool2d",
+    "BatchNorm1d",
+    "BatchNorm2d",
     "Conv1d",
     "Conv2d",
     "Dropout",
     "Embedding",
     "Flatten",
+    "GroupNorm",
+    "LayerNorm",
     "Linear",
     "Max",
     "MaxPool2d",
@@ -33,12 +41,15 @@ __all__ = [
     "ModuleDict",
     "ModuleList",
     "Parameter",
+    "RMSNorm",
     "ReLU",
     "Sequential",
+    "adaptive_avg_pool2d",
     "argmax",
     "avg_pool1d",
     "avg_pool2d",
     "avgpool2d",
+    "batch_norm",
     "bias_relu",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
@@ -47,6 +58,8 @@ __all__ = [
     "cross_entropy",
     "dropout",
     "embedding",
+    "group_norm",
+    "layer_norm",
     "linear",
     "logsoftmax",
     "max",
@@ -55,6 +68,7 @@ __all__ = [
     "maxpool2d",
     "mse_loss",
     "nll_loss",
+    "rms_norm",
     "softmax",
     "tile",
 ]

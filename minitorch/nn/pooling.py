@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.creation import cat, full, stack
+from minitorch.dtypes import is_float
 from minitorch.nn.fused import fusible
 from minitorch.nn.loops import flat
 from minitorch.nn.module import Module
@@ -67,6 +69,40 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     return sum(others, first) * (1 / math.prod(sizes.kernel))
 
 
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
+    """The mean of each of so many windows that they fill the images: window i of n begins at ⌊i · H / n⌋ and ends before ⌈(i + 1) · H / n⌉.
+
+    Args:
+        input: Images, shape (B, C, H, W).
+        output_size: How many windows there are in height and in width; None for as many as there are rows or columns.
+
+    Returns:
+        Shape (B, C, *output_size).
+
+    Raises:
+        TypeError: If input is no Tensor of floats, or a size is no whole number.
+        ValueError: If input has another rank or empty images, or a size is less than 1.
+    """
+    op = "adaptive_avg_pool2d"
+    _check_images(input, op)
+    height, width = input.shape[2:]
+    if not height * width:
+        raise ValueError(f"{op} expected images with rows and columns, got input of shape {input.shape}")
+    given = output_size if isinstance(output_size, (tuple, list)) else (output_size, output_size)
+    filled = [own if size is None else size for size, own in zip(given, (height, width), strict=False)] if len(given) == 2 else given
+    rows, columns = sizes_of(op, "output_size", tuple(filled), 1)
+    if not (height % rows or width % columns):
+        return avg_pool2d(input, (height // rows, width // columns))
+    return _means(_means(input, 2, rows), 3, columns)
+
+
+def _means(x: Tensor, dim: int, count: int) -> Tensor:
+    """The means of so many windows that they fill a dimension."""
+    length, before = x.shape[dim], (slice(None),) * dim
+    windows = [slice(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
+    return cat([x[(*before, window)].mean(dim) for window in windows], dim)
+
+
 def max_pool1d(input: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0) -> Tensor:
     """`max_pool2d` along sequences, shape (B, C, L)."""
     return max_pool2d(_rows(input, "max_pool1d"), (1, kernel_size), None if stride is None else (1, stride), (0, padding)).squeeze(2)
@@ -82,6 +118,15 @@ def _rows(input: Any, op: str) -> Tensor:
     if getattr(input, "dims", 0) != 3:
         raise ValueError(f"{op} expected input of shape (B, C, L), got {getattr(input, 'shape', input)}")
     return input.unsqueeze(2)
+
+
+def _check_images(input: Any, op: str) -> None:
+    """That the input is a tensor of images."""
+    if not hasattr(input, "_tensor") or not is_float(input.dtype):
+        got = input.dtype.name if hasattr(input, "_tensor") else type(input).__name__
+        raise TypeError(f"{op} expected a Tensor of floats, got {got}; make one with tensor(...)")
+    if input.dims != 4:
+        raise ValueError(f"{op} expected input of shape (B, C, H, W), got {input.shape}")
 
 
 class MaxPool(Function):
@@ -146,11 +191,7 @@ class Windows(NamedTuple):
             TypeError: If input is no Tensor of floats, or a size is no whole number.
             ValueError: If input has another rank, a size is out of range, or no window fits.
         """
-        if not hasattr(input, "_tensor") or input.dtype.kind != "f":
-            got = input.dtype.name if hasattr(input, "_tensor") else type(input).__name__
-            raise TypeError(f"{op} expected a Tensor of floats, got {got}; make one with tensor(...)")
-        if input.dims != 4:
-            raise ValueError(f"{op} expected input of shape (B, C, H, W), got {input.shape}")
+        _check_images(input, op)
         kernel = sizes_of(op, "kernel_size", kernel_size, 1)
         step = kernel if stride is None else sizes_of(op, "stride", stride, 1)
         edge = sizes_of(op, "padding", padding, 0)
@@ -221,3 +262,23 @@ class AvgPool2d(_Pool):
     def forward(self, input: Tensor) -> Tensor:
         """From shape (B, C, H, W) to (B, C, H', W')."""
         return avg_pool2d(input, self.kernel_size, self.stride, self.padding)
+
+
+class AdaptiveAvgPool2d(Module):
+    """`adaptive_avg_pool2d`, the mean of each of so many windows that they fill the images.
+
+    Args:
+        output_size: How many windows in height and in width; None for as many as there are rows or columns.
+    """
+
+    def __init__(self, output_size: int | Sequence[int | None] | None) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self) -> str:
+        """Its sizes."""
+        return f"output_size={self.output_size}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """From shape (B, C, H, W) to (B, C, *output_size)."""
+        return adaptive_avg_pool2d(input, self.output_size)

@@ -1,0 +1,333 @@
+"""Normalization: values from NumPy, gradients against differences, and values, gradients and states against PyTorch where installed."""
+
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+
+from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, tensor
+from minitorch.nn import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm, loops
+from minitorch.nn.batch_norm import batch_norm
+from minitorch.nn.normalization import group_norm, layer_norm, rms_norm
+
+BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def numbers(shape, seed=0):
+    return np.random.default_rng([seed, *shape]).standard_normal(shape)
+
+
+def leaf(values, backend=SimpleBackend, dtype=None):
+    return tensor(values, backend, requires_grad=True, dtype=dtype)
+
+
+def normal(x, axes, eps=1e-5):
+    """What the papers say."""
+    return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
+
+
+# By hand and from NumPy
+
+
+@BACKENDS
+def test_two_numbers_of_a_channel_become_minus_one_and_one(backend):
+    x = tensor([[1.0, 10.0], [3.0, 50.0]], backend)
+    assert batch_norm(x, None, None, training=True, eps=0.0).tolist() == [[-1, -1], [1, 1]]
+    assert layer_norm(x, 2, eps=0.0).tolist() == [[-1, 1], [-1, 1]]
+    assert group_norm(x, 1, eps=0.0).tolist() == [[-1, 1], [-1, 1]]
+    assert rms_norm(tensor([[1.0, -7.0]], backend), 2, eps=0.0).tolist() == [[pytest.approx(0.2), pytest.approx(-1.4)]]
+
+
+SHORT = [(5, 3), (4, 3, 1), (2, 3, 4, 5)]
+LONG = [(1, 3, 1, 40), (2, 3, 2, 1100)]  # of which the loops add up blocks
+
+
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+@pytest.mark.parametrize(("backend", "shape"), [*product([SimpleBackend, FastBackend], SHORT), *product([FastBackend], LONG)], ids=str)
+def test_a_batch_is_normalized_channel_by_channel(backend, dtype, shape):
+    values, weight, bias = (100 + numbers(shape)).astype(dtype), numbers((3,), 1), numbers((3,), 2)
+    y = batch_norm(tensor(values, backend), None, None, *(tensor(x, backend, dtype=dtype) for x in (weight, bias)), training=True)
+    along = [1, 3] + [1] * (len(shape) - 2)
+    expected = normal(values.astype(float), (0, *range(2, len(shape)))) * weight.reshape(along) + bias.reshape(along)
+    assert (y.shape, y.dtype) == (shape, dtype)
+    np.testing.assert_allclose(y.to_numpy(), expected, atol=1e-9 if dtype == float64 else 1e-4)
+
+
+@BACKENDS
+def test_groups_of_channels_are_normalized_sample_by_sample(backend):
+    values, weight, bias = numbers((2, 6, 5)), numbers((6,), 1), numbers((6,), 2)
+    for groups in (1, 2, 3, 6):
+        y = group_norm(tensor(values, backend), groups, tensor(weight, backend), tensor(bias, backend))
+        expected = normal(values.reshape(2, groups, -1), 2).reshape(2, 6, 5) * weight[:, None] + bias[:, None]
+        np.testing.assert_allclose(y.to_numpy(), expected, atol=1e-12)
+
+
+@BACKENDS
+@pytest.mark.parametrize("shape", [(5,), (3, 5), (2, 1, 4, 1), (2, 3, 20)], ids=str)
+def test_the_last_dimensions_are_normalized(backend, shape):
+    for dims in range(1, len(shape) + 1):
+        last, axes = shape[-dims:], tuple(range(-dims, 0))
+        values, weight, bias = numbers(shape), numbers(last, 1), numbers(last, 2)
+        x, w, b = (tensor(v, backend) for v in (values, weight, bias))
+        np.testing.assert_allclose(layer_norm(x, last, w, b).to_numpy(), normal(values, axes) * weight + bias, atol=1e-12)
+        root = np.sqrt((values**2).mean(axes, keepdims=True) + 1e-5)
+        np.testing.assert_allclose(rms_norm(x, last, w, 1e-5).to_numpy(), values / root * weight, atol=1e-12)
+
+
+def test_rows_longer_than_a_block_keep_float32s_digits():
+    values = (1000 + numbers((3, 5000))).astype(np.float32)
+    y = layer_norm(tensor(values, FastBackend), 5000)
+    np.testing.assert_allclose(y.to_numpy(), normal(values.astype(float), 1), atol=1e-4)
+
+
+@BACKENDS
+def test_equal_numbers_become_zeros_and_rms_norm_of_zeros_stays(backend):
+    same = tensor(np.full((4, 3), 0.1), backend)
+    for y in (batch_norm(same, None, None, training=True), layer_norm(same, 3), group_norm(same, 1), rms_norm(same * 0, 3)):
+        np.testing.assert_allclose(y.to_numpy(), 0, atol=1e-12)
+
+
+@BACKENDS
+def test_input_and_gradient_may_lie_in_any_layout(backend):
+    values = numbers((5, 4, 3, 2))
+    results = []
+    for x in (leaf(values, backend), leaf(values.transpose(1, 3, 0, 2).copy(), backend)):
+        gradient = tensor(numbers((3, 2, 4, 4), 1), backend).permute(2, 3, 0, 1)
+        for run in (lambda v: batch_norm(v, None, None, training=True), lambda v: group_norm(v, 2), lambda v: layer_norm(v, (3, 2))):
+            run((x if x.shape == (5, 4, 3, 2) else x.permute(2, 0, 3, 1))[1:]).backward(gradient)
+        results.append(x.grad.to_numpy())
+    np.testing.assert_allclose(results[1].transpose(2, 0, 3, 1), results[0], atol=1e-12)
+    assert not results[0][0].any()
+
+
+def test_planes_and_rows_are_shared_among_threads_without_a_difference(monkeypatch):
+    results = []
+    for smallest in (loops.PARALLEL, 1):
+        monkeypatch.setattr(loops, "PARALLEL", smallest)
+        x, weight, bias = (leaf(v, FastBackend) for v in (numbers((3, 4, 5, 6)), numbers((4,), 1), numbers((4,), 2)))
+        last = leaf(numbers((6,), 3), FastBackend)
+        y = batch_norm(x, None, None, weight, bias, True) + group_norm(x, 2, weight, bias) + layer_norm(x, 6, last)
+        y.backward(tensor(numbers((3, 4, 5, 6), 4), FastBackend))
+        results.append([t.tolist() for t in (y, x.grad, weight.grad, bias.grad, last.grad)])
+    assert results[0] == results[1]
+
+
+# Gradients
+
+
+@pytest.mark.parametrize(("backend", "shape"), [(SimpleBackend, (3, 2, 2)), (FastBackend, (4, 2)), (FastBackend, (2, 2, 4, 4))], ids=str)
+def test_gradients_of_a_batch_are_those_of_differences(backend, shape):
+    factors, weight, bias = tensor(numbers(shape, 1), backend), tensor(numbers((2,), 2), backend), tensor(numbers((2,), 3), backend)
+    mean, var = tensor([0.5, -1.0], backend), tensor([2.0, 0.5], backend)
+    grad_check(lambda x, w, b: batch_norm(x, None, None, w, b, True) * factors, tensor(numbers(shape), backend), weight, bias)
+    grad_check(lambda x, w, b: batch_norm(x, mean, var, w, b, False) * factors, tensor(numbers(shape), backend), weight, bias)
+    grad_check(lambda x: batch_norm(x, None, None, training=True) * factors, tensor(numbers(shape), backend))
+
+
+@BACKENDS
+def test_gradients_of_a_sample_are_those_of_differences(backend):
+    shape = (2, 4, 2)
+    factors = tensor(numbers(shape, 1), backend)
+    weight, bias = tensor(numbers((4,), 2), backend), tensor(numbers((4,), 3), backend)
+    wide, wide_bias = tensor(numbers((4, 2), 4), backend), tensor(numbers((4, 2), 5), backend)
+    grad_check(lambda x, w, b: group_norm(x, 2, w, b) * factors, tensor(numbers(shape), backend), weight, bias)
+    grad_check(lambda x, w, b: layer_norm(x, (4, 2), w, b) * factors, tensor(numbers(shape), backend), wide, wide_bias)
+    grad_check(lambda x, b: layer_norm(x, (4, 2), None, b) * factors, tensor(numbers(shape), backend), wide_bias)
+    grad_check(lambda x, w: rms_norm(x, (4, 2), w) * factors, tensor(numbers(shape), backend), wide)
+    grad_check(lambda x: rms_norm(x, 2) * factors + layer_norm(x, 2, eps=0.1) * factors, tensor(numbers(shape), backend))
+
+
+@pytest.mark.parametrize("frozen", [0, 1, 2])
+def test_what_keeps_no_gradient_gets_none_and_takes_none_from_the_others(frozen):
+    def gradients(freeze):
+        leaves = [leaf(v, FastBackend) for v in (numbers((3, 4, 20)), numbers((4,), 1), numbers((4,), 2))]
+        rows = [leaf(v, FastBackend) for v in (numbers((3, 4)), numbers((4,), 1), numbers((4,), 2))]
+        for i in range(3):
+            if i == freeze:
+                leaves[i].requires_grad_(False), rows[i].requires_grad_(False)
+        x, weight, bias = leaves
+        y = batch_norm(x, tensor(np.zeros(4), FastBackend), tensor(np.ones(4), FastBackend), weight, bias)
+        (y * y).sum().backward()
+        (layer_norm(rows[0], 4, *rows[1:]) * tensor(numbers((3, 4), 5), FastBackend)).sum().backward()
+        return [None if t.grad is None else t.grad.tolist() for t in leaves + rows]
+
+    got, full = gradients(frozen), gradients(None)
+    assert got[frozen] is None
+    assert got[3 + frozen] is None
+    assert [g for i, g in enumerate(got) if i % 3 != frozen] == [g for i, g in enumerate(full) if i % 3 != frozen]
+
+
+# Running statistics
+
+
+@BACKENDS
+def test_training_moves_the_running_numbers_and_evaluation_uses_them(backend):
+    layer = BatchNorm1d(2, backend=backend)
+    mean, var = np.zeros(2), np.ones(2)
+    for step in range(3):
+        batch = numbers((4, 2), step)
+        layer(tensor(batch, backend))
+        mean, var = 0.9 * mean + 0.1 * batch.mean(0), 0.9 * var + 0.1 * batch.var(0, ddof=1)
+    np.testing.assert_allclose(layer.running_mean.to_numpy(), mean, rtol=1e-12)
+    np.testing.assert_allclose(layer.running_var.to_numpy(), var, rtol=1e-12)
+    assert layer.num_batches_tracked.item() == 3
+    layer.eval()
+    one = numbers((1, 2), 9)
+    np.testing.assert_allclose(layer(tensor(one, backend)).to_numpy(), (one - mean) / np.sqrt(var + 1e-5), rtol=1e-12)
+    assert layer.num_batches_tracked.item() == 3
+    np.testing.assert_allclose(layer.running_mean.to_numpy(), mean, rtol=1e-12)
+
+
+def test_without_momentum_the_running_numbers_are_the_mean_over_all_batches():
+    layer = BatchNorm2d(2, momentum=None, backend=FastBackend)
+    batches = [numbers((3, 2, 4, 5), seed) for seed in range(4)]
+    for batch in batches:
+        layer(tensor(batch, FastBackend))
+    np.testing.assert_allclose(layer.running_mean.to_numpy(), np.mean([b.mean((0, 2, 3)) for b in batches], 0), rtol=1e-12)
+    np.testing.assert_allclose(layer.running_var.to_numpy(), np.mean([b.var((0, 2, 3), ddof=1) for b in batches], 0), rtol=1e-12)
+
+
+def test_without_running_numbers_the_batch_counts_in_evaluation_too():
+    layer = BatchNorm1d(2, track_running_stats=False)
+    layer.eval()
+    assert sorted(layer.state_dict()) == ["bias", "weight"]
+    values = numbers((5, 2))
+    np.testing.assert_allclose(layer(tensor(values)).to_numpy(), normal(values, 0), atol=1e-12)
+
+
+def test_layers_begin_as_plain_normalization_with_pytorchs_names():
+    layer = BatchNorm2d(3, backend=FastBackend, dtype=float32)
+    state = layer.state_dict()
+    assert list(state) == ["weight", "bias", "running_mean", "running_var", "num_batches_tracked"]
+    assert [x.tolist() for x in state.values()] == [[1, 1, 1], [0, 0, 0], [0, 0, 0], [1, 1, 1], 0]
+    assert {x.backend for x in state.values()} == {FastBackend}
+    assert [x.dtype.name for x in state.values()] == ["float32"] * 4 + ["int64"]
+    assert list(BatchNorm1d(3, affine=False).state_dict()) == ["running_mean", "running_var", "num_batches_tracked"]
+    assert [(name, x.tolist()) for name, x in LayerNorm((2, 1)).state_dict().items()] == [("weight", [[1], [1]]), ("bias", [[0], [0]])]
+    assert list(LayerNorm(2, bias=False).state_dict()) == ["weight"]
+    assert list(LayerNorm(2, elementwise_affine=False).state_dict()) == []
+    assert list(GroupNorm(2, 4).state_dict()) == ["weight", "bias"]
+    assert list(RMSNorm(2).state_dict()) == ["weight"]
+    assert layer.to(float64).num_batches_tracked.dtype.name == "int64"
+    assert layer.running_var.dtype == float64
+
+
+def test_layers_are_told_by_their_settings():
+    assert repr(BatchNorm1d(3, momentum=None)) == "BatchNorm1d(3, eps=1e-05, momentum=None, affine=True, track_running_stats=True)"
+    assert repr(LayerNorm(3, bias=False)) == "LayerNorm((3,), eps=1e-05, elementwise_affine=True, bias=False)"
+    assert repr(GroupNorm(2, 4, affine=False)) == "GroupNorm(2, 4, eps=1e-05, affine=False)"
+    assert repr(RMSNorm((3, 2))) == "RMSNorm((3, 2), eps=None, elementwise_affine=True)"
+
+
+# What is refused
+
+
+@BACKENDS
+def test_one_number_for_a_channel_is_refused_in_training(backend):
+    layer = BatchNorm1d(2, backend=backend)
+    x = tensor([[1.0, 2.0]], backend)
+    message = "batch_norm expected more than one number for each channel in training, got input of shape (1, 2); "
+    with raises(ValueError, message + "take larger batches, or call eval()"):
+        layer(x)
+    assert layer.num_batches_tracked.item() == 0
+    layer.eval()
+    np.testing.assert_allclose(layer(x).to_numpy(), np.array([[1, 2]]) / np.sqrt(1 + 1e-5), rtol=1e-12)
+
+
+def test_layers_refuse_other_shapes():
+    with raises(ValueError, "BatchNorm1d expected input of shape (N, 2) or (N, 2, L), got (3, 4)"):
+        BatchNorm1d(2)(tensor(numbers((3, 4))))
+    with raises(ValueError, "BatchNorm1d expected input of shape (N, 2) or (N, 2, L), got (3, 2, 4, 4)"):
+        BatchNorm1d(2)(tensor(numbers((3, 2, 4, 4))))
+    with raises(ValueError, "BatchNorm2d expected input of shape (N, 2, H, W), got (3, 2, 4)"):
+        BatchNorm2d(2)(tensor(numbers((3, 2, 4))))
+    with raises(ValueError, "layer_norm expected input of shape (…, 3) for normalized_shape (3,), got (3, 4)"):
+        LayerNorm(3)(tensor(numbers((3, 4))))
+    with raises(ValueError, "rms_norm expected input of shape (…, 2, 3) for normalized_shape (2, 3), got (3,)"):
+        rms_norm(tensor(numbers((3,))), (2, 3))
+    with raises(ValueError, "group_norm expected num_groups that divides the number of channels, 4, got 3"):
+        group_norm(tensor(numbers((2, 4))), 3)
+    with raises(ValueError, "GroupNorm expected num_groups that divides the number of channels, 4, got 3"):
+        GroupNorm(3, 4)
+    with raises(ValueError, "GroupNorm expected num_groups of at least 1, got 0"):
+        GroupNorm(0, 4)
+    with raises(ValueError, "BatchNorm2d expected num_features of at least 1, got 0"):
+        BatchNorm2d(0)
+    with raises(ValueError, "LayerNorm expected normalized_shape as the sizes of at least one dimension, got ()"):
+        LayerNorm(())
+    with raises(ValueError, "group_norm expected input of shape (N, C) or (N, C, …), got (4,)"):
+        group_norm(tensor(numbers((4,))), 2)
+
+
+def test_functions_refuse_what_does_not_fit():
+    x, good, bad = tensor(numbers((3, 4))), tensor(np.ones(4)), tensor(np.ones(3))
+    with raises(TypeError, "layer_norm expected a Tensor of floats as input, got int64; make one with tensor(...)"):
+        layer_norm(tensor(np.ones((2, 2), int)), 2)
+    with raises(TypeError, "batch_norm expected a Tensor of floats as input, got ndarray; make one with tensor(...)"):
+        batch_norm(numbers((3, 4)), None, None)
+    with raises(TypeError, "batch_norm expected a Tensor of floats as weight, got list; make one with tensor(...)"):
+        batch_norm(x, None, None, [1, 1, 1, 1])
+    with raises(ValueError, "batch_norm expected bias of shape (4,) for input of shape (3, 4), got (3,)"):
+        batch_norm(x, None, None, good, bad)
+    with raises(ValueError, "batch_norm expected running_mean of shape (4,) for input of shape (3, 4), got (3,)"):
+        batch_norm(x, bad, good)
+    with raises(
+        ValueError, "batch_norm expected running_mean and running_var, or neither, got no running_var; pass both, or None for both"
+    ):
+        batch_norm(x, good, None)
+    with raises(ValueError, "layer_norm expected weight of shape (4,) for input of shape (3, 4), got (3,)"):
+        layer_norm(x, 4, bad)
+    with raises(ValueError, "group_norm expected bias of shape (4,) for input of shape (3, 4), got (3,)"):
+        group_norm(x, 2, good, bad)
+
+
+# Against PyTorch
+
+LAYERS = [
+    ("BatchNorm1d", (3,), {}, (6, 3)),
+    ("BatchNorm1d", (3,), {"eps": 0.1, "momentum": 0.3}, (2, 3, 20)),
+    ("BatchNorm1d", (3,), {"affine": False, "momentum": None}, (4, 3, 2)),
+    ("BatchNorm2d", (3,), {}, (2, 3, 5, 4)),
+    ("BatchNorm2d", (3,), {"track_running_stats": False}, (2, 3, 2, 3)),
+    ("GroupNorm", (2, 4), {}, (3, 4, 5)),
+    ("GroupNorm", (4, 4), {"affine": False, "eps": 0.1}, (2, 4, 3, 2)),
+    ("LayerNorm", (5,), {}, (2, 3, 5)),
+    ("LayerNorm", ((3, 5),), {"bias": False, "eps": 0.1}, (2, 3, 5)),
+    ("RMSNorm", (5,), {}, (4, 5)),
+    ("RMSNorm", ((2, 5),), {"elementwise_affine": False, "eps": 0.1}, (4, 2, 5)),
+]
+
+
+@BACKENDS
+@pytest.mark.parametrize(("name", "args", "settings", "shape"), LAYERS)
+def test_layers_are_pytorchs(backend, name, args, settings, shape):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    import minitorch.nn as nn
+
+    for dtype, tolerance in ((float64, 1e-10), (float32, 1e-5)):
+        theirs = getattr(torch.nn, name)(*args, **settings, dtype=getattr(torch, dtype.name))
+        with torch.no_grad():
+            for i, parameter in enumerate(theirs.parameters()):
+                parameter.copy_(torch.tensor(numbers(tuple(parameter.shape), i)))
+        ours = getattr(nn, name)(*args, **settings, backend=backend, dtype=dtype)
+        ours.load_state_dict(theirs.state_dict())
+        for seed, training in ((0, True), (1, True), (2, False)):
+            ours.train(training), theirs.train(training)
+            values, gradient = numbers(shape, seed).astype(dtype), numbers(shape, seed + 10).astype(dtype)
+            a, b = leaf(values, backend), torch.tensor(values, requires_grad=True)
+            ours.zero_grad(), theirs.zero_grad()
+            y, expected = ours(a), theirs(b)
+            y.backward(tensor(gradient, backend)), expected.backward(torch.tensor(gradient))
+            pairs = [(y, expected), (a.grad, b.grad)]
+            pairs += [(p.value.grad, q.grad) for p, q in zip(ours.parameters(), theirs.parameters(), strict=True)]
+            pairs += list(zip(ours.buffers(), theirs.buffers(), strict=True))
+            for got, right in pairs:
+                assert got.dtype.name == str(right.dtype).removeprefix("torch.")
+                np.testing.assert_allclose(got.to_numpy(), right.detach().numpy(), rtol=tolerance, atol=tolerance)
+        assert list(ours.state_dict()) == list(theirs.state_dict())
