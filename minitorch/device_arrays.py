@@ -60,9 +60,7 @@ class ArrayContext:
         """
         self._own(array, "fill")
         if not array.flags["C_CONTIGUOUS"]:
-            raise ValueError(
-                "fill expected an array whose elements lie one after the other, got a view with gaps; fill what it is a view of"
-            )
+            raise ValueError("fill expected an array whose elements lie one after the other, got a view with gaps; fill all of its array")
         if array.size:
             self._fill(array, converted(np.asarray(value), as_dtype(array.dtype), "fill").item())
         return array
