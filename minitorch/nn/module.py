@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 import minitorch.module
+from minitorch.dtypes import is_float
 from minitorch.gradients import Hook
 from minitorch.module import Parameter
 from minitorch.tensor import tensor
+from minitorch.tensor_backend import backend_at
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -188,8 +190,7 @@ class Module(minitorch.module.Module):
 
         def moved(x: Tensor) -> Tensor:
             for target in wanted:
-                place = (isinstance(target, str) and _is_place(target)) or hasattr(target, "ops")
-                x = x.to(target) if place or x.dtype.kind not in "iub" else x
+                x = x.to(target) if backend_at(target) is not None or is_float(x.dtype) else x
             return x
 
         for module in self.modules():
@@ -336,7 +337,7 @@ def _misfit(name: str, own: Tensor, given: np.ndarray) -> str:
     """What of a value does not fit its place; empty if all does."""
     if given.shape != own.shape:
         return f"{name} of shape {own.shape}, got {given.shape}"
-    if own.dtype.kind in "iub" and given.dtype.kind not in "iub":
+    if not is_float(own.dtype) and is_float(given.dtype):
         return f"{name} of {own.dtype.name}, got {given.dtype.name}"
     return ""
 
@@ -347,12 +348,6 @@ def _like(own: Tensor, values: np.ndarray) -> Tensor:
 
 
 # Moves
-
-
-def _is_place(target: str) -> bool:
-    from minitorch.tensor_backend import DEVICES
-
-    return target in DEVICES
 
 
 def _replace(parameter: Parameter, moved: Callable[[Tensor], Tensor]) -> None:
