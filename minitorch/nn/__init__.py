@@ -21,6 +21,7 @@ from minitorch.nn.normalization import GroupNorm, LayerNorm, RMSNorm, group_norm
 from minitorch.nn.batch_norm import BatchNorm1d, BatchNorm2d, batch_norm
 from minitorch.nn.layers import Dropout, Flatten
 from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
+from minitorch.nn.summary import summary
 
 __all__ = [
     "AdaptiveAvgPool2d",
@@ -70,5 +71,6 @@ __all__ = [
     "nll_loss",
     "rms_norm",
     "softmax",
+    "summary",
     "tile",
 ]
