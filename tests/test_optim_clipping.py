@@ -1,0 +1,130 @@
+"""Gradients kept within bounds: by hand, and as PyTorch does it where it is installed."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from minitorch import FastBackend, Parameter, Scalar, SimpleBackend, float32, tensor
+from minitorch.optim import clip_grad_norm_, clip_grad_value_
+
+BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def with_gradient(gradient, backend=SimpleBackend, dtype=None):
+    p = Parameter(tensor(np.zeros(np.shape(gradient)), backend, dtype=dtype))
+    p.value.grad = tensor(gradient, backend, dtype=dtype)
+    return p
+
+
+def scalar(derivative):
+    p = Parameter(Scalar(0.0))
+    p.value.derivative = derivative
+    return p
+
+
+@BACKENDS
+def test_gradients_that_are_too_long_together_become_shorter_by_one_factor(backend):
+    p, q, r = with_gradient([[3.0, 0.0]], backend), with_gradient([-4.0], backend), Parameter(tensor([1.0], backend))
+    assert clip_grad_norm_([p, q, r], 1.0) == 5.0
+    np.testing.assert_allclose(p.value.grad.to_numpy(), [[0.6, 0.0]], rtol=1e-6)
+    np.testing.assert_allclose(q.value.grad.to_numpy(), [-0.8], rtol=1e-6)
+    assert r.value.grad is None
+
+
+def test_gradients_that_are_short_enough_stay():
+    p = with_gradient([3.0, 4.0])
+    assert (clip_grad_norm_([p], 5.1), p.value.grad.tolist()) == (5.0, [3.0, 4.0])
+
+
+@pytest.mark.parametrize(("norm_type", "norm"), [(1, 7.0), (2.0, 5.0), (3, 91.0 ** (1 / 3)), (0.5, (3**0.5 + 2) ** 2), (math.inf, 4.0)])
+def test_the_norm_is_one_of_many(norm_type, norm):
+    p, q = with_gradient([3.0, 0.0]), with_gradient([-4.0])
+    assert clip_grad_norm_([p, q], 1e9, norm_type) == pytest.approx(norm, rel=1e-12)
+    clip_grad_norm_([p, q], 1.0, norm_type)
+    assert clip_grad_norm_([p, q], 1.0, norm_type) == pytest.approx(1.0, rel=1e-5)
+
+
+def test_scalars_are_clipped_alike():
+    p, q, r = scalar(3.0), scalar(-4.0), Parameter(5)
+    assert clip_grad_norm_((each for each in [p, q, r]), 1.0) == 5.0
+    assert (p.value.derivative, q.value.derivative) == pytest.approx((0.6, -0.8), rel=1e-6)
+    clip_grad_value_([p, q, r], 0.7)
+    assert (p.value.derivative, q.value.derivative) == pytest.approx((0.6, -0.7), rel=1e-6)
+
+
+def test_a_parameter_that_comes_twice_counts_once():
+    p = with_gradient([3.0, 4.0])
+    assert clip_grad_norm_([p, p], 2.5) == 5.0
+    np.testing.assert_allclose(p.value.grad.to_numpy(), [1.5, 2.0], rtol=1e-6)
+
+
+def test_one_parameter_and_none():
+    assert clip_grad_norm_(with_gradient([3.0]), 1.0) == 3.0
+    assert clip_grad_norm_([Parameter(tensor([1.0]))], 1.0) == 0.0
+    assert clip_grad_norm_([], 1.0) == 0.0
+    assert clip_grad_norm_([with_gradient(np.zeros((0, 2)))], 1.0) == 0.0
+
+
+@BACKENDS
+@pytest.mark.parametrize("norm_type", [2, 3])
+def test_a_power_that_leaves_the_range_of_float32_is_no_infinite_norm(norm_type, backend):
+    p = with_gradient([3e30, 4e30], backend, dtype=float32)
+    norm = clip_grad_norm_([p], 1.0, norm_type)
+    assert norm == pytest.approx({2: 5e30, 3: 91 ** (1 / 3) * 1e30}[norm_type], rel=1e-6)
+    assert (p.value.grad.dtype, max(p.value.grad.tolist()) > 0.5) == (float32, True)
+
+
+def test_a_norm_that_is_not_finite_can_be_an_error():
+    for wrong, norm in (([math.inf, 1.0], "inf"), ([math.nan, 1.0], "nan")):
+        p = with_gradient(wrong)
+        message = f"clip_grad_norm_ expected a finite norm, got {norm}; find out which gradient is infinite or NaN, or pass "
+        with raises(RuntimeError, message + "error_if_nonfinite=False"):
+            clip_grad_norm_([p], 1.0, error_if_nonfinite=True)
+        np.testing.assert_array_equal(p.value.grad.to_numpy(), wrong)
+        assert not math.isfinite(clip_grad_norm_([p, with_gradient([2.0])], 1.0))
+    p = with_gradient([math.inf, 1.0])
+    clip_grad_norm_([p], 1.0)
+    np.testing.assert_array_equal(p.value.grad.to_numpy(), [math.nan, 0.0])
+
+
+@BACKENDS
+def test_elements_are_brought_between_two_bounds(backend):
+    p = with_gradient([[3.0, -0.5, -7.0], [1.0, math.nan, math.inf]], backend)
+    clip_grad_value_([p, Parameter(tensor([1.0], backend))], 1.0)
+    np.testing.assert_array_equal(p.value.grad.to_numpy(), [[1.0, -0.5, -1.0], [1.0, math.nan, 1.0]])
+
+
+@pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.0, math.inf])
+def test_gradients_become_pytorchs(norm_type):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    gradients = [np.random.default_rng(n).standard_normal((3, n)) for n in (1, 4)]
+    ours, theirs = [with_gradient(each) for each in gradients], [torch.zeros(each.shape, dtype=torch.float64) for each in gradients]
+    for most in (100.0, 1.5, 0.0):
+        for p, q, gradient in zip(ours, theirs, gradients, strict=True):
+            p.value.grad, q.grad = tensor(gradient), torch.tensor(gradient)
+        expected = torch.nn.utils.clip_grad_norm_(theirs, most, norm_type).item()
+        assert clip_grad_norm_(ours, most, norm_type) == pytest.approx(expected, rel=1e-12)
+        for p, q in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(p.value.grad.to_numpy(), q.grad.numpy(), rtol=1e-12)
+
+
+def test_wrong_bounds_are_refused():
+    p = with_gradient([1.0])
+    with raises(ValueError, "clip_grad_norm_ expected max_norm >= 0, got -1.0; try 1.0"):
+        clip_grad_norm_([p], -1.0)
+    with raises(ValueError, "clip_grad_norm_ expected norm_type above 0, or math.inf, got 0; try 2.0"):
+        clip_grad_norm_([p], 1.0, norm_type=0)
+    with raises(TypeError, "clip_grad_norm_ expected norm_type above 0, or math.inf, got '2'; try 2.0"):
+        clip_grad_norm_([p], 1.0, norm_type="2")
+    with raises(TypeError, "clip_grad_value_ expected clip_value >= 0, got None; try 1.0"):
+        clip_grad_value_([p], None)
+    for clip in (clip_grad_norm_, clip_grad_value_):
+        with raises(TypeError, f"{clip.__name__} expected Parameters, got Tensor; pass module.parameters()"):
+            clip([p.value], 1.0)

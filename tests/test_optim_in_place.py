@@ -1,0 +1,214 @@
+"""Steps that are written in place: which loop takes them, layouts of all kinds, and parameters that move elsewhere between two steps."""
+
+import re
+from copy import deepcopy
+
+import numpy as np
+import pytest
+
+from minitorch import SGD, Adam, FastBackend, Parameter, Scalar, SimpleBackend, TensorBackend, float32, float64, from_numpy, tensor
+from minitorch.fast_ops import FastOps
+from minitorch.nn import Linear
+from minitorch.nn.loops import PARALLEL
+from minitorch.optim import AdamW, RMSprop, fused
+from minitorch.optim.optimizer import IN_ONE_PASS
+
+BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+RULES = [
+    (SGD, {"lr": 0.1, "weight_decay": 0.5}),
+    (SGD, {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+    (Adam, {"lr": 0.1}),
+    (AdamW, {"lr": 0.1, "weight_decay": 0.5}),
+    (RMSprop, {"lr": 0.1, "momentum": 0.9, "centered": True}),
+]
+EVERY_RULE = pytest.mark.parametrize(("rule", "settings"), RULES, ids=lambda part: getattr(part, "__name__", part))
+START = np.random.default_rng(0).standard_normal((4, 6))
+GRADIENTS = np.random.default_rng(1).standard_normal((3, 4, 6))
+
+
+def after(rule, settings, value, steps=GRADIENTS):
+    """The numbers of a tensor after some steps, and the parameter."""
+    p = Parameter(value)
+    optimizer = rule([p], **settings)
+    for gradient in steps:
+        p.value.grad = tensor(gradient, p.value.backend, dtype=p.value.dtype)
+        optimizer.step()
+    return p.value.to_numpy(), p
+
+
+def expected(rule, settings, start=START, steps=GRADIENTS):
+    """What each element does by itself, as a Scalar."""
+    out = np.empty(start.shape)
+    for index in np.ndindex(start.shape):
+        p = Parameter(Scalar(float(start[index])))
+        optimizer = rule([p], **settings)
+        for gradient in steps:
+            p.value.derivative = float(gradient[index])
+            optimizer.step()
+        out[index] = p.value.data
+    return out
+
+
+@EVERY_RULE
+def test_the_compiled_backend_takes_one_pass(rule, settings, monkeypatch):
+    taken = []
+    in_one_pass = IN_ONE_PASS[rule.moved]
+    monkeypatch.setitem(IN_ONE_PASS, rule.moved, lambda *args: taken.append(in_one_pass(*args)) or taken[-1])
+    for backend in (FastBackend, SimpleBackend):
+        for dtype in (float32, float64):
+            after(rule, settings, tensor(START, backend, dtype=dtype), GRADIENTS[:1])
+    assert taken == [True, True, False, False]
+
+
+@EVERY_RULE
+def test_a_subclass_moves_by_its_own_rule_and_one_that_has_none_by_its_parents(rule, settings):
+    class Same(rule):
+        pass
+
+    class Still(rule):
+        def moved(self, value, derivative, memory, settings):
+            return value
+
+    assert IN_ONE_PASS.get(Same.moved) is IN_ONE_PASS[rule.moved]
+    found, p = after(Still, settings, tensor(START, FastBackend))
+    assert found.tolist() == START.tolist()
+    assert p.value.grad is None
+
+
+@BACKENDS
+@EVERY_RULE
+def test_any_layout_is_written_where_it_lies(rule, settings, backend):
+    wanted = expected(rule, settings)
+    base = tensor(np.zeros((8, 9)), backend)
+    base[1:5, 2:8] = START
+    part = base[1:5, 2:8].detach()
+    found, p = after(rule, settings, part)
+    np.testing.assert_allclose(found, wanted, rtol=1e-10)
+    assert p.value is part
+    outside = base.to_numpy()
+    np.testing.assert_array_equal(outside[1:5, 2:8], found)
+    outside[1:5, 2:8] = 0
+    assert not outside.any()
+
+    turned = tensor(START.T.copy(), backend).permute(1, 0).detach()
+    found, p = after(rule, settings, turned)
+    np.testing.assert_allclose(found, wanted, rtol=1e-10)
+    assert p.value is turned
+
+    rows = tensor(np.concatenate([START, START]), backend)[4:].detach()  # without gaps, but not from the beginning
+    np.testing.assert_allclose(after(rule, settings, rows)[0], wanted, rtol=1e-10)
+
+
+@BACKENDS
+def test_a_gradient_of_any_layout_is_read_right(backend):
+    p = Parameter(tensor(START, backend))
+    optimizer = SGD([p], lr=0.5)
+    p.value.grad = tensor(GRADIENTS[0].T.copy(), backend).permute(1, 0)
+    optimizer.step()
+    np.testing.assert_allclose(p.value.to_numpy(), START - 0.5 * GRADIENTS[0], rtol=1e-12)
+
+
+@BACKENDS
+@EVERY_RULE
+def test_what_cannot_be_written_element_by_element_gets_a_place_of_its_own(rule, settings, backend):
+    row, wanted = START[:1], expected(rule, settings, np.repeat(START[:1], 4, 0))
+    one = tensor(row, backend)
+    found, _ = after(rule, settings, one.expand(4, 6).detach())
+    np.testing.assert_allclose(found, wanted, rtol=1e-10)
+    assert one.tolist() == row.tolist()
+
+    fixed = np.repeat(row, 4, 0)
+    fixed.flags.writeable = False
+    np.testing.assert_allclose(after(rule, settings, from_numpy(fixed, backend))[0], wanted, rtol=1e-10)
+    assert fixed.tolist() == np.repeat(row, 4, 0).tolist()
+
+    windows = np.lib.stride_tricks.sliding_window_view(np.arange(9.0), 6)
+    found, _ = after(SGD, {"lr": 1.0}, from_numpy(windows, backend))
+    np.testing.assert_allclose(found, windows - GRADIENTS.sum(0), rtol=1e-12)
+
+
+@EVERY_RULE
+def test_several_threads_do_what_one_does(rule, settings):
+    many = -(-PARALLEL // START.size) + 1
+    start, steps = np.tile(START, (many, 1)), np.tile(GRADIENTS, (1, many, 1))
+    alone, _ = after(rule, settings, tensor(START, FastBackend, dtype=float32))
+    together, _ = after(rule, settings, tensor(start, FastBackend, dtype=float32), steps)
+    np.testing.assert_allclose(together, np.tile(alone, (many, 1)), rtol=1e-6, atol=1e-7)
+
+
+@EVERY_RULE
+def test_a_tensor_without_elements_takes_steps(rule, settings):
+    for backend in (SimpleBackend, FastBackend):
+        assert after(rule, settings, tensor(np.zeros((0, 3)), backend), np.zeros((2, 0, 3)))[0].shape == (0, 3)
+
+
+@EVERY_RULE
+def test_memories_follow_a_parameter_to_another_backend_and_dtype(rule, settings):
+    model = Linear(6, 4, bias=False, backend=SimpleBackend, dtype=float64)
+    model.weight.update(tensor(START))
+    optimizer = rule(model.parameters(), **settings)
+    for gradient, move in zip(GRADIENTS, [lambda: model.to(FastBackend), lambda: model.to(float32), lambda: None], strict=True):
+        value = model.weight.value
+        value.grad = tensor(gradient, value.backend, dtype=value.dtype)
+        optimizer.step()
+        move()
+    value = model.weight.value
+    assert (value.backend, value.dtype) == (FastBackend, float32)
+    kept = [memory for memory in optimizer.state[model.weight].values() if hasattr(memory, "f")]
+    assert [(memory.backend, memory.dtype) for memory in kept] == [(FastBackend, float32)] * len(kept)
+    np.testing.assert_allclose(value.to_numpy(), expected(rule, settings), rtol=2e-5, atol=1e-6)
+
+
+def test_another_backend_of_the_compiled_operations_is_taken_alike():
+    wanted = expected(Adam, {"lr": 0.1})
+    np.testing.assert_allclose(after(Adam, {"lr": 0.1}, tensor(START, TensorBackend(FastOps)))[0], wanted, rtol=1e-10)
+
+
+@BACKENDS
+def test_a_parameter_of_another_shape_than_before_is_refused(backend):
+    p = Parameter(tensor(START, backend))
+    optimizer = Adam([p])
+    p.value.grad = tensor(GRADIENTS[0], backend)
+    optimizer.step()
+    p.update(tensor([1.0, 2.0, 3.0], backend))
+    p.value.grad = tensor([1.0, 1.0, 1.0], backend)
+    message = "Adam expected a parameter of shape (4, 6), as when it was moved last, got (3,); build a new optimizer"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        optimizer.step()
+    assert p.value.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_copy_of_a_model_and_its_optimizer_goes_its_own_way():
+    p = Parameter(tensor(START, FastBackend))
+    optimizer = Adam([p], lr=0.1)
+    p.value.grad = tensor(GRADIENTS[0], FastBackend)
+    optimizer.step()
+    twin, following = deepcopy((p, optimizer))
+    held = p.value.to_numpy()
+    twin.value.grad = tensor(GRADIENTS[1], FastBackend)
+    following.step()
+    assert p.value.to_numpy().tolist() == held.tolist()
+    p.value.grad = tensor(GRADIENTS[1], FastBackend)
+    optimizer.step()
+    assert twin.value.to_numpy().tolist() == p.value.to_numpy().tolist()
+
+
+def test_an_unchanging_derivative_leaves_a_variance_of_nothing_and_no_nan():
+    for backend in (SimpleBackend, FastBackend):
+        found, _ = after(RMSprop, {"centered": True, "alpha": 0.5}, tensor([[1.0, 2.0]], backend, dtype=float32), [[[0.1, 0.3]]] * 60)
+        assert np.isfinite(found).all()
+    p = Parameter(Scalar(1.0))
+    optimizer = RMSprop([p], alpha=0.5, centered=True)
+    for _ in range(60):
+        p.value.derivative = 0.1
+        optimizer.step()
+
+
+def test_loops_leave_alone_what_they_cannot_take():
+    value, gradient = tensor(START, FastBackend), tensor(GRADIENTS[0], FastBackend)
+    assert fused.takes(value, gradient, {"step": 1})
+    assert not fused.takes(value, gradient.to(float32), {})
+    assert not fused.takes(value, gradient[:2], {})
+    assert not fused.takes(value, tensor(GRADIENTS[0]), {})
+    assert not fused.takes(value, gradient, {"exp_avg": value.permute(1, 0)})
+    assert not fused.takes(value, tensor(GRADIENTS[0].T.copy(), FastBackend).permute(1, 0), {})
