@@ -52,6 +52,7 @@ from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max,
 
 # Stage 5 - After the course
 from minitorch.narrow import __getattr__ as __getattr__, float16, int8, int16, uint8  # the first of them finds bfloat16
+from minitorch.number_formats import bits, finfo, iinfo
 from minitorch.files import load, load_hdf5, load_torch_state_dict, save, save_hdf5
 from minitorch import device_arrays as device_arrays
 from minitorch import autograd as autograd
@@ -97,6 +98,7 @@ __all__ = [
     "argmax",
     "avgpool2d",
     "backpropagate",
+    "bits",
     "bool_",
     "broadcast_index",
     "cat",
@@ -109,6 +111,7 @@ __all__ = [
     "dot",
     "dropout",
     "eye",
+    "finfo",
     "float16",
     "float32",
     "float64",
@@ -120,6 +123,7 @@ __all__ = [
     "grad",
     "grad_central_difference",
     "grad_check",
+    "iinfo",
     "index_to_position",
     "int8",
     "int16",

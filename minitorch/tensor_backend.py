@@ -107,6 +107,8 @@ class TensorBackend:
         self.add_reduce = self.reduce(operators.add, 0.0, total)
         self.mul_reduce = self.reduce(operators.mul, 1.0, total)
 
+        self.matrix_multiply = product_by(ops.matrix_multiply)
+
     @property
     def name(self) -> str:
         """Of the operations: "simple"."""
@@ -117,12 +119,6 @@ class TensorBackend:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return backend_of, (self.ops,)
-
-    def matrix_multiply(self, a: Tensor, b: Tensor) -> Tensor:
-        """`TensorOps.matrix_multiply`."""
-        if halves is not None and halves.among(a, b):
-            return halves.computed(self.ops.matrix_multiply, same, (a, b))
-        return self.ops.matrix_multiply(a, b)
 
     @cached_property
     def folds_several(self) -> bool:
@@ -208,6 +204,17 @@ class TensorBackend:
 
             self._made[key] = reduced
         return self._made[key]
+
+
+def product_by(multiply: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+    """`TensorOps.matrix_multiply`, also of halves."""
+
+    def product(a: Tensor, b: Tensor) -> Tensor:
+        if halves is not None and halves.among(a, b):
+            return halves.computed(multiply, same, (a, b))
+        return multiply(a, b)
+
+    return product
 
 
 DEVICES: dict[str, Callable[[], TensorBackend]] = {}
