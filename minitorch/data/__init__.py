@@ -27,9 +27,12 @@ from minitorch.data.samplers import (
 )
 from minitorch.data.combined import ConcatDataset, Subset, TensorDataset, random_split
 from minitorch.data.augment import RandomCrop, RandomHorizontalFlip, Reshape, ToTensor
+from minitorch.data.fashion import FashionMNIST
+from minitorch.data.cifar import CIFAR10
 from minitorch.data.loading import DataLoader  # noqa: F811  the course's loader with more arguments takes its place
 
 __all__ = [
+    "CIFAR10",
     "MNIST",
     "SST2",
     "ArrayDataset",
@@ -40,6 +43,7 @@ __all__ = [
     "Dataset",
     "Digits",
     "DistributedSampler",
+    "FashionMNIST",
     "GloVe",
     "ImageDataset",
     "Normalize",

@@ -1,0 +1,161 @@
+"""Stage 5 - CIFAR-10: 60,000 small colour photographs, read from the data directory or downloaded into it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+
+from minitorch.data.dataset import ImageDataset
+from minitorch.data.files import data_home, download, one_of
+
+ARCHIVE = "cifar-10-binary.tar.gz"
+ADDRESS = f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}"
+HASH = "sha256:c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
+FOLDER = "cifar-10-batches-bin"
+"""The folder in the archive."""
+
+FILES = {"train": tuple(f"data_batch_{number}.bin" for number in range(1, 6)), "test": ("test_batch.bin",)}
+
+PICKLES = ("cifar-10-python.tar.gz", "cifar-10-batches-py")
+"""The version for Python, as archive and as folder. Its files are pickles."""
+
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+SHAPE = (3, 32, 32)
+RECORD = 1 + 3 * 32 * 32
+"""Bytes of an image: its label, then its red, green and blue points, row by row."""
+
+RECORDS = 10_000
+"""Images in a file."""
+
+LARGEST = 200_000_000
+"""Bytes that the archive may unpack to; the published one has 16 million less."""
+
+
+class CIFAR10(ImageDataset):
+    """Photographs of 32×32 points in ten classes; its files are looked for in the folder cifar10 of the data directory.
+
+    These are the ones of the binary version, data_batch_1.bin to data_batch_5.bin and test_batch.bin, which may also lie there in their
+    folder cifar-10-batches-bin or in their archive, cifar-10-binary.tar.gz. If one is missing, the archive is downloaded.
+
+    Args:
+        split: "train", 50,000 images, or "test", 10,000.
+
+    Attributes:
+        images: Shape (N, 3, 32, 32), float32, from 0 to 1: red, green, blue. Those of "train" take 614 MB.
+        labels: Shape (N,), int64, 0 … 9.
+        classes: "airplane" … "truck".
+
+    Raises:
+        ValueError: If a file is damaged, or only the version for Python is there; the message names it.
+        OSError: If a file is not there and cannot be downloaded.
+
+    Source: A. Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images.
+    """
+
+    def __init__(self, split: str = "train") -> None:
+        if split not in FILES:
+            raise ValueError(f'CIFAR10 expected split="train" or "test", got {split!r}')
+        contents = _contents(data_home() / "cifar10", FILES[split])
+        images, labels = np.empty((len(contents) * RECORDS, *SHAPE), np.float32), np.empty(len(contents) * RECORDS, np.int64)
+        for number, (place, content) in enumerate(contents):
+            rows = slice(number * RECORDS, (number + 1) * RECORDS)
+            points, labels[rows] = read_records(content, place, RECORDS)
+            np.divide(points, 255, out=images[rows], dtype=np.float32)
+        super().__init__(images, labels, CLASSES)
+
+
+def read_records(content: bytes, place: str, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The images and the labels in a file of the binary version, as bytes.
+
+    Args:
+        content: What is in the file.
+        place: The name that the messages have for it.
+        count: How many images it must hold; left out, as many as there are.
+
+    Returns:
+        Shapes (N, 3, 32, 32) and (N,), both uint8.
+
+    Raises:
+        ValueError: If it is no such file.
+    """
+    _check(content[:1], len(content), place, count)
+    records = np.frombuffer(content, np.uint8).reshape(-1, RECORD)
+    labels = records[:, 0]
+    for number in np.flatnonzero(labels > 9)[:1]:
+        raise ValueError(
+            f"{place} expected labels from 0 to 9, got {labels[number]} for image {number}; it is damaged or another file: copy it anew"
+        )
+    return records[:, 1:].reshape(-1, *SHAPE), labels
+
+
+def _check(first: bytes, size: int, place: str, count: int | None) -> None:
+    """Refuse what shows by its first byte or by its size that it is another file."""
+    if first == b"\x80":  # as pickles begin; it is no label
+        raise ValueError(_pickled(place))
+    if size % RECORD or (count is not None and size != count * RECORD):
+        expected = f"a multiple of {RECORD} bytes" if count is None else f"{count * RECORD} bytes, {RECORD} for each image"
+        raise ValueError(f"{place} expected {expected}, got {size}; it is cut off or another file: copy it anew")
+
+
+def _contents(folder: Path, names: Sequence[str]) -> list[tuple[str, bytes]]:
+    """What is in the files of one part, each with a name for messages."""
+    paths = [one_of(folder, [f"{FOLDER}/{name}", name]) for name in names]
+    found = [path for path in paths if path is not None]
+    if len(found) == len(names):
+        return [(str(path), _read(path)) for path in found]
+    archive = folder / ARCHIVE
+    if not archive.is_file():
+        for pickled in PICKLES:
+            if (folder / pickled).exists():
+                raise ValueError(_pickled(str(folder / pickled)))
+        download(archive, [ADDRESS], HASH)
+    return _unpacked(archive, names)
+
+
+def _read(path: Path) -> bytes:
+    """What is in a file, which is looked at before it is read whole."""
+    with path.open("rb") as file:
+        _check(file.peek(1)[:1], path.stat().st_size, str(path), RECORDS)
+        return file.read()
+
+
+def _unpacked(archive: Path, names: Sequence[str]) -> list[tuple[str, bytes]]:
+    """What is in these files of the archive. Nothing is written."""
+    try:
+        with gzip.open(archive) as packed:
+            content = packed.read(LARGEST + 1)  # at its end the checksum is compared
+        if len(content) > LARGEST:
+            raise ValueError(
+                f"{archive} expected at most {LARGEST} bytes unpacked, got more; it is another archive: put the right one there"
+            )
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as opened:
+            members = {member.name.removeprefix("./"): member for member in opened if member.isfile()}
+            wanted = {name: members[path] for name in names if (path := f"{FOLDER}/{name}") in members}
+            found = {name: cast(IO[bytes], opened.extractfile(member)).read() for name, member in wanted.items()}
+    except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error):
+        raise ValueError(
+            f"{archive} expected a whole archive, got a damaged one; delete it to have it downloaded, or copy it anew"
+        ) from None
+    if any(name.startswith(f"{PICKLES[1]}/") for name in members):
+        raise ValueError(_pickled(str(archive)))
+    for name in names:
+        if name not in found:
+            raise ValueError(
+                f"{archive} expected the archive of CIFAR-10, got one without {FOLDER}/{name}; delete it to have it downloaded"
+            )
+    return [(f"{name} in {archive}", found[name]) for name in names]
+
+
+def _pickled(place: str) -> str:
+    """What is said to the version for Python."""
+    return (
+        f"{place} expected the binary version of CIFAR-10, got the one for Python, whose files are pickles: to read one is to run what its "
+        f"author put in; put {ADDRESS} into the folder cifar10 of the data directory, or delete the other to have it downloaded"
+    )
