@@ -1,0 +1,59 @@
+"""Stage 5 - Small networks that everybody has trained once: layers of sums, and the first convolutional network that read cheques."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from minitorch.nn.activations import ReLU
+from minitorch.nn.containers import Sequential
+from minitorch.nn.convolution import Conv2d
+from minitorch.nn.layers import Flatten
+from minitorch.nn.linear import Linear
+from minitorch.nn.pooling import MaxPool2d
+from minitorch.tensor_ops import SimpleBackend
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minitorch.nn.module import Module
+    from minitorch.tensor_backend import TensorBackend
+
+
+def mlp(sizes: Sequence[int], activation: type[Module] = ReLU, backend: TensorBackend = SimpleBackend, dtype: Any = None) -> Sequential:
+    """Linear layers with an activation between them: from shape (N, sizes[0]) to (N, sizes[-1]).
+
+    Args:
+        sizes: Of the input, of every hidden layer and of the output.
+        activation: The class of what stands between two layers.
+        backend: Where the weights lie.
+        dtype: Of the weights; None for the default.
+
+    Raises:
+        ValueError: If there are fewer than two sizes, or one is less than 1.
+    """
+    if len(sizes) < 2:
+        raise ValueError(f"mlp expected sizes of an input and an output at least, got {tuple(sizes)}; try mlp([784, 100, 10])")
+    layers: list[Module] = []
+    for before, behind in itertools.pairwise(sizes):
+        layers += [Linear(before, behind, backend=backend, dtype=dtype), activation()]
+    return Sequential(*layers[:-1])
+
+
+def lenet(num_classes: int = 10, in_channels: int = 1, backend: TensorBackend = SimpleBackend, dtype: Any = None) -> Sequential:
+    """LeNet-5 with relu and the largest of each window: from images of shape (N, in_channels, 28, 28) to logits of shape (N, num_classes).
+
+    Args:
+        num_classes: How many classes there are.
+        in_channels: Of the images.
+        backend: Where the weights lie.
+        dtype: Of the weights; None for the default.
+
+    Source: LeCun et al. 1998, Proceedings of the IEEE 86, section II.B.
+    """
+    on = {"backend": backend, "dtype": dtype}
+    return Sequential(
+        *(Conv2d(in_channels, 6, 5, padding=2, **on), ReLU(), MaxPool2d(2)),
+        *(Conv2d(6, 16, 5, **on), ReLU(), MaxPool2d(2)),
+        *(Flatten(), Linear(16 * 5 * 5, 120, **on), ReLU(), Linear(120, 84, **on), ReLU(), Linear(84, num_classes, **on)),
+    )
