@@ -229,10 +229,13 @@ loop = iter(DataLoader(Slow(), batch_size=100_000, prefetch=2))
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no Ctrl-C to one process alone")
 def test_ctrl_c_ends_a_loop_that_waits_for_a_batch():
     body = "try:\n    next(loop)\nexcept KeyboardInterrupt:\n    print(threading.active_count(), flush=True)"
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM.format(body=body)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "waiting\n"
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=WAIT)[0] == "1\n"
+    with subprocess.Popen([sys.executable, "-c", PROGRAM.format(body=body)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "waiting\n"
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=WAIT)[0] == "1\n"
+        finally:
+            process.kill()
     assert process.returncode == 0
 
 
