@@ -1,0 +1,375 @@
+"""Operators of one's own: two layers with their own kernels, forward and backward, checked and then timed beside the built-in ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import minitorch
+from minitorch import FastBackend, Function, Tensor, from_numpy, grad_check, tensor
+from minitorch.compiled import IN_ANY_ORDER, code_key, compiler_is_off, serial, threads
+from minitorch.cuda_device import available, blocks_for, cuda, device_name, jit, launch
+from minitorch.cuda_storage import DeviceData
+from minitorch.fast_math import sigmoid
+from minitorch.nn import Linear, Module, Parameter, ReLU, Sequential, cross_entropy, linear
+from project.lab import command_line
+from project.lab.contest import HEAD, Contest
+
+PROGRAM = "custom_op.py"
+
+EQUAL = {"float32": 1e-4, "float64": 1e-9}
+"""How far two losses may lie apart, as a share of the second, that count as equal."""
+
+THREADS = 256
+"""Of a block on the GPU."""
+
+
+# 1. Kernels: loops over arrays, compiled at their first call and kept on disk until their source changes
+
+
+class Kernels(NamedTuple):
+    """A loop for the values and one for the gradients."""
+
+    forward: Callable[..., None]
+    backward: Callable[..., None]
+
+
+@cache
+def linear_kernels() -> Kernels:
+    """x @ weight.t() + bias and its gradients, one row of x after the other."""
+
+    def forward(out, x, weight, bias):
+        for i in range(x.shape[0]):
+            for o in range(weight.shape[0]):
+                total = bias[o]
+                for k in range(x.shape[1]):  # two rows that lie one number after the other: the compiler makes vectors of them
+                    total += x[i, k] * weight[o, k]
+                out[i, o] = total
+
+    @serial
+    def backward(grad_x, grad_weight, grad_bias, x, weight, grad_output):
+        for i in range(x.shape[0]):
+            for o in range(weight.shape[0]):
+                d = grad_output[i, o]
+                grad_bias[o] += d
+                for k in range(x.shape[1]):
+                    grad_x[i, k] += d * weight[o, k]
+                    grad_weight[o, k] += d * x[i, k]
+
+    return Kernels(serial(forward, IN_ANY_ORDER), backward)
+
+
+@cache
+def bias_silu_kernels() -> Kernels:
+    """z · sigmoid(z) with z = x + bias, and its gradients, each in one pass."""
+    key = code_key(sigmoid)  # numba would not notice a change in what a kernel calls: this number changes with it
+
+    @serial
+    def forward(out, x, bias):
+        _ = key
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                z = x[i, j] + bias[j]
+                out[i, j] = z * sigmoid(z)
+
+    @serial
+    def backward(grad_x, grad_bias, x, bias, grad_output):
+        _ = key
+        one = x.dtype.type(1)  # a plain 1 would make float64 of float32
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                z = x[i, j] + bias[j]
+                s = sigmoid(z)
+                grad_x[i, j] = grad_output[i, j] * s * (one + z * (one - s))
+            for j in range(x.shape[1]):
+                grad_bias[j] += grad_x[i, j]
+
+    return Kernels(forward, backward)
+
+
+@cache
+def gpu_kernels() -> Kernels:
+    """The same for the GPU, one element for each thread; the gradient of bias is the sum of that of x, which autograd takes."""
+    return Kernels(jit(gpu_forward), jit(gpu_backward))
+
+
+def gpu_forward(out, x, bias, size, columns, one):
+    """The kernel of the values."""
+    i = cuda.grid(1)
+    if i < size:
+        z = x[i] + bias[i % columns]
+        out[i] = z / (one + math.exp(-z))
+
+
+def gpu_backward(grad_x, x, bias, grad_output, size, columns, one):
+    """The kernel of the gradients."""
+    i = cuda.grid(1)
+    if i < size:
+        z = x[i] + bias[i % columns]
+        s = one / (one + math.exp(-z))
+        grad_x[i] = grad_output[i] * s * (one + z * (one - s))
+
+
+# 2. Functions: forward and backward side by side
+
+
+def array(x: Tensor) -> np.ndarray:
+    """The elements of a tensor one after the other, for a kernel."""
+    return x.detach().contiguous().numpy()
+
+
+class LinearFunction(Function):
+    """x @ weight.t() + bias; bias may be None."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """From (N, in_features), (out_features, in_features) and (out_features,) to (N, out_features)."""
+        ctx.save_for_backward(x, weight)
+        out = np.empty((x.shape[0], weight.shape[0]), x.dtype)
+        linear_kernels().forward(out, array(x), array(weight), np.zeros(weight.shape[0], x.dtype) if bias is None else array(bias))
+        return from_numpy(out, x.backend)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
+        """A gradient for each argument; None for a bias that was none."""
+        x, weight = ctx.saved_values
+        grads = [np.zeros(shape, x.dtype) for shape in (x.shape, weight.shape, weight.shape[:1])]
+        linear_kernels().backward(*grads, array(x), array(weight), array(grad_output))
+        wanted = ctx.needs_input_grad
+        return tuple(from_numpy(grad, x.backend) if needed else None for grad, needed in zip(grads, wanted, strict=True))
+
+
+class BiasSiLUFunction(Function):
+    """z · sigmoid(z) with z = x + bias."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, bias: Tensor) -> Tensor:
+        """From (N, C) and (C,) to (N, C)."""
+        ctx.save_for_backward(x, bias)  # not z, not its sigmoid: computed again they cost less than being read
+        if x.backend.cuda:
+            return on_gpu(gpu_kernels().forward, x, bias)
+        out = np.empty(x.shape, x.dtype)
+        bias_silu_kernels().forward(out, array(x), array(bias))
+        return from_numpy(out, x.backend)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        """The gradients of both."""
+        x, bias = ctx.saved_values
+        if x.backend.cuda:
+            grad = on_gpu(gpu_kernels().backward, x, bias, grad_output)
+            return grad, grad  # as the sum x + bias has them: autograd sums the second over the rows
+        grad_x, grad_bias = np.empty(x.shape, x.dtype), np.zeros(bias.shape, x.dtype)
+        bias_silu_kernels().backward(grad_x, grad_bias, array(x), array(bias), array(grad_output))
+        return from_numpy(grad_x, x.backend), from_numpy(grad_bias, x.backend)
+
+
+def on_gpu(kernel: Any, x: Tensor, *others: Tensor) -> Tensor:
+    """Run a kernel on tensors of the GPU and return what it wrote, of x's shape."""
+    out = DeviceData.zeros(x.shape, x.dtype)
+    sources = [each.contiguous()._tensor.source() for each in (x, *others)]  # type: ignore[attr-defined]  # of a DeviceData
+    if x.size:
+        launch(kernel, blocks_for(x.size, THREADS), THREADS, out.target(), *sources, x.size, x.shape[1], x.dtype.type(1))
+    return Tensor(out, backend=x.backend)
+
+
+# 3. Modules: what a network is made of
+
+
+class MyLinear(Linear):
+    """nn.Linear, with a function of its own behind the same parameters."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """From shape (…, in_features) to (…, out_features)."""
+        weight = self.weight.value
+        if input.backend.cuda or input.dtype != weight.dtype or not input.dims or input.shape[-1] != weight.shape[1]:
+            raise ValueError(
+                f"MyLinear expected input of shape (…, {weight.shape[1]}) and {weight.dtype.name} on the CPU, got {input.shape} and "
+                f"{input.dtype.name} on {input.device}; give it such input, or use nn.Linear"
+            )
+        rows = input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
+        return LinearFunction.apply(rows, weight, self.bias and self.bias.value).view(*input.shape[:-1], weight.shape[0])
+
+
+class BiasSiLU(Module):
+    """z · sigmoid(z) with z = x + bias, in one pass.
+
+    Args:
+        features: Size of the last dimension of x; the bias begins as zeros.
+        backend: What computes.
+        dtype: Of the bias.
+
+    Source: Elfwing et al. 2017, arXiv:1702.03118, eq. 4.
+    """
+
+    def __init__(self, features: int, backend: minitorch.TensorBackend = FastBackend, dtype: Any = None) -> None:
+        super().__init__()
+        self.bias = Parameter(minitorch.zeros((features,), backend, dtype=dtype))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Of shape (…, features), which stays."""
+        bias = self.bias.value
+        if not input.dims or input.shape[-1:] != bias.shape or input.dtype != bias.dtype:
+            raise ValueError(
+                f"BiasSiLU expected input of shape (…, {bias.size}) and {bias.dtype.name}, got {input.shape} and {input.dtype.name}; "
+                "build it for that size, or convert"
+            )
+        return BiasSiLUFunction.apply(input.reshape(math.prod(input.shape[:-1]), bias.size), bias).view(*input.shape)
+
+
+class ComposedSiLU(BiasSiLU):
+    """The same of the library's operations: a sum, a sigmoid and a product, each a pass of its own."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Of shape (…, features), which stays."""
+        z = input + self.bias.value
+        return z * z.sigmoid()
+
+
+# 4. Checks
+
+
+def check(own: Callable[..., Tensor], other: Callable[..., Tensor], *shapes: tuple[int, ...], backend: Any = FastBackend) -> None:
+    """Compare gradients with central differences, and values and gradients with those of another implementation.
+
+    Args:
+        own: The function in question, of as many tensors as there are shapes.
+        other: What it must equal.
+        shapes: Of the tensors.
+        backend: Of the tensors.
+
+    Raises:
+        AssertionError: If anything differs; the message says what.
+    """
+    random = np.random.default_rng(0)
+    values = [random.standard_normal(shape) for shape in shapes]
+    grad_check(own, *(tensor(value, backend) for value in values))
+    upstream = tensor(random.standard_normal(other(*map(tensor, values)).shape))
+    found = []
+    for fn, place in ((own, backend), (other, FastBackend)):
+        leaves = [tensor(value, place, requires_grad=True) for value in values]
+        out = fn(*leaves)
+        out.backward(upstream.to(place))
+        found.append([out.to_numpy(), *(np.asarray(leaf.grad) for leaf in leaves)])
+    for name, mine, theirs in zip(["value", *(f"gradient {i}" for i in range(len(values)))], *found, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def composed(x: Tensor, bias: Tensor) -> Tensor:
+    """What BiasSiLUFunction computes, of the library's operations."""
+    z = x + bias
+    return z * z.sigmoid()
+
+
+def without_bias(x: Tensor, weight: Tensor) -> Tensor:
+    """LinearFunction with None for bias."""
+    return LinearFunction.apply(x, weight, None)
+
+
+CHECKS: dict[str, Callable[[], None]] = {
+    "linear with bias": lambda: check(LinearFunction.apply, linear, (3, 4), (5, 4), (5,)),
+    "linear without bias": lambda: check(without_bias, linear, (3, 4), (5, 4)),
+    "bias and SiLU": lambda: check(BiasSiLUFunction.apply, composed, (3, 4), (4,)),
+}
+"""What is checked on the CPU, by name."""
+
+
+def check_gpu() -> str:
+    """Check the kernel of the GPU as well, and say where it ran, or that it did not."""
+    if not available():
+        return "NOT RUN: no NVIDIA GPU here; NUMBA_ENABLE_CUDASIM=1 before the command runs it in numba's simulator"
+    check(BiasSiLUFunction.apply, composed, (2, 3), (3,), backend=minitorch.cuda_backend())
+    return f"PASS ({device_name()})"
+
+
+# 5. Side by side
+
+
+def training_step(network: Any, inputs: Tensor, loss: Callable[[Tensor], Tensor], lr: float) -> Callable[[], float]:
+    """A step down along the gradient, which answers with the loss before it."""
+    optimizer = minitorch.SGD(network.parameters(), lr=lr)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        inputs.zero_grad_()
+        value = loss(network(inputs))
+        value.backward()
+        optimizer.step()
+        return value.item()
+
+    return step
+
+
+def linear_contest(batch: int, hidden: int, dtype: str, seed: int) -> Contest:
+    """A network of two layers that learns to tell random images apart, with MyLinear and with nn.Linear."""
+    random = np.random.default_rng(seed)
+    images = tensor(random.standard_normal((batch, 784)), FastBackend, dtype=dtype)
+    labels = tensor(random.integers(10, size=batch), FastBackend)
+
+    def step(layer: type[Linear]) -> Callable[[], float]:
+        minitorch.manual_seed(seed)
+        sizes: dict[str, Any] = {"backend": FastBackend, "dtype": dtype}
+        network = Sequential(layer(784, hidden, **sizes), ReLU(), layer(hidden, 10, **sizes))
+        return training_step(network, images, lambda logits: cross_entropy(logits, labels), 0.01)
+
+    return Contest(f"linear, {batch}×784", (step(MyLinear), step(Linear)))
+
+
+def silu_contest(batch: int, width: int, dtype: str, seed: int) -> Contest:
+    """A bias that learns to make the mean small, with gradients for what stands before it, by one pass and by three."""
+    values = np.random.default_rng(seed).standard_normal((batch, width))
+
+    def step(layer: type[BiasSiLU]) -> Callable[[], float]:
+        network = layer(width, FastBackend, dtype)
+        inputs = tensor(values, FastBackend, dtype=dtype, requires_grad=True)
+        return training_step(network, inputs, lambda y: y.mean(), 0.1)
+
+    return Contest(f"bias, SiLU, {batch}×{width}", (step(BiasSiLU), step(ComposedSiLU)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check and measure as the command line says.
+
+    Returns:
+        The exit status: 1 if a check fails or two losses differ.
+    """
+    parser = command_line.Parser(PROGRAM, __doc__)
+    parser.add_argument("--repeats", type=command_line.number, default=20, metavar="N", help="timed steps of each, in turns")
+    parser.add_argument("--batch", type=command_line.number, default=128, metavar="N", help="rows of every layer's input")
+    parser.add_argument("--hidden", type=command_line.number, default=256, metavar="N", help="columns between the linear layers")
+    parser.add_argument("--width", type=command_line.number, default=4096, metavar="N", help="columns of the bias")
+    parser.add_argument("--dtype", choices=tuple(EQUAL), default="float32", help="kind of the numbers")
+    parser.add_argument("--seed", type=command_line.number, default=0, metavar="N", help="where random numbers begin")
+    options = parser.parse_args(arguments)
+    if compiler_is_off():
+        parser.refuse("expected the compiler to be on, got NUMBA_DISABLE_JIT=1; unset it")
+    for name, least in {"repeats": 1, "batch": 1, "hidden": 1, "width": 1, "seed": 0}.items():
+        value = getattr(options, name)
+        if not isinstance(value, int) or value < least:
+            parser.refuse(f"{name} expected a whole number of at least {least}, got {value!r}")
+    good = True
+    print("gradients against central differences, values and gradients against the built-in:")
+    for name, run in [*CHECKS.items(), ("bias and SiLU on the GPU", None)]:
+        try:
+            verdict = check_gpu() if run is None else run() or "PASS"
+        except AssertionError as error:
+            verdict, good = f"FAIL: {error}", False
+        print(f"  {name}: {verdict}", flush=True)
+    count = threads()
+    print(f"\n{options.dtype}, {count} thread{'s' * (count != 1)}; a ratio over 1: our own is faster\n{HEAD}", flush=True)
+    for contest in (
+        linear_contest(options.batch, options.hidden, options.dtype, options.seed),
+        silu_contest(options.batch, options.width, options.dtype, options.seed),
+    ):
+        contest.run(options.repeats)
+        good = good and contest.apart() <= EQUAL[options.dtype]
+        print(contest.row(EQUAL[options.dtype]), flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    command_line.run(PROGRAM, main)

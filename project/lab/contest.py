@@ -1,0 +1,50 @@
+"""Two ways to do the same, measured in turns: their times, their ratio, and whether their losses are equal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median, quantiles
+
+
+@dataclass
+class Contest:
+    """Two ways to do the same, measured in turns.
+
+    Attributes:
+        name: What is done.
+        steps: A step of training by our own operator, and one by the built-in, each answering with its loss.
+        seconds: Of every step, for both.
+        losses: The same.
+    """
+
+    name: str
+    steps: tuple[Callable[[], float], Callable[[], float]]
+    seconds: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
+    losses: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
+
+    def run(self, repeats: int) -> None:
+        """Take so many steps with both, which begin by turns; before them one each that compiles and is not timed."""
+        for turn in range(repeats + 1):
+            for side in (0, 1) if turn % 2 else (1, 0):
+                begun = time.perf_counter()
+                loss = self.steps[side]()
+                if turn:
+                    self.seconds[side].append(time.perf_counter() - begun)
+                self.losses[side].append(loss)
+
+    def apart(self) -> float:
+        """How far the losses of a step are apart at most, as a share of the built-in's."""
+        return max(abs(own - other) / max(abs(other), 1e-300) for own, other in zip(*self.losses, strict=True))
+
+    def row(self, bound: float) -> str:
+        """A line of the table."""
+        ratios = [other / own for own, other in zip(*self.seconds, strict=True)]
+        low, _, high = quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
+        own, other = (f"{median(seconds) * 1e3:.3f} ms" for seconds in self.seconds)
+        verdict = "equal" if self.apart() <= bound else f"DIFFER by {self.apart():.1e}"
+        return f"{self.name:<20} {len(ratios):>7} {own:>12} {other:>12} {median(ratios):>7.2f} {f'{low:.2f} to {high:.2f}':>14}  {verdict}"
+
+
+HEAD = f"{'a training step':<20} {'repeats':>7} {'own':>12} {'built-in':>12} {'ratio':>7} {'half of them':>14}  losses"

@@ -1,0 +1,153 @@
+"""Operators of one's own: their values and gradients, what their checks would catch, and the table of the comparison."""
+
+import re
+
+import numpy as np
+import pytest
+
+from minitorch import FastBackend, SimpleBackend, float32, nn, tensor
+from project import custom_op
+from project.custom_op import BiasSiLU, BiasSiLUFunction, ComposedSiLU, LinearFunction, MyLinear, check, composed
+from project.lab.contest import HEAD, Contest
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+@pytest.mark.parametrize("name", custom_op.CHECKS)
+def test_every_operator_passes_its_checks(name):
+    custom_op.CHECKS[name]()
+
+
+def test_values_are_those_by_hand():
+    x, weight, bias = tensor([[1.0, 2.0], [3.0, 4.0]]), tensor([[5.0, 6.0], [0.0, 1.0], [1.0, 0.0]]), tensor([1.0, 2.0, 3.0])
+    assert LinearFunction.apply(x, weight, bias).tolist() == [[18.0, 4.0, 4.0], [40.0, 6.0, 6.0]]
+    assert LinearFunction.apply(x, weight, None).tolist() == [[17.0, 2.0, 1.0], [39.0, 4.0, 3.0]]
+    z = np.array([[1.5, 2.0], [3.5, -1000.0]])
+    expected = z / (1 + np.exp(-np.clip(z, -700, 700)))
+    found = BiasSiLUFunction.apply(tensor([[1.0, 2.0], [3.0, -1000.0]]), tensor([0.5, 0.0])).to_numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
+
+
+def test_views_are_read_by_their_indices_and_only_wanted_gradients_are_made():
+    x, weight = tensor(np.arange(6.0).reshape(2, 3)).t(), tensor(np.arange(4.0).reshape(2, 2), requires_grad=True)
+    out = LinearFunction.apply(x, weight, None)
+    assert out.tolist() == (x @ weight.t()).tolist()
+    out.sum().backward()
+    assert x.grad is None
+    assert weight.grad.tolist() == [[3.0, 12.0], [3.0, 12.0]]  # the sums of x's columns
+
+
+class Wrong(BiasSiLUFunction):
+    """With the gradient of a sigmoid in place of that of x · sigmoid(x)."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, bias = ctx.saved_values
+        s = (x + bias).sigmoid()
+        return grad_output * s * (1 - s), grad_output * s * (1 - s)
+
+
+class Off(BiasSiLUFunction):
+    """With a value that is a little off."""
+
+    @staticmethod
+    def forward(ctx, x, bias):
+        return BiasSiLUFunction.forward(ctx, x, bias) + 1e-6
+
+
+def test_the_check_catches_a_wrong_gradient_and_a_wrong_value():
+    with pytest.raises(AssertionError):
+        check(Wrong.apply, composed, (2, 3), (3,))
+    with pytest.raises(AssertionError, match="value"):
+        check(Off.apply, composed, (2, 3), (3,))
+
+
+@pytest.mark.parametrize("backend", [SimpleBackend, FastBackend])
+def test_layers_work_on_any_leading_shape_with_the_parameters_of_the_built_in(backend):
+    own, other = MyLinear(3, 2, backend=backend, dtype=float32), nn.Linear(3, 2, backend=backend, dtype=float32)
+    own.load_state_dict(other.state_dict())
+    x = tensor(np.arange(12).reshape(2, 2, 3) / 10, backend, dtype=float32)
+    np.testing.assert_allclose(own(x).to_numpy(), other(x).to_numpy(), rtol=1e-6)
+    silu, steps = BiasSiLU(3, backend, float32), ComposedSiLU(3, backend, float32)
+    np.testing.assert_allclose(silu(x).to_numpy(), steps(x).to_numpy(), rtol=1e-6)
+    assert (silu(x).dtype, silu(x).shape, silu(x).backend) == (float32, (2, 2, 3), backend)
+
+
+def test_layers_refuse_what_their_kernels_cannot_take():
+    linear = "MyLinear expected input of shape (…, 3) and float64 on the CPU, got (2, 4) and float64 on cpu; give it such input"
+    with raises(ValueError, f"{linear}, or use nn.Linear"):
+        MyLinear(3, 2)(tensor(np.zeros((2, 4))))
+    with raises(
+        ValueError, "BiasSiLU expected input of shape (…, 3) and float64, got (2, 3) and float32; build it for that size, or convert"
+    ):
+        BiasSiLU(3)(tensor(np.zeros((2, 3)), FastBackend, dtype=float32))
+
+
+# The comparison
+
+
+def test_a_contest_measures_in_turns_and_compares_the_losses_of_each_step():
+    seen = []
+
+    def step(side, losses):
+        def run():
+            seen.append(side)
+            return losses[seen.count(side) - 1]
+
+        return run
+
+    contest = Contest("name", (step("own", [4.0, 2.0, 1.0, 0.5]), step("other", [4.0, 2.0, 1.25, 0.5])))
+    contest.run(3)
+    assert seen == ["other", "own", "own", "other", "other", "own", "own", "other"]
+    assert [len(seconds) for seconds in contest.seconds] == [3, 3]
+    assert contest.apart() == 0.2
+    assert contest.row(0.2).endswith("  equal")
+    assert contest.row(0.1).endswith("  DIFFER by 2.0e-01")
+
+
+def test_a_row_of_the_table_has_medians_and_the_ratio_of_the_turns():
+    contest = Contest("name", (lambda: 0.0, lambda: 0.0), ([0.001, 0.002, 0.009], [0.002, 0.008, 0.009]), ([1.0], [1.0]))
+    #        ratios 2, 4, 1
+    assert contest.row(0.0) == "name                       3     2.000 ms     8.000 ms    2.00   1.50 to 3.00  equal"
+    assert HEAD == "a training step      repeats          own     built-in   ratio   half of them  losses"
+    once = Contest("name", (lambda: 0.0, lambda: 0.0), ([0.001], [0.002]), ([1.0], [1.0]))
+    assert "2.00   2.00 to 2.00" in once.row(0.0)
+
+
+SMALL = ["--repeats", "3", "--batch", "5", "--hidden", "4", "--width", "6", "--dtype", "float64"]
+
+
+def test_the_program_checks_and_compares(capsys):
+    assert custom_op.main(SMALL) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:4] == ["  linear with bias: PASS", "  linear without bias: PASS", "  bias and SiLU: PASS"]
+    assert re.match(r"  bias and SiLU on the GPU: (NOT RUN: no NVIDIA GPU here; |PASS \()", lines[4])
+    assert re.fullmatch(r"float64, \d+ threads?; a ratio over 1: our own is faster", lines[6])
+    assert lines[7] == HEAD
+    number = r" +\d+\.\d+"
+    for line, name in zip(lines[8:], ["linear, 5×784", "bias, SiLU, 5×6"], strict=True):
+        assert re.fullmatch(rf"{name} +3{number} ms{number} ms{number}{number} to{number}  equal", line), line
+
+
+def test_the_program_fails_when_a_check_does(capsys, monkeypatch):
+    monkeypatch.setitem(custom_op.CHECKS, "bias and SiLU", lambda: check(Off.apply, composed, (2, 3), (3,)))
+    assert custom_op.main(SMALL) == 1
+    assert "  bias and SiLU: FAIL: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--repeats", "0"], "repeats expected a whole number of at least 1, got 0"),
+        (["--width", "1.5"], "width expected a whole number of at least 1, got 1.5"),
+        (["--seed", "-1"], "seed expected a whole number of at least 0, got -1"),
+    ],
+)
+def test_wrong_numbers_are_refused_in_one_line(flags, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        custom_op.main(flags)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"custom_op.py: {message}\n"
