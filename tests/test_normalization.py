@@ -11,6 +11,8 @@ from minitorch.nn import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
 from minitorch.nn.batch_norm import batch_norm
 from minitorch.nn.normalization import group_norm, layer_norm, rms_norm
 
+from .test_autograd_again import assert_second_derivatives
+
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 
 
@@ -161,6 +163,17 @@ def test_what_keeps_no_gradient_gets_none_and_takes_none_from_the_others(frozen)
     assert got[frozen] is None
     assert got[3 + frozen] is None
     assert [g for i, g in enumerate(got) if i % 3 != frozen] == [g for i, g in enumerate(full) if i % 3 != frozen]
+
+
+def test_gradients_have_gradients():
+    backend = FastBackend
+    mean, var = tensor([0.5, -1.0], backend), tensor([2.0, 0.5], backend)
+    shapes = numbers((3, 2, 2)), numbers((2,), 1), numbers((2,), 2)
+    assert_second_derivatives(lambda x, w, b: batch_norm(x, None, None, w, b, True), shapes, backend)
+    assert_second_derivatives(lambda x, w, b: batch_norm(x, mean, var, w, b), shapes, backend)
+    assert_second_derivatives(lambda x, w, b: group_norm(x, 2, w, b), shapes, backend)
+    assert_second_derivatives(lambda x, w, b: layer_norm(x, 2, w, b), shapes, backend)
+    assert_second_derivatives(lambda x, w: rms_norm(x, 2, w), shapes[:2], backend)
 
 
 # Running statistics

@@ -11,7 +11,8 @@ from minitorch.nn.module import Module, Parameter
 from minitorch.nn import init as init
 from minitorch.nn import fused as fused, pool_loops as pool_loops, norm_loops as norm_loops, sizes as sizes
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
-from minitorch.nn.activations import ReLU
+from minitorch.nn import curves as curves
+from minitorch.nn.activations import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh, gelu, leaky_relu, sigmoid, silu, tanh
 from minitorch.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
 from minitorch.nn.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from minitorch.nn.embedding import Embedding, embedding
@@ -24,6 +25,7 @@ from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 from minitorch.nn.summary import summary
 
 __all__ = [
+    "GELU",
     "AdaptiveAvgPool2d",
     "AvgPool2d",
     "BatchNorm1d",
@@ -35,7 +37,9 @@ __all__ = [
     "Flatten",
     "GroupNorm",
     "LayerNorm",
+    "LeakyReLU",
     "Linear",
+    "LogSoftmax",
     "Max",
     "MaxPool2d",
     "Module",
@@ -45,6 +49,10 @@ __all__ = [
     "RMSNorm",
     "ReLU",
     "Sequential",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Tanh",
     "adaptive_avg_pool2d",
     "argmax",
     "avg_pool1d",
@@ -59,8 +67,10 @@ __all__ = [
     "cross_entropy",
     "dropout",
     "embedding",
+    "gelu",
     "group_norm",
     "layer_norm",
+    "leaky_relu",
     "linear",
     "logsoftmax",
     "max",
@@ -70,7 +80,10 @@ __all__ = [
     "mse_loss",
     "nll_loss",
     "rms_norm",
+    "sigmoid",
+    "silu",
     "softmax",
     "summary",
+    "tanh",
     "tile",
 ]

@@ -1,0 +1,169 @@
+"""Activations: values from Python's mathematics, gradients against differences, far out, and against PyTorch where that is installed."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, tensor
+from minitorch.nn import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh
+from minitorch.nn.activations import gelu, leaky_relu, sigmoid, silu, tanh
+
+from .test_autograd_again import assert_second_derivatives
+
+BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+POINTS = [-6.0, -3.5, -1.25, -0.5, -1e-3, 0.0, 1e-3, 0.75, 2.0, 5.5]
+ROOT = math.sqrt(2 / math.pi)
+
+CURVES = {  # each as its paper says
+    "leaky_relu": (lambda x: leaky_relu(x, 0.2), lambda x: x if x > 0 else 0.2 * x),
+    "gelu": (gelu, lambda x: x * 0.5 * math.erfc(-x / math.sqrt(2))),
+    "gelu of tanh": (lambda x: gelu(x, "tanh"), lambda x: x * 0.5 * (1 + math.tanh(ROOT * (x + 0.044715 * x**3)))),
+    "silu": (silu, lambda x: x / (1 + math.exp(-x))),
+    "sigmoid": (sigmoid, lambda x: 1 / (1 + math.exp(-x))),
+    "tanh": (tanh, math.tanh),
+}
+EACH = pytest.mark.parametrize("name", CURVES)
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+@EACH
+@BACKENDS
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+def test_every_element_is_what_the_paper_says(name, backend, dtype):
+    ours, said = CURVES[name]
+    points = np.array(POINTS, dtype)
+    y = ours(tensor(points, backend))
+    assert y.dtype == dtype
+    np.testing.assert_allclose(y.to_numpy(), [said(float(x)) for x in points], rtol=1e-13 if dtype == float64 else 2e-6, atol=1e-14)
+
+
+@EACH
+@BACKENDS
+def test_gradients_are_those_of_differences(name, backend):
+    factors = tensor(np.linspace(-2, 3, 9), backend)
+    grad_check(lambda x: CURVES[name][0](x) * factors, tensor([x for x in POINTS if x], backend))
+
+
+@EACH
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+def test_compiled_gradients_are_those_of_plain_loops(name, dtype):
+    points, given = np.linspace(-9, 9, 301).astype(dtype), np.linspace(-2, 2, 301).astype(dtype)
+    found = []
+    for backend, kind in ((SimpleBackend, float64), (FastBackend, dtype)):
+        x = tensor(points.astype(kind), backend, requires_grad=True)
+        CURVES[name][0](x).backward(tensor(given.astype(kind), backend))
+        assert x.grad.dtype == kind
+        found.append(x.grad.to_numpy())
+    np.testing.assert_allclose(found[1], found[0], atol=1e-13 if dtype == float64 else 1e-6)
+
+
+@BACKENDS
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+@pytest.mark.parametrize("name", ["gelu", "gelu of tanh", "silu"])
+def test_far_out_they_are_zero_or_the_number_itself(name, backend, dtype):
+    far = np.array([-math.inf, -1e30, -1000, 1000, 1e30, math.inf], dtype)
+    x = tensor(far, backend, requires_grad=True)
+    y = CURVES[name][0](x)
+    np.testing.assert_array_equal(y.to_numpy(), np.where(far < 0, 0, far))
+    y.backward(tensor(np.ones(6, dtype), backend))
+    assert x.grad.tolist() == [0, 0, 0, 1, 1, 1]
+    nan = CURVES[name][0](tensor(np.array([math.nan], dtype), backend))
+    assert math.isnan(nan.item())
+
+
+@BACKENDS
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+def test_small_values_keep_their_digits(backend, dtype):
+    points = np.array([-11.0, -9.0, -7.0], dtype)
+    y = gelu(tensor(points, backend)).to_numpy()
+    np.testing.assert_allclose(
+        y, [x * 0.5 * math.erfc(-x / math.sqrt(2)) for x in points.tolist()], rtol=1e-12 if dtype == float64 else 1e-5
+    )
+
+
+def test_the_slope_of_leaky_relu_at_0_is_that_below_it():
+    x = tensor([0.0, 1.0, -1.0], requires_grad=True)
+    leaky_relu(x, 0.25).sum().backward()
+    assert x.grad.tolist() == [0.25, 1, 0.25]
+    assert leaky_relu(x).tolist() == [0, 1, -0.01]
+
+
+@BACKENDS
+@EACH
+def test_gradients_have_gradients(name, backend):
+    assert_second_derivatives(CURVES[name][0], [np.array([-2.0, -0.3, 0.4, 1.5])], backend)
+
+
+@BACKENDS
+def test_they_take_any_layout(backend):
+    values = np.arange(-6.0, 6.0).reshape(3, 4)
+    ours, said = CURVES["silu"]
+    x = tensor(values, backend, requires_grad=True)
+    y = ours(x.t()[1:])
+    np.testing.assert_allclose(y.to_numpy(), np.vectorize(said)(values.T[1:]), rtol=1e-12)
+    y.sum().backward()
+    assert not x.grad.to_numpy()[:, 0].any()
+
+
+def test_layers_call_their_functions():
+    x = tensor(np.array([[-1.0, 0.5, 2.0]]))
+    pairs = [
+        (GELU(), gelu(x)),
+        (GELU("tanh"), gelu(x, "tanh")),
+        (SiLU(), silu(x)),
+        (LeakyReLU(0.3), leaky_relu(x, 0.3)),
+        (ReLU(), x.relu()),
+    ]
+    pairs += [(Sigmoid(), x.sigmoid()), (Tanh(), x.tanh())]
+    for layer, expected in pairs:
+        assert layer(x).tolist() == expected.tolist()
+        assert layer.state_dict() == {}
+    powers = np.exp(x.to_numpy())
+    np.testing.assert_allclose(Softmax(1)(x).to_numpy(), powers / powers.sum(), rtol=1e-14)
+    np.testing.assert_allclose(LogSoftmax(-1)(x).to_numpy(), np.log(powers / powers.sum()), rtol=1e-14)
+    assert Softmax(0)(x).tolist() == [[1, 1, 1]]
+    shown = ["GELU(approximate='none')", "GELU(approximate='tanh')", "SiLU()", "LeakyReLU(negative_slope=0.3)", "ReLU()", "Sigmoid()"]
+    assert [repr(layer) for layer, _ in pairs[:6]] == shown
+    assert repr(LogSoftmax(-1)) == "LogSoftmax(dim=-1)"
+
+
+def test_what_is_no_tensor_of_floats_is_refused():
+    with raises(TypeError, "gelu expected a Tensor of floats, got list; make one with tensor(...)"):
+        gelu([1.0])
+    with raises(TypeError, "silu expected a Tensor of floats, got int64; make one with tensor(...)"):
+        silu(tensor(np.array([1, 2])))
+    with raises(ValueError, 'gelu expected approximate "none" or "tanh", got \'erf\''):
+        gelu(tensor([1.0]), "erf")
+    with raises(ValueError, 'GELU expected approximate "none" or "tanh", got None'):
+        GELU(None)
+
+
+def test_activations_are_pytorchs():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    functional = torch.nn.functional
+    theirs = {
+        "leaky_relu": lambda x: functional.leaky_relu(x, 0.2),
+        "gelu": functional.gelu,
+        "gelu of tanh": lambda x: functional.gelu(x, approximate="tanh"),
+        "silu": functional.silu,
+        "sigmoid": functional.sigmoid,
+        "tanh": functional.tanh,
+    }
+    points, given = np.linspace(-8, 8, 81), np.linspace(1, -2, 81)
+    for name, function in theirs.items():
+        for dtype, tolerance in ((float64, 1e-10), (float32, 2e-6)):
+            b = torch.tensor(points.astype(dtype), requires_grad=True)
+            expected = function(b)
+            expected.backward(torch.tensor(given.astype(dtype)))
+            for backend in (SimpleBackend, FastBackend):
+                a = tensor(points.astype(dtype), backend, requires_grad=True)
+                got = CURVES[name][0](a)
+                got.backward(tensor(given.astype(dtype), backend))
+                np.testing.assert_allclose(got.to_numpy(), expected.detach().numpy(), atol=tolerance)
+                np.testing.assert_allclose(a.grad.to_numpy(), b.grad.numpy(), atol=tolerance)
