@@ -1,5 +1,6 @@
 """The complete loader: what samplers and functions of one's own add, which arguments exclude each other, and going on exactly."""
 
+import itertools
 import json
 import re
 
@@ -272,3 +273,17 @@ def test_what_are_no_numbers_are_refused(chosen):
     message = f"DataLoader expected a list of whole numbers from its sampler, got {chosen!r}; give numbers of examples"
     with refused(TypeError, message):
         list(DataLoader(NUMBERS, batch_sampler=[chosen]))
+
+
+def test_what_excludes_what_is_as_in_pytorch():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    choices = {"batch_size": 2, "shuffle": True, "sampler": [1, 0], "batch_sampler": [[0, 1], [2]], "drop_last": True}
+    for chosen in itertools.product([False, True], repeat=len(choices)):
+        arguments = {name: value for (name, value), is_chosen in zip(choices.items(), chosen, strict=True) if is_chosen}
+        found = []
+        for loader, data in ((DataLoader, NUMBERS), (torch.utils.data.DataLoader, range(10))):
+            try:
+                found.append(len(loader(data, **arguments)))
+            except ValueError:
+                found.append("refused")
+        assert found[0] == found[1], arguments

@@ -190,6 +190,24 @@ def test_the_processes_take_turns_in_one_order():
     assert [number for pair in zip(*shares, strict=True) for number in pair] == list(RandomSampler(range(6), seed=4))
 
 
+def test_the_processes_share_as_those_of_pytorch_do():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    for count, replicas, drop in [
+        (12, 4, False),
+        (13, 4, False),
+        (13, 4, True),
+        (15, 4, True),
+        (2, 5, False),
+        (2, 5, True),
+        (3, 10, False),
+    ]:
+        for rank in range(replicas):
+            arguments = (range(count), replicas, rank, False, 0, drop)
+            theirs = torch.utils.data.DistributedSampler(*arguments)
+            assert list(DistributedSampler(*arguments)) == list(theirs)
+            assert len(DistributedSampler(*arguments)) == len(theirs)
+
+
 @pytest.mark.parametrize("rank", [3, 4])
 def test_a_rank_that_no_process_has_is_refused(rank):
     with refused(ValueError, f"DistributedSampler expected a rank from 0 to 2, got {rank}; ranks count from 0"):
