@@ -548,6 +548,13 @@ def test_a_program_belongs_to_the_stage_of_what_it_takes_from_a_folder(foldered:
     assert programs[1] - programs[0] == {"project/run_scalar.py", "project/run_line.py", "project/run_layer.py"}
 
 
+def test_a_name_belongs_to_the_first_stage_that_binds_it(repository: Repository) -> None:
+    replace_once(repository[0] / "minitorch" / "__init__.py", "import Scalar\n", "import Scalar\nfrom minitorch.scalar import relu\n")
+    files = select(*repository, 0)
+    assert "project/run_relu.py" in files
+    assert '    "relu",\n' in str(files["minitorch/__init__.py"])
+
+
 def test_a_room_left_out_of_a_folder_must_not_be_needed(foldered: Repository) -> None:
     replace_once(foldered[0] / "minitorch" / "nn" / "layers.py", '"""Stage 1."""\n', '"""Stage 1."""\n\nfrom minitorch.nn import fast\n')
     with pytest.raises(StaffError) as error:
