@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.cuda_device import SIMULATED, cuda, require_cuda
-from minitorch.dtypes import as_dtype
+from minitorch.dtypes import as_dtype, is_half
 from minitorch.tensor_data import Storage, TensorData, strides_from_shape
 
 
@@ -25,6 +25,9 @@ class DeviceStorage:
         length: How many.
         dtype: Their kind.
         values: The numbers, which are copied to the GPU; left out, they are zeros.
+
+    Raises:
+        TypeError: If they are halves.
 
     Attributes:
         length: How many.
@@ -37,6 +40,8 @@ class DeviceStorage:
     __slots__ = ("device", "dtype", "host", "length", "shared")
 
     def __init__(self, length: int, dtype: np.dtype, values: np.ndarray | None = None) -> None:
+        if is_half(dtype):
+            raise TypeError(f"the GPU's operations compute with float64 and float32, got {dtype.name}; convert the tensor first: x.float()")
         self.length, self.dtype = length, dtype
         self.host: np.ndarray | None = None
         self.device: Any = None

@@ -121,6 +121,11 @@ def boolean(*dtypes: np.dtype) -> np.dtype:
     return bool_
 
 
+def beside(dtype: np.dtype, other: np.dtype) -> np.dtype:
+    """The dtype that truth values and unsigned numbers take beside another: one that holds what is negative, if that does."""
+    return dtype if other.kind == "b" else same(dtype, other)
+
+
 def with_number(dtype: np.dtype, value: float) -> np.dtype:
     """The dtype that a Python number takes beside a tensor: the tensor's own where that can hold it (numbers are weak)."""
     if is_float(dtype) or isinstance(value, (bool, np.bool_)):
@@ -201,7 +206,13 @@ def held(number: float, dtype: np.dtype) -> Any:
 
 
 def drawn(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.ndarray:
-    """So many numbers from [0, 1). Those of halves are multiples of one step: rounded ones could be 1."""
+    """So many numbers from [0, 1). Those of halves are multiples of one step: rounded ones could be 1.
+
+    Raises:
+        TypeError: If the dtype holds no fractions.
+    """
+    if not is_float(dtype):
+        raise TypeError(f"rand expected a dtype of float64 or float32, got {dtype.name}, which cannot hold numbers between 0 and 1")
     if not is_half(dtype):
         return generator.random(count, dtype)
     steps = 2.0 ** (11 if dtype.kind == "f" else 8)

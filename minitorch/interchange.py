@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minitorch import tensor_backend
 from minitorch.dtypes import shown
 from minitorch.tensor_data import TensorData
 
@@ -103,14 +104,15 @@ class Interchange:
         return array.copy() if copy else array
 
     def __dlpack__(self: Tensor, **options: Any) -> Any:
-        """The storage for another library, without a copy.
+        """The storage for another library, without a copy. bfloat16 goes to libraries that know it, NumPy not among them.
 
         Raises:
             BufferError: If it records gradients, which the other library would not see.
         """
         if self.history is not None:
             raise BufferError("a tensor that records gradients cannot be exported; export x.detach()")
-        return self.numpy().__dlpack__(**options)
+        array = self.numpy()
+        return tensor_backend.halves.lend(array, options) if array.dtype.kind == "V" else array.__dlpack__(**options)
 
     def __dlpack_device__(self: Tensor) -> tuple[int, int]:
         return self._tensor.array().__dlpack_device__()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.autodiff import History
-from minitorch.dtypes import BEYOND_FLOAT32, as_array, as_dtype, converted, drawn, float32, float64, held, is_float, is_half, with_number
+from minitorch.dtypes import BEYOND_FLOAT32, as_array, as_dtype, beside, converted, drawn, float32, float64, held, is_half, with_number
 from minitorch.gradients import Differentiable
 from minitorch.interchange import Interchange
 from minitorch.tensor_backend import backend_at
@@ -263,7 +263,7 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         """The other operand as a tensor: a number becomes a constant of no dimensions, in this tensor's dtype where that can hold it."""
         dtype = self._tensor.dtype
         if isinstance(b, Tensor):  # of truth values beside numbers: numbers of this dtype, so that float32 - mask is float32
-            return b if b._tensor.dtype is dtype or b.dtype.kind != "b" else b.to(dtype)
+            return b if b._tensor.dtype is dtype or b.dtype.kind not in "bu" else b.to(beside(dtype, b.dtype))
         if isinstance(b, NUMBER):
             dtype = with_number(dtype, b)
             try:
@@ -354,8 +354,6 @@ def rand(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires_
         TypeError: If the dtype holds no fractions.
     """
     shape, dtype = as_shape(shape, "rand"), as_dtype(dtype)
-    if not is_float(dtype):
-        raise TypeError(f"rand expected a dtype of float64 or float32, got {dtype.name}, which cannot hold numbers between 0 and 1")
     return finished(TensorData(drawn(generator, math.prod(shape), dtype), shape), backend, requires_grad)
 
 

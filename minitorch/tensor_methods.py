@@ -78,7 +78,8 @@ class TensorMethods(Conversions):
         return _divided(self._ensure_tensor(b), self)
 
     def __rsub__(self: Tensor, b: TensorLike) -> Tensor:
-        return Add.apply(self._ensure_tensor(b), Neg.apply(self))
+        left = self._ensure_tensor(b)
+        return Add.apply(left, Neg.apply(left._ensure_tensor(self)))
 
     def __pow__(self: Tensor, b: TensorLike) -> Tensor:
         return Pow.apply(self, self._ensure_tensor(b))
