@@ -6,7 +6,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from minitorch import SGD, Adam, FastBackend, Parameter, Scalar, SimpleBackend, TensorBackend, float32, float64, from_numpy, tensor
+from minitorch import SGD, Adam, FastBackend, Parameter, Scalar, SimpleBackend, TensorBackend, float16, float32, float64, from_numpy, tensor
 from minitorch.fast_ops import FastOps
 from minitorch.nn import Linear
 from minitorch.nn.loops import PARALLEL
@@ -157,6 +157,24 @@ def test_memories_follow_a_parameter_to_another_backend_and_dtype(rule, settings
     kept = [memory for memory in optimizer.state[model.weight].values() if hasattr(memory, "f")]
     assert [(memory.backend, memory.dtype) for memory in kept] == [(FastBackend, float32)] * len(kept)
     np.testing.assert_allclose(value.to_numpy(), expected(rule, settings), rtol=2e-5, atol=1e-6)
+
+
+@BACKENDS
+@EVERY_RULE
+def test_what_is_remembered_for_a_narrow_dtype_is_float32_so_that_small_squares_count(rule, settings, backend):
+    small = np.full((3, 1, 2), 1e-4)  # whose square float16 does not hold
+    p = Parameter(tensor([[1.0, -1.0]], backend, dtype=float16))
+    optimizer = rule([p], **settings)
+    for gradient in small:
+        p.value.grad = tensor(gradient, backend, dtype=float16)
+        optimizer.step()
+    assert p.value.dtype == float16
+    assert {memory.dtype for memory in optimizer.state[p].values() if hasattr(memory, "f")} <= {float32}
+    found, wanted = p.value.to_numpy().astype(float), expected(rule, settings, np.array([[1.0, -1.0]]), small)
+    np.testing.assert_allclose(found, wanted, rtol=3e-3)
+    other = rule([p], **settings)
+    other.load_state_dict(optimizer.state_dict())
+    assert {memory.dtype for memory in other.state.get(p, {}).values() if hasattr(memory, "f")} <= {float32}
 
 
 def test_another_backend_of_the_compiled_operations_is_taken_alike():

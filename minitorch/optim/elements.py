@@ -17,8 +17,13 @@ def each(fn: Callable[[float, float], float], a: Any, b: Any, out: Any = None) -
 
 
 def nothing_like(value: Any) -> Any:
-    """Zero, or zeros in a tensor like value."""
-    return value.zeros() if hasattr(value, "f") else 0.0
+    """Zero, or zeros in a tensor like value, to remember something in."""
+    return value.zeros(dtype=kept_as(value)) if hasattr(value, "f") else 0.0
+
+
+def kept_as(value: Any) -> Any:
+    """The dtype of what is remembered for a tensor: its own; float32 for a narrower one, in which small squares would become 0."""
+    return value.dtype if value.dtype.itemsize >= 4 else "float32"
 
 
 def decayed(derivative: Any, value: Any, weight_decay: float) -> Any:

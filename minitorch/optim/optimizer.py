@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 from minitorch.module import Parameter
+from minitorch.optim.elements import kept_as
 
 IN_ONE_PASS: dict[Callable[..., Any], Callable[..., bool]] = {}
 """For an optimizer's `moved`, what does the same to a tensor in one pass and returns whether it could; a later room enters it here."""
@@ -78,7 +79,8 @@ class Optimizer:
 
     Attributes:
         param_groups: A dictionary for each group: "params", a list, and every setting. They may be changed between steps.
-        state: What is remembered for each parameter that has moved: numbers, and tensors that nobody else holds.
+        state: What is remembered for each parameter that has moved: numbers, and tensors that nobody else holds; for dtypes narrower than
+            float32 in that.
         settings: What a subclass's settings may be, by their names.
         memories: Names of what it remembers for every parameter that has moved.
         may_remember: Names of what it remembers with some settings.
@@ -202,7 +204,7 @@ class Optimizer:
         raise NotImplementedError(f"{type(self).__name__} has no step of its own; use SGD, or define step(self) in the subclass")
 
     def _memory(self, parameter: Parameter) -> dict[str, Any]:
-        """What is remembered for a parameter, in its dtype and on its backend; a new dictionary at first."""
+        """What is remembered for a parameter, on its backend and in the dtype that suits its own; a new dictionary at first."""
         memory = self.state.get(parameter)
         if memory is None:
             memory = self.state[parameter] = {}
@@ -216,7 +218,7 @@ class Optimizer:
                     "build a new optimizer"
                 )
             if kept.backend is not value.backend or kept.dtype is not value.dtype:
-                memory[name] = kept.to(value.backend).to(value.dtype)
+                memory[name] = kept.to(value.backend).to(kept_as(value))
         return memory
 
     # Saving and going on
@@ -236,7 +238,7 @@ class Optimizer:
         """Go on from the `state_dict` of an optimizer of this kind over parameters of these shapes. Without an error all of it is taken.
 
         Args:
-            state: As `state_dict` gives it, or as it comes out of JSON. Arrays are copied, in the parameter's dtype and to its backend.
+            state: As `state_dict` gives it, or as it comes out of JSON. Arrays are copied to the parameter's backend, in its dtype.
 
         Raises:
             ValueError: If it is that of another optimizer, or something in it does not fit; all that does not is listed.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from minitorch.optim.elements import nothing_like
+
 if TYPE_CHECKING:
     from minitorch.module import Parameter
     from minitorch.optim.optimizer import Optimizer
@@ -105,6 +107,6 @@ def _kept(name: str, kept: Any, value: Any) -> Any:
     """A memory as `step` keeps it: of a tensor a copy, in its dtype and on its backend."""
     if name == "step" or not hasattr(value, "f"):
         return kept
-    mine = value.zeros()
+    mine = nothing_like(value)
     mine[...] = kept.to_numpy() if hasattr(kept, "f") else kept
     return mine
