@@ -120,8 +120,7 @@ class Differentiable:
         if not self.is_leaf():
             raise RuntimeError("only a leaf keeps its gradient, and this tensor was computed or is a constant; see register_hook")
         x = self._hooked(fitted(x, self, "accumulate_derivative got"))
-        copy = x.clone if grad_mode.enabled else lambda: x.f.id_map(x)  # others may hold the same storage
-        self.grad = copy() if self.grad is None else self.grad + x
+        self.grad = x.f.id_map(x) if self.grad is None else self.grad + x  # a copy: others may hold the same storage
 
     def chain_rule(self: Tensor, d_output: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
         """Pass the gradient of this tensor on to the inputs of the function that made it.

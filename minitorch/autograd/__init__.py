@@ -5,8 +5,20 @@
 # Stage 5 - After the course
 from minitorch.autograd import watching as watching
 from minitorch.autograd.engine import grad
+from minitorch.autograd.products import hessian, jacobian, jvp, vjp
+from minitorch.autograd.checkpoints import checkpoint
+from minitorch.autograd import observing as observing
+from minitorch.autograd.profiler import profile
+from minitorch.autograd.memory import ledger
 from minitorch.autograd import rules as rules
 
 __all__ = [
+    "checkpoint",
     "grad",
+    "hessian",
+    "jacobian",
+    "jvp",
+    "ledger",
+    "profile",
+    "vjp",
 ]

@@ -147,10 +147,9 @@ def send_back(
             gradient = gradients.pop(node, None)
             if gradient is None:
                 continue
-            if wanted is None and node not in leading:
-                node.accumulate_derivative(gradient)
-                continue
             gradient = node._hooked(gradient)
+            if wanted is None and node not in leading:
+                node.grad = gradient.clone() if node.grad is None else node.grad + gradient
             if wanted is not None and node in wanted:
                 found[node] = gradient
             for parent, part in passed_back(node, gradient) if node in leading else ():

@@ -1,0 +1,158 @@
+"""Stage 5 - Derivatives of whole functions: products with their Jacobian from either side, the Jacobian itself, and the Hessian.
+
+The Jacobian J of f at x holds the derivative of every element of f(x) by every element of x. Backpropagation computes vᵀJ for a v. That is
+linear in v, so its own gradient by v, in the direction t, is Jt: two sweeps back make one forward, and no rule is needed for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minitorch.autograd.engine import grad
+from minitorch.autograd.watching import Alias
+from minitorch.dtypes import floating
+from minitorch.tensor import Tensor
+from minitorch.tensor_data import TensorData
+
+Pull = Callable[[Tensor], tuple[Tensor, ...]]
+"""From a gradient of the result, the gradients of the arguments."""
+
+
+def vjp(f: Callable[..., Tensor], *xs: Tensor) -> tuple[Tensor, Pull]:
+    """The value of a function, and the products of vectors with its Jacobian (reverse mode).
+
+    Args:
+        f: Function of len(xs) tensors that returns one.
+        xs: The point. Where one of them records gradients, so do the value and the products.
+
+    Returns:
+        f(*xs), and a function pull(v) that gives for each of xs the gradient of the sum of v · f(*xs), zeros for one that is not used;
+        v has the shape of the value. It may be called as often as one likes.
+
+    Raises:
+        TypeError: If one of xs holds no floats, or f returns no Tensor.
+    """
+    leaves, recorded = _leaves("vjp", xs)
+    out = _value("vjp", f, leaves)
+
+    def pull(v: Tensor) -> tuple[Tensor, ...]:
+        """The gradients of the arguments.
+
+        Raises:
+            ValueError: If v has another shape than the value.
+        """
+        if v.shape != out.shape:
+            raise ValueError(f"vjp expected a vector of shape {out.shape}, that of the value, got {v.shape}")
+        found = [None] * len(leaves)
+        if out.history is not None:
+            found = grad(out, leaves, v, retain_graph=True, create_graph=recorded or v.requires_grad, allow_unused=True)
+        return tuple([x.zeros() if g is None else g for x, g in zip(leaves, found, strict=True)])
+
+    return out if recorded else out.detach(), pull
+
+
+def jvp(f: Callable[..., Tensor], xs: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """The value of a function, and the product of its Jacobian with a vector (forward mode): how the value changes in a direction.
+
+    Args:
+        f: Function of len(xs) tensors that returns one. Every function in it must be one whose gradient can be differentiated.
+        xs: The point. Where one of them records gradients, so do the results.
+        tangents: The direction: for each of xs a tensor of its shape.
+
+    Returns:
+        f(*xs), and the sum over i of ∂f/∂x_i · tangents_i, in the same shape. For Scalars see `minitorch.jvp`.
+
+    Raises:
+        TypeError: If one of xs holds no floats, or f returns no Tensor.
+        ValueError: If point and direction differ in number or shape.
+        RuntimeError: If a gradient in f cannot be differentiated.
+    """
+    shapes, others = [x.shape for x in xs], [t.shape for t in tangents]
+    if shapes != others:
+        raise ValueError(f"jvp expected tangents of the shapes of the point, {shapes}, got {others}")
+    leaves, recorded = _leaves("jvp", xs)
+    recorded = recorded or any(t.requires_grad for t in tangents)
+    out = _value("jvp", f, leaves)
+    v = (out.detach().zeros(dtype=floating(out.dtype)) + 1.0).requires_grad_()
+    found = [None] * len(leaves)
+    if out.history is not None:
+        found = grad(out, leaves, v, create_graph=True, allow_unused=True)
+    parts = [(g * t).sum() for g, t in zip(found, tangents, strict=True) if g is not None and g.requires_grad]
+    (tangent,) = grad(sum(parts[1:], parts[0]), v, create_graph=recorded, allow_unused=True) if parts else [None]
+    return out if recorded else out.detach(), v.detach() * 0.0 if tangent is None else tangent
+
+
+def jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """The derivative of every element of f(x) by every element of x, one sweep back for each element of f(x).
+
+    Args:
+        f: Function of one tensor that returns one.
+        x: The point.
+
+    Returns:
+        The shape of f(x) with that of x behind it.
+
+    Raises:
+        TypeError: If x holds no floats, or f returns no Tensor.
+    """
+    out, pull = vjp(f, x)
+    jac = np.zeros((out.size, x.size), x.dtype)
+    for i in range(out.size):
+        v = np.zeros(out.size, floating(out.dtype))
+        v[i] = 1
+        (row,) = pull(out._like(TensorData(v, out.shape)))
+        jac[i] = row.to_numpy().reshape(-1)
+    return x._like(TensorData(jac.reshape(-1), (*out.shape, *x.shape)))
+
+
+def hessian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """The second derivatives of a function with one number as its value: the Jacobian of its gradient.
+
+    Args:
+        f: Function of one tensor that returns one of one element. Every function in it must be one whose gradient can be differentiated.
+        x: The point.
+
+    Returns:
+        The shape of x twice.
+
+    Raises:
+        TypeError: If x holds no floats, or f returns no Tensor.
+        ValueError: If f returns several elements.
+        RuntimeError: If a gradient in f cannot be differentiated.
+    """
+
+    def gradient(x: Tensor) -> Tensor:
+        out = _value("hessian", f, [x])
+        if out.size != 1:
+            raise ValueError(f"hessian expected a function with one number as its value, got shape {out.shape}; sum it")
+        (g,) = grad(out, x, create_graph=True, allow_unused=True) if out.history is not None else (None,)
+        return x.zeros() if g is None else g
+
+    return jacobian(gradient, x)
+
+
+def _leaves(op: str, xs: Sequence[Any]) -> tuple[list[Tensor], bool]:
+    """The point as tensors whose gradients can be asked for; and whether one of them recorded gradients before.
+
+    Raises:
+        TypeError: If one is no tensor of floats.
+    """
+    for x in xs:
+        if not hasattr(x, "_tensor"):
+            raise TypeError(f"{op} expected tensors, got {type(x).__name__}; make one with tensor(...)")
+    return [Alias.apply(x) if x.requires_grad else x.detach().requires_grad_() for x in xs], any(x.requires_grad for x in xs)
+
+
+def _value(op: str, f: Callable[..., Tensor], xs: Sequence[Tensor]) -> Tensor:
+    """f(*xs).
+
+    Raises:
+        TypeError: If it is no Tensor.
+    """
+    out: Any = f(*xs)
+    if not hasattr(out, "_tensor"):
+        raise TypeError(f"{op} expected a function that returns a Tensor, got {type(out).__name__}")
+    return out

@@ -1,0 +1,135 @@
+"""Stage 5 - Profiling: where the time of a program goes, op by op, forward and backward apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minitorch.autograd.observing import Call, Observer, tensors_in
+from minitorch.tensor import Tensor
+
+WIDTH = 80
+
+
+@dataclass
+class Entry:
+    """Calls of one op that have something in common.
+
+    Attributes:
+        op: Name of the function.
+        backward: Whether these are calls of its backward.
+        shapes: Of its tensor arguments in forward, such as "2x3 3x4".
+        calls: How many.
+        seconds: How long they took together.
+        bytes: How many bytes of results they wrote; views write none.
+    """
+
+    op: str
+    backward: bool
+    shapes: str
+    calls: int = 0
+    seconds: float = 0.0
+    bytes: int = 0
+
+
+class profile(Observer):
+    """Measure every op that is called in this thread: `with profile() as p:`, then `print(p.table())`.
+
+    What is measured is the op's own work: not what `Function.apply` does around it, nor the time between ops. Of an op on a GPU that is
+    the time until it has been handed over. Functions that are defined within are not seen. While it is off it costs nothing.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entries: dict[tuple[str, bool, str], Entry] = {}
+
+    def saw(self, call: Call) -> None:
+        """Count it."""
+        shapes = " ".join("x".join(map(str, x.shape)) or "()" for x in tensors_in(call.ctx.args))
+        entry = self._entries.setdefault((call.fn.__name__, call.backward, shapes), Entry(call.fn.__name__, call.backward, shapes))
+        entry.calls += 1
+        entry.seconds += call.seconds
+        entry.bytes += written(call)
+
+    def entries(self, by_shapes: bool = False) -> list[Entry]:
+        """What was measured, the longest first.
+
+        Args:
+            by_shapes: Whether calls with different shapes are told apart; else each entry names the shapes that took longest.
+        """
+        found: dict[tuple[str, ...], Entry] = {}
+        for entry in sorted(self._entries.values(), key=lambda entry: -entry.seconds):
+            key = (entry.op, str(entry.backward), *([entry.shapes] if by_shapes else []))
+            several = found.setdefault(key, Entry(entry.op, entry.backward, entry.shapes))
+            several.calls += entry.calls
+            several.seconds += entry.seconds
+            several.bytes += entry.bytes
+        return sorted(found.values(), key=lambda entry: -entry.seconds)
+
+    def table(self, by_shapes: bool = False, limit: int = 30) -> str:
+        """The entries as a table of at most 80 columns, with a sum below.
+
+        Args:
+            by_shapes: As in `entries`.
+            limit: How many lines at most; the others are summed in one.
+        """
+        entries = self.entries(by_shapes)
+        total = summed("total", entries)
+        lines = [_line("op", "pass", "calls", "time", "share", "bytes", "shapes")]
+        lines.append("-" * WIDTH)
+        rest = [summed(f"{len(entries) - limit} others", entries[limit:])] if len(entries) > limit else []
+        for entry in [*entries[:limit], *rest, total]:
+            direction = "" if entry in (*rest, total) else "backward" if entry.backward else "forward"
+            share = f"{100 * entry.seconds / total.seconds:.1f}%" if total.seconds else ""
+            lines.append(_line(entry.op, direction, entry.calls, duration(entry.seconds), share, size(entry.bytes), entry.shapes))
+        return "\n".join(lines)
+
+
+def summed(name: str, entries: list[Entry]) -> Entry:
+    """Several entries as one."""
+    return Entry(name, False, "", sum(e.calls for e in entries), sum(e.seconds for e in entries), sum(e.bytes for e in entries))
+
+
+def _line(op: str, direction: str, calls: object, time: str, share: str, written: str, shapes: str) -> str:
+    """A line of the table."""
+    return f"{cut(op, 20):20} {direction:8} {calls:>6} {time:>8} {share:>6} {written:>9}  {cut(shapes, 16)}".rstrip()
+
+
+def cut(text: str, width: int) -> str:
+    """A text that has room in a column."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def written(call: Call) -> int:
+    """How many bytes of results a call wrote: those that lie in no storage that it was given."""
+    seen = {id(x._tensor._version) for x in call.given}  # all views of a storage share this list
+    if call.backward:
+        seen |= {id(x._tensor._version) for x in tensors_in(call.ctx._saved)}
+    count = 0
+    for x in call.results:
+        if id(x._tensor._version) not in seen:
+            seen.add(id(x._tensor._version))
+            count += bytes_of(x)
+    return count
+
+
+def bytes_of(x: Tensor) -> int:
+    """How many bytes its elements are."""
+    return x.size * x.dtype.itemsize
+
+
+def duration(seconds: float) -> str:
+    """A time with its unit."""
+    for unit, factor in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.1f} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def size(count: int) -> str:
+    """A number of bytes with its unit."""
+    number = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} GiB"

@@ -1,0 +1,317 @@
+"""Checkpoints: the same gradients to the last bit, in less memory; what a function may use, and what is noticed."""
+
+import gc
+import re
+import weakref
+
+import numpy as np
+import pytest
+
+from minitorch import FastBackend, SimpleBackend, manual_seed, nn, no_grad, rand, tensor
+from minitorch.autograd import checkpoint, grad, ledger
+from minitorch.tensor_context import grad_mode
+
+BACKENDS = (SimpleBackend, FastBackend)
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def numbers(shape, seed=1.0):
+    return np.cos(np.arange(np.prod(shape)) * 1.7 + seed).reshape(shape)
+
+
+def plain(fn, *xs):
+    """What checkpoint does without one."""
+    return fn(*xs)
+
+
+def gradients(step, leaves, seed=3):
+    """The value of a step and the gradients of leaves, from a fresh start."""
+    for x in leaves:
+        x.zero_grad_()
+    manual_seed(seed)
+    loss = step()
+    loss.backward()
+    return [loss.to_numpy(), *(None if x.grad is None else x.grad.to_numpy() for x in leaves)]
+
+
+def assert_same(step, leaves):
+    """Fail unless a step has the same value and gradients, to the last bit, with checkpoints as without."""
+    expected, got = gradients(lambda: step(plain), leaves), gradients(lambda: step(checkpoint), leaves)
+    for one, other in zip(expected, got, strict=True):
+        np.testing.assert_array_equal(other, one)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+def test_gradients_of_arguments_and_of_parameters_are_the_same_to_the_last_bit(backend):
+    x, w, v = (tensor(numbers(shape), backend, requires_grad=True) for shape in ((3, 4), (4, 4), (4, 2)))
+
+    def part(a):
+        return (a @ w).tanh() + a * a + a
+
+    def step(run):
+        return (run(part, run(part, x * 2)) @ v).sigmoid().sum() + x.sum()
+
+    assert_same(step, [x, w, v])
+
+
+def test_dropout_drops_the_same_elements_again_and_the_numbers_after_it_are_as_without_a_checkpoint():
+    x, w = (tensor(numbers((6, 6), k), FastBackend, requires_grad=True) for k in (1, 2))
+
+    def part(a):
+        return nn.dropout((a @ w).tanh(), 0.5) * rand((6, 6), FastBackend)
+
+    drawn = []
+
+    def step(run):
+        y = run(part, run(part, x))
+        drawn.append(rand((3,)).tolist())
+        return (y * rand((6, 6), FastBackend)).sum()
+
+    assert_same(step, [x, w])
+    manual_seed(3)
+    step(checkpoint).backward()
+    after = rand((2,)).tolist()
+    manual_seed(3)
+    step(plain).backward()
+    assert rand((2,)).tolist() == after
+    assert drawn[0] == drawn[1] == drawn[2]
+
+
+def test_several_results_constants_and_plain_values():
+    x, w = (tensor(numbers((2, 2), k), requires_grad=True) for k in (1, 2))
+
+    def part(a, factor, names):
+        assert names == ("a", "b")
+        return [a * w * factor, 5, (a + w).exp(), tensor([1.0]), a]
+
+    def step(run):
+        first, five, second, constant, third = run(part, x * 1, 3.0, ("a", "b"))
+        assert (five, constant.requires_grad, constant.tolist()) == (5, False, [1.0])
+        return (first * second).sum() + second.sum() + (third * third).sum()
+
+    assert_same(step, [x, w])
+    assert type(checkpoint(part, x, 3.0, ("a", "b"))) is list
+
+
+def test_a_result_that_nobody_uses():
+    x, w = (tensor(numbers((2, 2), k), requires_grad=True) for k in (1, 2))
+
+    def step(run):
+        return run(lambda a: (a * w, a * a, a.sum(0)), x)[1].sum()
+
+    expected, got = gradients(lambda: step(plain), [x]), gradients(lambda: step(checkpoint), [x])
+    assert [a.tolist() for a in got] == [a.tolist() for a in expected]
+    gradients(lambda: step(checkpoint), [w])
+    assert w.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_checkpoints_within_checkpoints():
+    x, w = (tensor(numbers((3, 3), k), requires_grad=True) for k in (1, 2))
+
+    def inner(a):
+        return nn.dropout(a @ w, 0.3).tanh()
+
+    def step(run):
+        def outer(a):
+            return run(inner, run(inner, a) + a)
+
+        return run(outer, run(outer, x)).sum()
+
+    assert_same(step, [x, w])
+
+
+def test_tensors_that_the_function_finds_for_itself_may_have_been_computed():
+    x, w = (tensor(numbers((2, 2), k), requires_grad=True) for k in (1, 2))
+
+    def step(run):
+        h = w * w
+        return (run(lambda a: a * h + h, x) + h * 2).sum()
+
+    assert_same(step, [x, w])
+
+
+def test_what_the_function_keeps_of_what_it_computes_does_no_harm():
+    x, w = (tensor(numbers((2, 2), k), requires_grad=True) for k in (1, 2))
+    kept = []
+
+    def part(a):
+        kept.append((a * w).exp())
+        kept.append(kept[-1] * w)
+        return kept[-1]
+
+    assert_same(lambda run: run(part, x).sum(), [x, w])
+
+
+def test_an_argument_given_twice_and_one_that_is_also_found():
+    x = tensor(numbers((2, 2)), requires_grad=True)
+    assert_same(lambda run: run(lambda a, b: a * b * b + x, x, x).sum(), [x])
+
+
+def test_a_tensor_used_often_within_and_without_is_added_up_in_the_same_order():
+    x = tensor(numbers((4, 4)) * 1e3, requires_grad=True)
+    assert_same(lambda run: (run(lambda a: a * 0.1 + a * 0.7 + (a * 1.3).sin(), x) + x).sum(), [x])
+
+
+def test_hooks_are_called_once():
+    x, w = tensor([2.0], requires_grad=True), tensor([3.0], requires_grad=True)
+    calls = []
+    w.register_hook(lambda g: calls.append(g.item()))
+    x.register_hook(lambda g: calls.append(g.item()))
+    checkpoint(lambda a: a * w + w, x).backward()
+    assert sorted(calls) == [3.0, 3.0]
+    assert (x.grad.item(), w.grad.item()) == (3.0, 3.0)
+
+
+def test_grad_and_gradients_of_gradients_pass_through():
+    x, w = (tensor(numbers((2, 2), k), requires_grad=True) for k in (1, 2))
+
+    def penalty(run):
+        y = run(lambda a: (a @ w).tanh() * w, x)
+        by_x, by_w = grad((y * y).sum(), [x, w], create_graph=True)
+        return grad((by_x * by_x).sum() + (by_w * by_x).sum(), [x, w])
+
+    for one, other in zip(penalty(plain), penalty(checkpoint), strict=True):
+        np.testing.assert_allclose(other.to_numpy(), one.to_numpy(), rtol=1e-12)
+
+
+def test_backward_can_pass_twice_if_the_graph_is_retained():
+    x = tensor([2.0], requires_grad=True)
+    y = checkpoint(lambda a: a * a * a, x)
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.item() == 24.0
+    with pytest.raises(RuntimeError, match="backward has passed through Part before"):
+        y.backward()
+
+
+def test_without_gradients_the_function_is_just_called():
+    x, c = tensor([2.0], requires_grad=True), tensor([2.0])
+    calls = []
+
+    def part(a):
+        calls.append(grad_mode.enabled)
+        return a * 3
+
+    with no_grad():
+        assert not checkpoint(part, x).requires_grad
+    assert not checkpoint(part, c).requires_grad
+    assert calls == [False, True]
+    assert checkpoint(lambda: 5) == 5
+
+
+def test_the_first_run_leaves_nothing_behind():
+    x, w = (tensor(numbers((8, 8), k), requires_grad=True) for k in (1, 2))
+    inner = []
+
+    def part(a):
+        h = a @ w
+        inner.append(weakref.ref(h))
+        return h.tanh() @ w
+
+    gc.disable()  # not even rubbish in circles
+    try:
+        y = checkpoint(part, x)
+        assert inner[0]() is None
+        y.sum().backward()
+        assert inner[1]() is None
+    finally:
+        gc.enable()
+
+
+def test_less_memory_is_alive_in_a_step():
+    layers = [tensor(numbers((4, 4), k) * 0.1, FastBackend, requires_grad=True) for k in range(16)]
+    x = tensor(numbers((500, 4)), FastBackend)
+
+    def stack(layers):
+        def run(a):
+            for w in layers:
+                a = (a @ w).tanh()
+            return a
+
+        return run
+
+    peaks = []
+    for run in (plain, checkpoint):
+        with ledger() as book:
+            y = x
+            for i in range(0, 16, 4):
+                y = run(stack(layers[i : i + 4]), y)
+            y.sum().backward()
+        peaks.append(book.peak)
+    result = x.size * 8  # what one op makes
+    assert peaks[0] >= 32 * result  # 16 layers of two ops
+    assert peaks[1] <= 20 * result  # 4 checkpoints, one part of 8 results, and its gradients
+
+
+# What is noticed
+
+
+def test_an_argument_or_a_parameter_written_into_before_backward():
+    for which in (0, 1):
+        leaves = tensor([2.0, 3.0], requires_grad=True), tensor([5.0, 7.0], requires_grad=True)
+        x, w = leaves
+        y = checkpoint(lambda a, w=w: a * w, x).sum()
+        with no_grad():
+            leaves[which][0] = 9
+        with raises(
+            RuntimeError,
+            "backward of Checkpoint needs a tensor of shape (2,) as it was in forward, but it has been written into since; "
+            "write into a copy: x.clone()",
+        ):
+            y.backward()
+
+
+def test_a_function_that_does_not_do_the_same_again():
+    x, w = tensor([2.0, 3.0], requires_grad=True), tensor([5.0, 7.0], requires_grad=True)
+    calls = []
+
+    def shrinks(a):
+        calls.append(0)
+        return a[: 3 - len(calls)] * 2
+
+    with raises(
+        RuntimeError,
+        "checkpoint expected its function to return the same again, results of shapes [(2,)], got [(1,)]; "
+        "it must depend on nothing that changes between forward and backward",
+    ):
+        checkpoint(shrinks, x).sum().backward()
+
+    def uses_another(a):
+        calls.append(0)
+        return a * 2 if len(calls) % 2 else a * w
+
+    with raises(
+        RuntimeError,
+        "checkpoint expected its function to do the same again, but this time it used another leaf, of shape (2,); "
+        "it must depend on nothing that changes between forward and backward",
+    ):
+        checkpoint(uses_another, x).sum().backward()
+    assert (grad_mode.enabled, grad_mode.retain_graph) == (True, False)
+    assert x.grad is None
+
+
+def test_an_error_in_the_second_run_leaves_everything_as_it_was():
+    x = tensor([2.0], requires_grad=True)
+    calls = []
+
+    def fails(a):
+        calls.append(0)
+        if len(calls) == 2:
+            raise ZeroDivisionError
+        return a * rand((1,))
+
+    manual_seed(1)
+    y = checkpoint(fails, x)
+    expected = rand((1,)).item()
+    manual_seed(1)
+    rand((1,))
+    with pytest.raises(ZeroDivisionError):
+        y.backward(retain_graph=True)
+    assert (grad_mode.enabled, grad_mode.retain_graph) == (True, False)
+    assert rand((1,)).item() == expected
+    y.backward()
+    assert x.grad is not None

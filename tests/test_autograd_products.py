@@ -1,0 +1,130 @@
+"""Products with the Jacobian from both sides, the Jacobian and the Hessian: by hand, by finite differences, and what is refused."""
+
+import re
+
+import numpy as np
+import pytest
+
+from minitorch import FastBackend, Function, float32, nn, tensor
+from minitorch.autograd import grad, hessian, jacobian, jvp, vjp
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def f(x, y):
+    """The Jacobian is diag(2 x y) by x, and x² by y."""
+    return x * x * y
+
+
+def test_vjp_gives_the_value_and_pulls_vectors_back_as_often_as_one_likes():
+    x, y = tensor([2.0, 3.0]), tensor([5.0])
+    out, pull = vjp(f, x, y)
+    assert (out.tolist(), out.requires_grad, x.requires_grad, x.grad) == ([20.0, 45.0], False, False, None)
+    for v, by_x, by_y in ([1.0, 0.0], [20.0, 0.0], [4.0]), ([1.0, 10.0], [20.0, 300.0], [94.0]):
+        assert [g.tolist() for g in pull(tensor(v))] == [by_x, by_y]
+
+
+def test_an_argument_that_is_not_used_gets_zeros():
+    x, y = tensor([2.0, 3.0]), tensor([[5.0]], dtype=float32)
+    assert [g.tolist() for g in vjp(lambda a, b: a * 2, x, y)[1](tensor([1.0, 1.0]))] == [[2.0, 2.0], [[0.0]]]
+    assert [g.tolist() for g in vjp(lambda a, b: tensor([7.0]), x, y)[1](tensor([1.0]))] == [[0.0, 0.0], [[0.0]]]
+
+
+def test_jvp_gives_the_value_and_how_it_changes_in_a_direction():
+    x, y = tensor([2.0, 3.0]), tensor([5.0])
+    out, tangent = jvp(f, [x, y], [tensor([1.0, 0.0]), tensor([10.0])])
+    assert (out.tolist(), tangent.tolist(), tangent.requires_grad) == ([20.0, 45.0], [60.0, 90.0], False)
+
+
+def test_jvp_of_what_does_not_depend_on_the_point_is_zero():
+    x = tensor([2.0, 3.0])
+    out, tangent = jvp(lambda a: tensor([[7.0]]), [x], [x])
+    assert (out.tolist(), tangent.tolist()) == ([[7.0]], [[0.0]])
+    assert jvp(lambda a: a * 0 + 1, [x], [x])[1].tolist() == [0.0, 0.0]
+    assert jvp(lambda a: tensor([1.0], requires_grad=True) * 2, [x], [x])[1].tolist() == [0.0]
+
+
+def test_jvp_through_a_network_is_that_of_finite_differences():
+    w = tensor(np.cos(np.arange(12.0)).reshape(3, 4), FastBackend)
+    x, t = (tensor(np.sin(np.arange(6.0) * k).reshape(2, 3), FastBackend) for k in (1, 2))
+
+    def network(x):
+        return nn.logsoftmax((x @ w).tanh().relu(), 1)
+
+    _, tangent = jvp(network, [x], [t])
+    step = 1e-6
+    expected = (network(x + t * step).to_numpy() - network(x - t * step).to_numpy()) / (2 * step)
+    np.testing.assert_allclose(tangent.to_numpy(), expected, atol=1e-8)
+
+
+def test_products_of_a_point_that_records_gradients_record_them_too():
+    x = tensor([2.0, 3.0], requires_grad=True)
+    out, pull = vjp(lambda a: a**3, x)
+    (g,) = pull(tensor([1.0, 1.0]))
+    assert [grad(y.sum(), x, retain_graph=True)[0].tolist() for y in (out, g)] == [[12.0, 27.0], [12.0, 18.0]]
+    out, tangent = jvp(lambda a: a**3, [x], [tensor([1.0, 10.0])])
+    assert (grad(out.sum(), x, retain_graph=True)[0].tolist(), grad(tangent.sum(), x)[0].tolist()) == ([12.0, 27.0], [12.0, 180.0])
+
+
+def test_a_hessian_times_a_vector_is_forward_over_reverse():
+    def gradient(x):
+        return grad((x * x * x).sum() + x[0:1].sum() * x[1:].sum(), x, create_graph=True)[0]
+
+    _, product = jvp(gradient, [tensor([1.0, 2.0])], [tensor([10.0, 1.0])])
+    assert product.tolist() == [61.0, 22.0]  # [[6, 1], [1, 12]] · [10, 1]
+
+
+def test_the_jacobian_has_the_shape_of_the_value_and_then_that_of_the_point():
+    x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    jac = jacobian(lambda a: a.sum(0, keepdim=False) ** 2, x)
+    assert jac.shape == (3, 2, 3)
+    expected = np.zeros((3, 2, 3))
+    for i, total in enumerate((5.0, 7.0, 9.0)):
+        expected[i, :, i] = 2 * total
+    assert (jac.to_numpy() == expected).all()
+
+
+def test_the_hessian_of_a_product_and_of_what_is_not_curved():
+    x = tensor([2.0, 3.0, 5.0])
+    assert hessian(lambda a: a.prod() + (a * a).sum(), x).tolist() == [[2.0, 5.0, 3.0], [5.0, 2.0, 2.0], [3.0, 2.0, 2.0]]
+    assert hessian(lambda a: a.sum(), x).tolist() == [[0.0] * 3] * 3
+    assert hessian(lambda a: tensor([1.0]), x).tolist() == [[0.0] * 3] * 3
+
+
+def test_what_they_are_given_is_checked():
+    x = tensor([2.0, 3.0])
+    with raises(TypeError, "vjp expected tensors, got float; make one with tensor(...)"):
+        vjp(f, x, 3.0)
+    with raises(TypeError, "jvp expected a function that returns a Tensor, got float"):
+        jvp(lambda a: a.sum().item(), [x], [x])
+    with raises(ValueError, "vjp expected a vector of shape (2,), that of the value, got (1,)"):
+        vjp(lambda a: a * 2, x)[1](tensor([1.0]))
+    with raises(ValueError, "jvp expected tangents of the shapes of the point, [(2,)], got [(1,)]"):
+        jvp(lambda a: a, [x], [tensor([1.0])])
+    with raises(ValueError, "jvp expected tangents of the shapes of the point, [(2,)], got []"):
+        jvp(lambda a: a, [x], [])
+    with raises(ValueError, "hessian expected a function with one number as its value, got shape (2,); sum it"):
+        hessian(lambda a: a * 2, x)
+    with raises(TypeError, "only tensors of floats keep gradients, got int64; convert it first: x.to(float64)"):
+        jacobian(lambda a: a, tensor([1, 2], dtype="int64"))
+
+
+def test_jvp_through_a_kernel_that_cannot_be_differentiated_twice_is_refused():
+    class Square(Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+            return a * a
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (a,) = ctx.saved_values
+            return tensor(2 * a.to_numpy() * grad_output.to_numpy())
+
+    x = tensor([2.0, 3.0])
+    assert vjp(Square.apply, x)[1](tensor([1.0, 1.0]))[0].tolist() == [4.0, 6.0]
+    with pytest.raises(RuntimeError, match="the gradient of Square cannot be differentiated again: its backward reads the numbers"):
+        jvp(Square.apply, [x], [x])
