@@ -40,7 +40,7 @@ NOT_FOR_STUDENTS = ("docs/_build/", "docs/decisions", "docs/api/generated/", "do
 
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
-STAGE_OF_PAGES = {"docs/data.md": 4}
+STAGE_OF_PAGES = {"docs/data.md": 4, "docs/custom_operators.md": 5}
 """The first stage that needs a page of the book whose name does not say it."""
 
 NOT_ASKED_OF_STUDENTS = """\

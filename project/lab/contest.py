@@ -44,7 +44,7 @@ class Contest:
         low, _, high = quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
         own, other = (f"{median(seconds) * 1e3:.3f} ms" for seconds in self.seconds)
         verdict = "equal" if self.apart() <= bound else f"DIFFER by {self.apart():.1e}"
-        return f"{self.name:<20} {len(ratios):>7} {own:>12} {other:>12} {median(ratios):>7.2f} {f'{low:.2f} to {high:.2f}':>14}  {verdict}"
+        return f"{self.name:<22} {len(ratios):>7} {own:>12} {other:>12} {median(ratios):>7.2f} {f'{low:.2f} to {high:.2f}':>14}  {verdict}"
 
 
-HEAD = f"{'a training step':<20} {'repeats':>7} {'own':>12} {'built-in':>12} {'ratio':>7} {'half of them':>14}  losses"
+HEAD = f"{'a training step':<22} {'repeats':>7} {'own':>12} {'built-in':>12} {'ratio':>7} {'half of them':>14}  losses"

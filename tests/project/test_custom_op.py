@@ -1,13 +1,15 @@
 """Operators of one's own: their values and gradients, what their checks would catch, and the table of the comparison."""
 
 import re
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from minitorch import FastBackend, SimpleBackend, float32, nn, tensor
 from project import custom_op
-from project.custom_op import BiasSiLU, BiasSiLUFunction, ComposedSiLU, LinearFunction, MyLinear, check, composed
+from project.custom_op import BiasSiLU, BiasSiLUFunction, ComposedSiLU, LinearFunction, MyLinear, SummedSiLU, check, composed
 from project.lab.contest import HEAD, Contest
 
 
@@ -71,8 +73,9 @@ def test_layers_work_on_any_leading_shape_with_the_parameters_of_the_built_in(ba
     own.load_state_dict(other.state_dict())
     x = tensor(np.arange(12).reshape(2, 2, 3) / 10, backend, dtype=float32)
     np.testing.assert_allclose(own(x).to_numpy(), other(x).to_numpy(), rtol=1e-6)
-    silu, steps = BiasSiLU(3, backend, float32), ComposedSiLU(3, backend, float32)
-    np.testing.assert_allclose(silu(x).to_numpy(), steps(x).to_numpy(), rtol=1e-6)
+    silu = BiasSiLU(3, backend, float32)
+    for other in (ComposedSiLU, SummedSiLU):
+        np.testing.assert_allclose(silu(x).to_numpy(), other(3, backend, float32)(x).to_numpy(), rtol=1e-6)
     assert (silu(x).dtype, silu(x).shape, silu(x).backend) == (float32, (2, 2, 3), backend)
 
 
@@ -84,6 +87,17 @@ def test_layers_refuse_what_their_kernels_cannot_take():
         ValueError, "BiasSiLU expected input of shape (…, 3) and float64, got (2, 3) and float32; build it for that size, or convert"
     ):
         BiasSiLU(3)(tensor(np.zeros((2, 3)), FastBackend, dtype=float32))
+
+
+def test_the_code_of_the_page_runs_and_computes_the_same(tmp_path):
+    page = (Path(custom_op.__file__).parents[1] / "docs" / "custom_operators.md").read_text(encoding="utf-8")
+    program = tmp_path / "page.py"
+    program.write_text("".join(re.findall(r"(?ms)^```python\n(.*?)^```$", page)), encoding="utf-8")
+    names = runpy.run_path(str(program))
+    assert names["network"][1].bias.value.grad.shape == (8,)
+    x, bias = tensor([[1.0, -2.0]]), tensor([0.5, 1.0])
+    assert names["BiasSiLU"].apply(x, bias).tolist() == BiasSiLUFunction.apply(x, bias).tolist()
+    assert names["network"].to("float32")[1].bias.value.dtype == float32
 
 
 # The comparison
@@ -111,8 +125,8 @@ def test_a_contest_measures_in_turns_and_compares_the_losses_of_each_step():
 def test_a_row_of_the_table_has_medians_and_the_ratio_of_the_turns():
     contest = Contest("name", (lambda: 0.0, lambda: 0.0), ([0.001, 0.002, 0.009], [0.002, 0.008, 0.009]), ([1.0], [1.0]))
     #        ratios 2, 4, 1
-    assert contest.row(0.0) == "name                       3     2.000 ms     8.000 ms    2.00   1.50 to 3.00  equal"
-    assert HEAD == "a training step      repeats          own     built-in   ratio   half of them  losses"
+    assert contest.row(0.0) == "name                         3     2.000 ms     8.000 ms    2.00   1.50 to 3.00  equal"
+    assert HEAD == "a training step        repeats          own     built-in   ratio   half of them  losses"
     once = Contest("name", (lambda: 0.0, lambda: 0.0), ([0.001], [0.002]), ([1.0], [1.0]))
     assert "2.00   2.00 to 2.00" in once.row(0.0)
 
@@ -126,9 +140,9 @@ def test_the_program_checks_and_compares(capsys):
     assert lines[1:4] == ["  linear with bias: PASS", "  linear without bias: PASS", "  bias and SiLU: PASS"]
     assert re.match(r"  bias and SiLU on the GPU: (NOT RUN: no NVIDIA GPU here; |PASS \()", lines[4])
     assert re.fullmatch(r"float64, \d+ threads?; a ratio over 1: our own is faster", lines[6])
-    assert lines[7] == HEAD
+    assert lines[7:9] == ["linear: 5 rows of 784, 4 hidden; SiLU: 5 rows of 6", HEAD]
     number = r" +\d+\.\d+"
-    for line, name in zip(lines[8:], ["linear, 5×784", "bias, SiLU, 5×6"], strict=True):
+    for line, name in zip(lines[9:], ["linear", "SiLU for 3 operations", "SiLU for 2 operations"], strict=True):
         assert re.fullmatch(rf"{name} +3{number} ms{number} ms{number}{number} to{number}  equal", line), line
 
 
