@@ -1,5 +1,7 @@
 """Gradients of gradients, of every op of the table and every function of networks, against finite differences."""
 
+import importlib
+import inspect
 import math
 import re
 from collections import OrderedDict
@@ -8,7 +10,8 @@ import numpy as np
 import pytest
 
 import minitorch
-from minitorch import FastBackend, SimpleBackend, Tensor, int64, nn, tensor
+from course.manifest import course
+from minitorch import FastBackend, Function, SimpleBackend, Tensor, int64, nn, tensor
 from minitorch.autograd import engine, grad
 
 from .op_table import OPS, samples
@@ -128,6 +131,19 @@ NETWORK = OrderedDict({
     "mse_loss": (nn.mse_loss, (2, 3), (2, 3)),
     "binary_cross_entropy": (lambda x, t: nn.binary_cross_entropy(x.sigmoid(), t.sigmoid(), "none"), (2, 3), (2, 3)),
     "binary_cross_entropy_with_logits": (lambda x, t: nn.binary_cross_entropy_with_logits(x, t.sigmoid()), (2, 3), (2, 3)),
+    "leaky_relu": (lambda x: nn.leaky_relu(x * x.sin(), 0.2), (2, 3)),
+    "gelu": (nn.gelu, (2, 3)),
+    "gelu by tanh": (lambda x: nn.gelu(x, "tanh"), (2, 3)),
+    "silu": (nn.silu, (2, 3)),
+    "sigmoid": (nn.sigmoid, (2, 3)),
+    "tanh": (nn.tanh, (2, 3)),
+    "batch_norm": (lambda x, w, b: nn.batch_norm(x, None, None, w, b), (3, 2, 2), (2,), (2,)),
+    "group_norm": (lambda x, w, b: nn.group_norm(x, 2, w, b), (2, 4, 2), (4,), (4,)),
+    "layer_norm": (lambda x, w, b: nn.layer_norm(x, 3, w, b), (2, 3), (3,), (3,)),
+    "rms_norm": (lambda x, w: nn.rms_norm(x, 3, w), (2, 3), (3,)),
+    "attention": (nn.scaled_dot_product_attention, (2, 2), (3, 2), (3, 2)),
+    "causal attention": (lambda q, k: nn.scaled_dot_product_attention(q, k, k * q, is_causal=True), (3, 2), (3, 2)),
+    "adaptive_avg_pool2d": (lambda x: nn.adaptive_avg_pool2d(x * x, 2), (1, 1, 3, 5)),
     "two layers": (lambda x, w, v: (nn.softmax((x @ w).tanh() @ v, 1).log() * (x @ w @ v).sigmoid()).mean(), (2, 3), (3, 2), (2, 2)),
 })  # fmt: skip
 
@@ -137,6 +153,18 @@ NETWORK = OrderedDict({
 def test_the_gradient_of_the_gradient_of_every_function_of_networks_is_that_of_finite_differences(name, backend):
     f, *shapes = NETWORK[name]
     assert_second_derivatives(f, [numbers(shape, i) for i, shape in enumerate(shapes)], backend)
+
+
+WATCHED = {"NormalShare"}
+"""Functions without a rule whose backward is made of operations on tensors, on what was given: they are recorded as they are."""
+
+
+def test_every_function_of_the_library_has_a_rule_or_says_how_it_is_composed():
+    """One that has neither can perhaps not be differentiated twice: give it `composed`, and a line in NETWORK."""
+    rooms = [importlib.import_module(f"minitorch.{room}") for room in course().rooms]
+    own = {thing for room in rooms for thing in vars(room).values() if inspect.isclass(thing) and issubclass(thing, Function)}
+    last = {fn for fn in own if not fn.__subclasses__() and fn.backward is not Function.backward and fn.__module__.startswith("minitorch.")}
+    assert {fn.__name__ for fn in last if fn not in engine.RULES and not hasattr(fn, "composed")} == WATCHED
 
 
 # Without the rules: what is not recorded is noticed
