@@ -268,6 +268,13 @@ def test_a_number_that_the_data_set_does_not_have_is_refused(number):
         list(DataLoader(NUMBERS, 3, sampler=[0, number]))
 
 
+def test_the_batches_before_a_number_that_is_none_are_dealt():
+    given = []
+    with pytest.raises(IndexError):
+        given += (x.to_numpy().tolist() for x, _ in DataLoader(NUMBERS, 2, sampler=[0, 1, 2, 3, 10]))
+    assert given == [[0, 1], [2, 3]]
+
+
 @pytest.mark.parametrize("chosen", [[True, False], [0.5], ["a"], [], [[0, 1]]])
 def test_what_are_no_numbers_are_refused(chosen):
     message = f"DataLoader expected a list of whole numbers from its sampler, got {chosen!r}; give numbers of examples"

@@ -166,6 +166,13 @@ def test_a_loop_may_fail_itself():
     assert threads() == []
 
 
+def test_a_batch_that_makes_no_tensor_ends_the_thread_while_its_error_is_dealt_with():
+    loader = DataLoader(Numbers(9), collate_fn=lambda examples: np.array(examples, complex), prefetch=2)
+    with pytest.raises(TypeError, match="complex128") as caught:
+        next(iter(loader))
+    assert threads() == [], f"although {caught.value} still holds the loop by its traceback"
+
+
 def test_leaving_the_loop_stops_the_reading_in_the_middle_of_a_batch():
     reading, go_on = threading.Event(), threading.Event()
 

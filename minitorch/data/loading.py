@@ -122,7 +122,7 @@ class DataLoader(CourseLoader):
         reader = copy.copy(self)  # it reads through a data set of its own
         if not isinstance(self.dataset, ArrayDataset):
             reader.dataset = _Watched(self.dataset, left)
-        batches = iter(self.batch_sampler)
+        batches = self._chosen()
         chosen, batch = next(batches, None), 0
         while chosen is not None:
             following = next(batches, None)
@@ -130,9 +130,16 @@ class DataLoader(CourseLoader):
                 yield (epoch, batch + 1) if following is not None else (epoch + 1, 0), reader._batch(chosen, epoch, batch)
             chosen, batch = following, batch + 1
 
+    def _chosen(self) -> Iterator[Iterable[int]]:
+        """The numbers of the examples of every batch."""
+        if self._own_order is not None:
+            return iter(self.batch_sampler)
+        order = np.fromiter(self.batch_sampler.sampler, np.int64)
+        return (order[batch * self.batch_size : (batch + 1) * self.batch_size] for batch in range(len(self)))  # quicker than lists
+
     def _batch(self, chosen: Iterable[int], epoch: int, batch: int) -> Any:
         """The examples of these numbers, put together and transformed."""
-        numbers = self._numbers(chosen)
+        numbers: Any = chosen if self._own_order is None else self._numbers(chosen)
         if self.collate_fn is None:
             made: Any = tuple(self._arrays(numbers))
         else:
