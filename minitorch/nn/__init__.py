@@ -21,6 +21,8 @@ from minitorch.nn.convolution import Conv1d, Conv2d, conv1d, conv2d
 from minitorch.nn.normalization import GroupNorm, LayerNorm, RMSNorm, group_norm, layer_norm, rms_norm
 from minitorch.nn.batch_norm import BatchNorm1d, BatchNorm2d, batch_norm
 from minitorch.nn.layers import Dropout, Flatten
+from minitorch.nn.attention import MultiheadAttention, scaled_dot_product_attention
+from minitorch.nn.transformer import TransformerBlock
 from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 from minitorch.nn.summary import summary
 
@@ -45,6 +47,7 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiheadAttention",
     "Parameter",
     "RMSNorm",
     "ReLU",
@@ -53,6 +56,7 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "Tanh",
+    "TransformerBlock",
     "adaptive_avg_pool2d",
     "argmax",
     "avg_pool1d",
@@ -80,6 +84,7 @@ __all__ = [
     "mse_loss",
     "nll_loss",
     "rms_norm",
+    "scaled_dot_product_attention",
     "sigmoid",
     "silu",
     "softmax",

@@ -1,0 +1,311 @@
+"""Attention: by hand and from NumPy, gradients against differences, and layers against PyTorch where that is installed."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, manual_seed, tensor
+from minitorch.nn import MultiheadAttention, TransformerBlock
+from minitorch.nn.attention import scaled_dot_product_attention
+
+from .test_autograd_again import assert_second_derivatives
+
+BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def numbers(shape, seed=0):
+    return np.random.default_rng([seed, *shape]).standard_normal(shape)
+
+
+def leaf(values, backend=SimpleBackend):
+    return tensor(values, backend, requires_grad=True)
+
+
+def by_hand(query, key, value, seen=None, added=0.0, scale=None):
+    """What the paper says; seen and added broadcast to the scores."""
+    scores = query @ np.swapaxes(key, -1, -2) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale) + added
+    powers = np.exp(scores) * (1 if seen is None else seen)
+    sums = powers.sum(-1, keepdims=True)
+    return np.divide(powers, sums, out=np.zeros_like(powers), where=sums > 0) @ value
+
+
+# The function
+
+
+@BACKENDS
+def test_a_query_gets_the_mean_of_values_by_how_well_their_keys_fit(backend):
+    key = tensor([[0.0, 1.0], [0.0, -1.0]], backend)
+    value = tensor([[10.0], [20.0]], backend)
+    same = scaled_dot_product_attention(tensor([[5.0, 0.0]], backend), key, value)
+    assert same.tolist() == [[15]]
+    first = scaled_dot_product_attention(tensor([[0.0, math.log(2)]], backend), key, value, scale=0.5)  # 2^½ against 2^-½: 2 to 1
+    assert first.tolist() == [[pytest.approx(40 / 3)]]
+
+
+@BACKENDS
+@pytest.mark.parametrize(
+    "sizes", [((2, 3, 4), (2, 5, 4), (2, 5, 2)), ((2, 1, 3, 2), (3, 3, 2), (3, 3, 2)), ((4, 2), (2, 2), (2, 3))], ids=str
+)
+def test_masks_hide_keys_or_add_to_their_scores(backend, sizes):
+    query, key, value = (numbers(shape, i) for i, shape in enumerate(sizes))
+    scores = (sizes[0][-2], sizes[1][-2])
+    seen, added = numbers(scores, 3) > -0.5, numbers(scores, 4)
+    seen[:, 0] = True
+    q, k, v = (tensor(x, backend) for x in (query, key, value))
+    triangle = np.tri(*scores, dtype=bool)
+    for settings, expected in [
+        ({}, by_hand(query, key, value)),
+        ({"scale": 2.0}, by_hand(query, key, value, scale=2.0)),
+        ({"attn_mask": tensor(seen, backend)}, by_hand(query, key, value, seen)),
+        ({"attn_mask": tensor(added, backend)}, by_hand(query, key, value, added=added)),
+        ({"is_causal": True}, by_hand(query, key, value, triangle)),
+        ({"is_causal": True, "attn_mask": tensor(seen, backend)}, by_hand(query, key, value, seen & triangle)),
+    ]:
+        np.testing.assert_allclose(scaled_dot_product_attention(q, k, v, **settings).to_numpy(), expected, rtol=1e-11, atol=1e-13)
+
+
+@BACKENDS
+def test_a_query_that_sees_no_key_gets_zeros_and_no_gradient(backend):
+    query, key, value = (leaf(numbers((3, 2), i), backend) for i in range(3))
+    seen = np.array([[True, False, True], [False, False, False], [False, True, False]])
+    out = scaled_dot_product_attention(query, key, value, tensor(seen, backend))
+    np.testing.assert_allclose(out.to_numpy(), by_hand(query.to_numpy(), key.to_numpy(), value.to_numpy(), seen), rtol=1e-12)
+    assert out.tolist()[1] == [0, 0]
+    out.sum().backward()
+    assert query.grad.tolist()[1] == [0, 0]
+    assert np.isfinite(key.grad.to_numpy()).all()
+    minus = tensor(np.where(seen, 0, -math.inf), backend)
+    np.testing.assert_array_equal(scaled_dot_product_attention(query, key, value, minus).to_numpy(), out.to_numpy())
+
+
+@BACKENDS
+def test_gradients_are_those_of_differences(backend):
+    query, key, value, added = numbers((1, 3, 2)), numbers((2, 3, 2), 1), numbers((2, 3, 2), 2), numbers((3, 3), 3)
+    tensors = [tensor(x, backend) for x in (query, key, value)]
+    factors = tensor(numbers((2, 3, 2), 4), backend)
+    grad_check(lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True) * factors, *tensors)
+    grad_check(lambda q, k, v, m: scaled_dot_product_attention(q, k, v, m) * factors, *tensors, tensor(added, backend))
+    seen = tensor(np.array([[True, False, True], [True, True, False], [False, True, True]]), backend)
+    grad_check(lambda q, k, v: scaled_dot_product_attention(q, k, v, seen) * factors, *tensors)
+
+
+@BACKENDS
+def test_gradients_have_gradients(backend):
+    shapes = [numbers((2, 2), i) for i in range(3)]
+    assert_second_derivatives(lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True), shapes, backend)
+
+
+@BACKENDS
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+def test_scores_of_a_thousand_are_exact_behind_a_causal_mask(backend, dtype):
+    query, key = tensor(np.full((3, 1), 1000.0, dtype), backend), tensor(np.array([[1.0], [-1.0], [1.0]], dtype), backend)
+    value = tensor(np.array([[1.0], [2.0], [4.0]], dtype), backend)
+    out = scaled_dot_product_attention(query, key, value, is_causal=True)
+    assert (out.dtype, out.tolist()) == (dtype, [[1], [1], [2.5]])
+
+
+@BACKENDS
+def test_dropped_weights_keep_the_mean(backend):
+    manual_seed(0)
+    value = tensor(np.eye(50), backend)
+    same = tensor(np.zeros((50, 1)), backend)
+    weights = scaled_dot_product_attention(same, same, value, dropout_p=0.5).to_numpy() * 50
+    assert set(np.round(weights, 12).reshape(-1)) == {0, 2}
+    assert weights.mean() == pytest.approx(1, abs=0.05)
+    assert not scaled_dot_product_attention(same, same, value, dropout_p=1.0).to_numpy().any()
+
+
+def test_what_does_not_fit_is_refused():
+    op, x = "scaled_dot_product_attention", tensor(numbers((3, 2)))
+    with raises(TypeError, f"{op} expected a Tensor of floats as key, got int64; make one with tensor(...)"):
+        scaled_dot_product_attention(x, tensor(np.ones((3, 2), int)), x)
+    with raises(ValueError, f"{op} expected value of at least 2 dimensions, got shape (2,)"):
+        scaled_dot_product_attention(x, x, x[0])
+    shapes = f"{op} expected query (…, L, E), key (…, S, E) and value (…, S, V) with S and E of at least 1, got"
+    with raises(ValueError, f"{shapes} (3, 2), (2, 3) and (3, 2)"):
+        scaled_dot_product_attention(x, x.t(), x)
+    with raises(ValueError, f"{shapes} (3, 2), (0, 2) and (0, 2)"):
+        scaled_dot_product_attention(x, x[:0], x[:0])
+    with raises(ValueError, f"{op} expected a mask that broadcasts to the scores, (3, 3), got (2, 3)"):
+        scaled_dot_product_attention(x, x, x, tensor(np.ones((2, 3))))
+    with raises(TypeError, f"{op} expected a Tensor of bool or floats as mask, got int64; compare first, such as x != 0"):
+        scaled_dot_product_attention(x, x, x, tensor(np.ones((3, 3), int)))
+    with raises(ValueError, f"{op} expected dropout_p from 0 to 1, got 1.5; it is the share of the weights that become 0"):
+        scaled_dot_product_attention(x, x, x, dropout_p=1.5)
+
+
+# The layers
+
+
+def test_one_head_of_unit_matrices_is_plain_attention():
+    layer = MultiheadAttention(2, 1, bias=False, batch_first=True)
+    layer.in_proj_weight.update(tensor(np.tile(np.eye(2), (3, 1))))
+    layer.out_proj.weight.update(tensor(np.eye(2)))
+    query, key, value = numbers((2, 3, 2)), numbers((2, 4, 2), 1), numbers((2, 4, 2), 2)
+    out, weights = layer(tensor(query), tensor(key), tensor(value))
+    np.testing.assert_allclose(out.to_numpy(), by_hand(query, key, value), rtol=1e-12)
+    np.testing.assert_allclose(weights.to_numpy(), by_hand(query, key, np.eye(4)), rtol=1e-12)
+
+
+def test_weights_begin_as_glorot_says_with_pytorchs_names():
+    manual_seed(0)
+    layer = MultiheadAttention(20, 4, backend=FastBackend, dtype=float32)
+    shapes = [("in_proj_weight", (60, 20)), ("in_proj_bias", (60,)), ("out_proj.weight", (20, 20)), ("out_proj.bias", (20,))]
+    assert [(name, x.shape) for name, x in layer.state_dict().items()] == shapes
+    weight, bound = layer.in_proj_weight.value.to_numpy(), math.sqrt(6 / 80)
+    assert 0.95 * bound < abs(weight).max() <= bound
+    assert abs(layer.out_proj.weight.value.to_numpy()).max() > 0.95 * math.sqrt(6 / 40)
+    assert not layer.in_proj_bias.value.to_numpy().any()
+    assert {x.dtype for x in layer.state_dict().values()} == {float32}
+    names = ["q_proj_weight", "k_proj_weight", "v_proj_weight", "out_proj.weight"]
+    assert list(MultiheadAttention(4, 2, bias=False, kdim=3).state_dict()) == names
+    assert repr(layer).splitlines()[1] == "  20, num_heads=4, dropout=0.0, batch_first=False"
+
+
+def test_operations_are_counted():
+    x, other = tensor(numbers((2, 3, 4))), tensor(numbers((2, 5, 4)))
+    layer = MultiheadAttention(4, 2, batch_first=True)
+    assert layer.flops((x, x, x), None) == 3 * 2 * 24 * 4 + 2 * (2 * 2 * 3 * 3 * 4)  # three projections, scores and sums of values
+    assert layer.flops((x, other, other), None) == 2 * (24 + 40 + 40) * 4 + 2 * (2 * 2 * 3 * 5 * 4)
+
+
+def test_layers_refuse_what_does_not_fit():
+    name = "MultiheadAttention"
+    with raises(ValueError, f"{name} expected num_heads that divides embed_dim, 6, got 4"):
+        MultiheadAttention(6, 4)
+    with raises(ValueError, f"{name} expected embed_dim and num_heads of at least 1, got 6, 0"):
+        MultiheadAttention(6, 0)
+    with raises(ValueError, f"{name} expected dropout from 0 to 1, got 2; it is the share of the weights that become 0"):
+        MultiheadAttention(6, 2, 2)
+    layer, x = MultiheadAttention(2, 1), tensor(numbers((3, 4, 2)))
+    shapes = f"{name} expected query, key and value of shapes (L, N, 2), (S, N, 2), (S, N, 2), or each without N, got"
+    with raises(ValueError, f"{shapes} (3, 4, 2), (3, 2, 2) and (3, 2, 2)"):
+        layer(x, x[:, :2], x[:, :2])
+    with raises(ValueError, f"{name} expected key_padding_mask of shape (4, 3) or (3,), got (3, 4)"):
+        layer(x, x, x, tensor(np.zeros((3, 4), bool)))
+    with raises(ValueError, f"{name} expected attn_mask of shape (3, 3) or (4, 3, 3), got (4, 3)"):
+        layer(x, x, x, attn_mask=tensor(np.zeros((4, 3), bool)))
+    with raises(TypeError, f"{name} expected a Tensor of bool or floats as attn_mask, got int64; compare first, such as x != 0"):
+        layer(x, x, x, attn_mask=tensor(np.zeros((3, 3), int)))
+    with raises(ValueError, "TransformerBlock expected activation relu or gelu, or a function, got 'tanh'"):
+        TransformerBlock(2, 1, activation="tanh")
+
+
+def test_an_element_of_a_block_sees_nothing_behind_it():
+    manual_seed(0)
+    block = TransformerBlock(4, 2, 8, 0.0, backend=FastBackend)
+    x = numbers((1, 5, 4))
+    before = block(tensor(x, FastBackend)).to_numpy()
+    x[0, 3:] += 1
+    after = block(tensor(x, FastBackend)).to_numpy()
+    np.testing.assert_array_equal(after[0, :3], before[0, :3])
+    assert (after[0, 3:] != before[0, 3:]).all()
+
+
+def test_dropout_is_for_training():
+    manual_seed(0)
+    block = TransformerBlock(4, 2, 8, 0.5)
+    x = tensor(numbers((1, 3, 4)))
+    assert block(x).tolist() != block(x).tolist()
+    block.eval()
+    assert block(x).tolist() == block(x).tolist()
+
+
+# Against PyTorch
+
+
+def compared(ours, theirs, call, inputs, backend, tolerance):
+    """Compare results, and gradients of inputs and parameters, of two layers with the same weights."""
+    torch = pytest.importorskip("torch")
+    ours.load_state_dict(theirs.state_dict())
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    a = [leaf(x, backend) for x in inputs]
+    b = [torch.tensor(x, requires_grad=True) for x in inputs]
+    for layer in (ours, theirs):
+        layer.eval(), layer.zero_grad()
+    results = call(ours, a, lambda x: tensor(x, backend)), call(theirs, b, torch.tensor)
+    for got, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(got.to_numpy(), expected.detach().numpy(), rtol=tolerance, atol=tolerance)
+    given = numbers(results[0][0].shape, 9).astype(inputs[0].dtype)
+    results[0][0].backward(tensor(given, backend)), results[1][0].backward(torch.tensor(given))
+    pairs = [*zip(a, b, strict=True), *zip([p.value for p in ours.parameters()], theirs.parameters(), strict=True)]
+    for got, expected in pairs:
+        np.testing.assert_allclose(got.grad.to_numpy(), expected.grad.numpy(), rtol=tolerance, atol=tolerance)
+
+
+PADDING = np.array([[False, False, True], [False, False, False]])
+HIDDEN = np.triu(np.ones((3, 3), bool), 1)
+
+
+@BACKENDS
+@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
+def test_heads_are_pytorchs(backend, dtype):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    kind, tolerance = getattr(torch, dtype.name), 1e-10 if dtype == float64 else 1e-5
+    first, last = numbers((2, 3, 4)).astype(dtype), numbers((3, 2, 4)).astype(dtype)
+    torch.manual_seed(0)
+
+    def pair(**settings):
+        theirs = torch.nn.MultiheadAttention(4, 2, dtype=kind, **settings)
+        with torch.no_grad():
+            for parameter in theirs.parameters():
+                parameter.normal_()
+        return MultiheadAttention(4, 2, backend=backend, dtype=dtype, **settings), theirs
+
+    def to_itself(layer, xs, made, **masks):
+        return layer(xs[0], xs[0], xs[0], **{name: made(mask) for name, mask in masks.items()})
+
+    trials = [{}, {"key_padding_mask": PADDING}, {"attn_mask": HIDDEN}, {"key_padding_mask": PADDING, "attn_mask": HIDDEN}]
+    trials += [{"attn_mask": numbers((4, 3, 3)).astype(dtype)}]
+    for masks in trials:
+        compared(*pair(batch_first=True), lambda *args, masks=masks: to_itself(*args, **masks), [first], backend, tolerance)
+    others = [numbers((5, 2, size), size).astype(dtype) for size in (3, 6)]
+    compared(*pair(kdim=3, vdim=6), lambda layer, xs, _: layer(*xs, average_attn_weights=False), [last, *others], backend, tolerance)
+    alike = [numbers((5, 2, 4), seed).astype(dtype) for seed in (1, 2)]
+    compared(*pair(bias=False), lambda layer, xs, _: layer(*xs), [last, *alike], backend, tolerance)
+    compared(*pair(), lambda layer, xs, _: layer(*xs), [x[:, 0] for x in (last, *alike)], backend, tolerance)
+
+
+@BACKENDS
+@pytest.mark.parametrize("settings", [{}, {"activation": "gelu", "bias": False}, {"norm_first": False, "layer_norm_eps": 0.1}], ids=str)
+def test_blocks_are_pytorchs(backend, settings):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    norm_first = {"norm_first": True} | settings
+    for dtype, tolerance in ((float64, 1e-10), (float32, 1e-5)):
+        torch.manual_seed(0)
+        theirs = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, dtype=getattr(torch, dtype.name), **norm_first)
+        ours = TransformerBlock(4, 2, 8, backend=backend, dtype=dtype, **settings)
+        x = numbers((2, 3, 4)).astype(dtype)
+
+        def call(layer, xs, made):
+            if isinstance(layer, TransformerBlock):
+                return [layer(xs[0])]
+            return [layer(xs[0], src_mask=torch.tensor(HIDDEN), is_causal=True)]
+
+        compared(ours, theirs, call, [x], backend, tolerance)
+
+
+def test_attention_is_pytorchs():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    theirs = torch.nn.functional.scaled_dot_product_attention
+    values = [numbers((2, 2, 4, 3), i) for i in range(3)]
+    for settings in ({}, {"is_causal": True}, {"scale": 0.3}, {"attn_mask": np.tri(4, dtype=bool)}, {"attn_mask": numbers((4, 4), 5)}):
+        b = [torch.tensor(x, requires_grad=True) for x in values]
+        expected = theirs(*b, **{k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in settings.items()})
+        expected.backward(torch.tensor(values[1]))
+        for backend in (SimpleBackend, FastBackend):
+            a = [leaf(x, backend) for x in values]
+            got = scaled_dot_product_attention(
+                *a, **{k: tensor(v, backend) if isinstance(v, np.ndarray) else v for k, v in settings.items()}
+            )
+            got.backward(tensor(values[1], backend))
+            np.testing.assert_allclose(got.to_numpy(), expected.detach().numpy(), rtol=1e-10, atol=1e-12)
+            for x, y in zip(a, b, strict=True):
+                np.testing.assert_allclose(x.grad.to_numpy(), y.grad.numpy(), rtol=1e-10, atol=1e-12)
