@@ -53,6 +53,7 @@ from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max,
 # Stage 5 - After the course
 from minitorch.narrow import __getattr__ as __getattr__, float16, int8, int16, uint8  # the first of them finds bfloat16
 from minitorch.number_formats import bits, finfo, iinfo
+from minitorch.mixed import GradScaler
 from minitorch import models as models
 from minitorch.files import load, load_hdf5, load_torch_state_dict, save, save_hdf5
 from minitorch import device_arrays as device_arrays
@@ -71,6 +72,7 @@ __all__ = [
     "FastOps",
     "FileFormatError",
     "Function",
+    "GradScaler",
     "Graph",
     "History",
     "IndexingError",

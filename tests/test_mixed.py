@@ -1,0 +1,198 @@
+"""Mixed precision: what a GradScaler does to losses, gradients and steps."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from minitorch import SGD, GradScaler, Parameter, tensor
+from minitorch.narrow import float16
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def one_weight(value=1.0, dtype="float32"):
+    """A parameter, its optimizer, and what sets its gradient."""
+    weight = Parameter(tensor([value], requires_grad=True, dtype=dtype))
+
+    def got(gradient):
+        weight.value.grad = tensor([gradient], dtype=dtype)
+
+    return weight, SGD([weight], lr=1.0), got
+
+
+def test_a_gradient_too_small_for_float16_arrives_when_the_loss_is_scaled():
+    found = []
+    for scaler in (GradScaler(enabled=False), GradScaler(2.0**16)):
+        weight, optimizer, _ = one_weight()
+        loss = (weight.value.half() * 2.0**-10).float() * 2.0**-20  # the gradient of the product is 2^-20, that of the half 2^-30
+        scaler.scale(loss.sum()).backward()
+        scaler.unscale_(optimizer)
+        found += weight.value.grad.tolist()
+    assert found == [0.0, 2.0**-30]
+
+
+def test_the_scale_multiplies_a_loss_and_its_gradients():
+    weight, optimizer, _ = one_weight(3.0)
+    scaler = GradScaler(8.0)
+    loss = scaler.scale((weight.value * weight.value).sum())
+    assert (loss.dtype, loss.tolist()) == ("float32", [72.0])
+    loss.backward()
+    assert weight.value.grad.tolist() == [48.0]
+    assert scaler.step(optimizer) is True
+    assert weight.value.tolist() == [3.0 - 6.0]
+    assert scaler.scale(tensor([60000.0], dtype=float16)).dtype == "float32"
+
+
+@pytest.mark.parametrize("wrong", [math.inf, -math.inf, math.nan])
+def test_a_step_with_a_gradient_that_is_no_number_is_left_out(wrong):
+    weight, optimizer, got = one_weight(3.0)
+    scaler = GradScaler(8.0)
+    got(wrong)
+    assert scaler.step(optimizer) is False
+    scaler.update()
+    assert (weight.value.tolist(), weight.value.grad, scaler.get_scale()) == ([3.0], None, 4.0)
+    got(8.0)
+    assert scaler.step(optimizer) is True
+    assert weight.value.tolist() == [1.0]
+
+
+def test_the_scale_grows_after_some_steps_without_an_overflow_and_stays_a_number():
+    _, optimizer, got = one_weight()
+    scaler, scales = GradScaler(4.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2), []
+    for gradient in (1.0, 1.0, 1.0, math.inf, 1.0, 1.0):
+        got(gradient)
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+    assert scales == [4.0, 12.0, 12.0, 3.0, 3.0, 9.0]
+    largest = GradScaler(2.0**127, growth_interval=1)
+    got(1.0)
+    largest.step(optimizer)
+    largest.update()
+    assert largest.get_scale() == 2.0**127
+
+
+def test_gradients_can_be_clipped_between_unscale_and_step():
+    weight, optimizer, got = one_weight(3.0)
+    scaler = GradScaler(8.0)
+    got(16.0)
+    scaler.unscale_(optimizer)
+    assert weight.value.grad.tolist() == [2.0]
+    weight.value.grad = weight.value.grad.clip(-0.5, 0.5)
+    scaler.step(optimizer)
+    assert weight.value.tolist() == [2.5]
+
+
+def test_an_overflow_of_one_optimizer_leaves_the_steps_of_another():
+    (first, one, got_one), (second, other, got_other) = one_weight(), one_weight()
+    scaler = GradScaler(2.0)
+    got_one(math.inf)
+    got_other(2.0)
+    assert (scaler.step(one), scaler.step(other)) == (False, True)
+    scaler.update()
+    assert (first.value.tolist(), second.value.tolist(), scaler.get_scale()) == ([1.0], [0.0], 1.0)
+
+
+def test_it_follows_torch():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    _, optimizer, got = one_weight()
+    weight = torch.ones(1, requires_grad=True)
+    theirs_optimizer = torch.optim.SGD([weight], lr=1.0)
+    options = {"init_scale": 1024.0, "growth_factor": 4.0, "backoff_factor": 0.125, "growth_interval": 3}
+    ours, theirs = GradScaler(**options), torch.amp.GradScaler("cpu", **options)
+    generator = np.random.default_rng(0)
+    for _ in range(40):
+        gradient = float(generator.choice([1.0, 2.0, math.inf, math.nan], p=[0.6, 0.2, 0.1, 0.1]))
+        got(gradient)
+        weight.grad = torch.tensor([gradient])
+        theirs.scale(torch.ones(1))  # it makes its scale at the first call
+        ours.step(optimizer)
+        theirs.step(theirs_optimizer)
+        ours.update()
+        theirs.update()
+        assert ours.state_dict() == theirs.state_dict()
+        assert optimizer.parameters[0].value.tolist() == weight.tolist()
+
+
+def test_a_scaler_that_is_off_does_nothing():
+    weight, optimizer, got = one_weight()
+    scaler = GradScaler(enabled=False)
+    loss = tensor([2.0])
+    assert scaler.scale(loss) is loss
+    got(math.inf)
+    scaler.unscale_(optimizer)
+    assert scaler.step(optimizer) is True
+    scaler.update()
+    scaler.load_state_dict({})
+    assert (weight.value.tolist(), scaler.get_scale(), scaler.is_enabled(), scaler.state_dict()) == ([-math.inf], 1.0, False, {})
+
+
+def test_a_state_goes_on_where_it_was_saved():
+    _, optimizer, got = one_weight()
+    scaler = GradScaler(4.0, 3.0, 0.25, growth_interval=2)
+    got(1.0)
+    scaler.step(optimizer)
+    scaler.update()
+    again = GradScaler()
+    again.load_state_dict(scaler.state_dict())
+    got(1.0)
+    again.step(optimizer)
+    again.update()
+    assert again.get_scale() == 12.0
+    with raises(
+        ValueError,
+        "GradScaler.load_state_dict expected the state of an enabled GradScaler, got one with missing growth_factor, "
+        "missing backoff_factor, missing growth_interval, missing _growth_tracker, unexpected lr",
+    ):
+        again.load_state_dict({"scale": 1.0, "lr": 2})
+    with raises(ValueError, "GradScaler expected init_scale above 0 and finite, got -1.0"):
+        again.load_state_dict({**scaler.state_dict(), "scale": -1.0})
+    assert again.get_scale() == 12.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"init_scale": 0}, "GradScaler expected init_scale above 0 and finite, got 0.0"),
+        ({"init_scale": math.inf}, "GradScaler expected init_scale above 0 and finite, got inf"),
+        ({"growth_factor": 1.0}, "GradScaler expected growth_factor above 1 and finite, got 1.0"),
+        ({"backoff_factor": 1}, "GradScaler expected backoff_factor between 0 and 1, got 1.0"),
+        ({"growth_interval": 0}, "GradScaler expected growth_interval of at least 1, got 0"),
+    ],
+)
+def test_settings_out_of_range_are_refused(options, message):
+    with raises(ValueError, message):
+        GradScaler(**options)
+
+
+def test_calls_out_of_order_are_refused():
+    _, optimizer, got = one_weight()
+    scaler = GradScaler()
+    with raises(RuntimeError, "update expected a step before it, got none; call step(optimizer) first"):
+        scaler.update()
+    got(1.0)
+    scaler.unscale_(optimizer)
+    with raises(RuntimeError, "unscale_ expected gradients that are still scaled, got those of an optimizer twice; call update() before"):
+        scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    with raises(RuntimeError, "step expected one call for an optimizer between two updates, got a second one; call update() before"):
+        scaler.step(optimizer)
+    with raises(TypeError, "scale expected a Tensor, got float; scale the loss before backward"):
+        scaler.scale(1.0)
+
+
+def test_gradients_of_halves_are_refused_and_left_as_they_are():
+    weight, optimizer, got = one_weight(dtype=float16)
+    got(2.0)
+    with raises(
+        TypeError,
+        "unscale_ expected gradients of float32 or float64, got float16 for a parameter of shape (1,); "
+        "keep the parameters in float32, and use halves of them in forward: weight.half()",
+    ):
+        GradScaler().step(optimizer)
+    assert weight.value.grad.tolist() == [2.0]
