@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from minitorch import (
+    Adam,
     FastBackend,
     FileFormatError,
     Parameter,
@@ -21,6 +22,7 @@ from minitorch import (
     load,
     load_hdf5,
     load_torch_state_dict,
+    manual_seed,
     save,
     save_hdf5,
     tensor,
@@ -30,6 +32,7 @@ from minitorch.nn import Conv2d, Flatten, Linear, Module, ReLU, Sequential
 
 FIELDS = ("dtype", "shape", "data_offsets")
 ALL = [float64, float32, int64, int32, bool_]
+NARROW = ["float16", "bfloat16", "int8", "int16", "uint8"]
 
 
 def raises(error, message):
@@ -81,6 +84,31 @@ def test_every_dtype_and_every_view_comes_back(path):
     assert found["repeated"][0, 0] == 0.0
 
 
+def of_dtype(dtype):
+    """A state with a transposed tensor of a dtype."""
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install ml_dtypes")
+    numbers = {"f": [[0, 1.5, 127]], "b": [[0, 1.5, 127] if dtype == "bfloat16" else [False, True, True]]}
+    return {"x": tensor(numbers.get(dtype[0], [[0, 1, 127]]), dtype=dtype).t(), "y": tensor([2.0])}
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_narrow_numbers_come_back(path, dtype):
+    state = of_dtype(dtype)
+    save(state, path)
+    assert values(load(path)) == values(state)
+
+
+@pytest.mark.parametrize("dtype", [*NARROW, "float64", "float32", "int64", "int32", "bool"])
+def test_pytorch_reads_every_dtype(path, dtype):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    safetensors_torch = pytest.importorskip("safetensors.torch", reason="safetensors is not installed; pip install safetensors")
+    state = of_dtype(dtype)
+    save(state, path)
+    theirs = safetensors_torch.load_file(path)["x"]
+    assert (theirs.dtype, theirs.tolist()) == (getattr(torch, dtype), state["x"].tolist())
+
+
 def test_the_package_safetensors_reads_a_state(path):
     safetensors_numpy = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed; pip install safetensors")
     save(views(), path)
@@ -95,6 +123,28 @@ def test_a_model_is_saved_and_loaded_into_another(path):
     assert second.load_state_dict(load(path)) == ([], [])
     x = tensor(np.arange(6.0).reshape(2, 3))
     assert second(x).tolist() == first(x).tolist()
+
+
+def test_a_training_goes_on_from_a_file_as_if_nothing_had_happened(path):
+    def started():
+        manual_seed(0)
+        network = Sequential(Linear(2, 3), ReLU(), Linear(3, 1))
+        return network, Adam(network.parameters(), lr=0.01)
+
+    def step(network, optimizer):
+        optimizer.zero_grad()
+        loss = (network(tensor([[1.0, 2.0], [3.0, -1.0]])) - 1.0).mean()
+        (loss * loss).backward()
+        optimizer.step()
+        return loss.item()
+
+    first, other = started(), started()
+    step(*first)
+    save({"network": first[0].state_dict(), "optimizer": first[1].state_dict()}, path)
+    found = load(path)
+    other[0].load_state_dict(found["network"])
+    other[1].load_state_dict(found["optimizer"])
+    assert [step(*other) for _ in range(3)] == [step(*first) for _ in range(3)]
 
 
 def test_a_state_of_many_things_comes_back_with_its_kinds_of_numbers_keys_and_sequences(path):
@@ -126,9 +176,12 @@ def test_a_state_of_tensors_alone_needs_no_note_and_other_keys_do(path):
     assert load(path) == {}
 
 
-def test_parameters_arrays_and_pytorchs_tensors_are_saved_like_tensors(path):
+def test_parameters_and_arrays_are_saved_like_tensors(path):
     save({"p": Parameter(tensor([1.0])), "a": np.float32([2.0])}, path)
     assert values(load(path)) == {"p": (float64, (1,), [1.0]), "a": (float32, (1,), [2.0])}
+
+
+def test_tensors_of_pytorchs_are_saved_like_tensors(path):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     save({"t": torch.ones(2, 2, requires_grad=True).t()}, path)
     assert values(load(path)) == {"t": (float32, (2, 2), [[1.0, 1.0], [1.0, 1.0]])}
@@ -301,6 +354,8 @@ def test_hdf5_refuses_what_it_cannot_write_and_leaves_the_file_before(path, h5py
         save_hdf5(Linear(1, 1), path)
     with raises(TypeError, "save_hdf5 expected tensors by name, got int at 'epoch'; convert it, or write the state with save"):
         save_hdf5({"x": tensor([2.0]), "epoch": 3}, path)
+    with raises(TypeError, "save_hdf5 expected tensors by name, got object at 'z'; convert it, or write the state with save"):
+        save_hdf5({"z": np.array([None])}, path)
     with raises(TypeError, "save_hdf5 expected tensors by name, got complex128 at 'z'; convert it, or write the state with save"):
         save_hdf5({"z": np.array([1j])}, path)
     assert load_hdf5(path)["x"].tolist() == [1.0]
