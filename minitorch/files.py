@@ -103,8 +103,7 @@ def load_torch_state_dict(module: Any, path: str | Path, strict: bool = True) ->
     if not hasattr(module, "load_state_dict"):
         raise TypeError(f"load_torch_state_dict expected a module with load_state_dict, got {type(module).__name__}; derive from nn.Module")
     arrays, _ = read_arrays(path)
-    widened = {name: array.astype(np.float32) if array.dtype.name == "bfloat16" else array for name, array in arrays.items()}
-    return module.load_state_dict(widened, strict=strict)
+    return module.load_state_dict(arrays, strict=strict)
 
 
 # HDF5

@@ -107,7 +107,7 @@ def test_layers_are_made_and_moved_by_the_name_of_a_device():
     layer.register_buffer("seen", tensor([1], dtype=int64, backend="cpu"))
     layer.to("simple", float32)
     assert {p.value.backend for p in layer.parameters()} == {SimpleBackend}
-    layer.to(device="cpu", dtype=float32)
+    layer.to(device="cpu:0", dtype=float32)
     assert {(p.value.backend, p.value.dtype) for p in layer.parameters()} == {(FastBackend, float32)}
     assert (layer.seen.backend, layer.seen.dtype) == (FastBackend, int64)
 
