@@ -49,8 +49,7 @@ def save(state: Mapping[Any, Any], path: str | Path) -> None:
     _dictionary(state, "save")
     arrays: dict[str, np.ndarray] = {}
     tree = _taken_apart(state, "", arrays)
-    plain = all(isinstance(name, str) for name in state) and set(state) == set(arrays)
-    write_arrays(path, arrays, None if plain else {TREE: json.dumps(tree)})
+    write_arrays(path, arrays, None if set(state) == set(arrays) else {TREE: json.dumps(tree)})
 
 
 def load(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[Any, Any]:

@@ -359,6 +359,9 @@ def test_hdf5_refuses_what_it_cannot_write_and_leaves_the_file_before(path, h5py
     with raises(TypeError, "save_hdf5 expected tensors by name, got complex128 at 'z'; convert it, or write the state with save"):
         save_hdf5({"z": np.array([1j])}, path)
     assert load_hdf5(path)["x"].tolist() == [1.0]
+    pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install ml_dtypes")
+    with raises(TypeError, "save_hdf5 expected tensors by name, got bfloat16 at 'h'; convert it, or write the state with save"):
+        save_hdf5({"h": tensor([1.0], dtype="bfloat16")}, path)
 
 
 def test_hdf5_refuses_elements_that_are_not_in_the_file(path, h5py):
@@ -370,14 +373,15 @@ def test_hdf5_refuses_elements_that_are_not_in_the_file(path, h5py):
     with h5py.File(path, "w") as file:
         file.create_dataset("claimed", (10**9,), float, chunks=(1000,))
         file.create_dataset("packed", (10**12,), float, chunks=(10**6,), compression="gzip")
+        file.create_dataset("begun", (10_000,), float, chunks=(10,))[:10] = 1
         file.create_dataset("outside", (1,), float, external=[(str(path.parent / "secret"), 0, 8)])
         file.create_virtual_dataset("virtual", layout)
         file["text"] = "abc"
         file["followed"] = h5py.ExternalLink(str(path.parent / "other.h5"), "x")
     elsewhere = "whose elements lie in other files"
     why = (
-        f"claimed of 8000000000 bytes, of which 0 are there; outside, {elsewhere}; packed of 8000000000000 bytes, of which 0 are there; "
-        f"text of object; virtual, {elsewhere}"
+        f"begun of 80000 bytes, of which 80 are there; claimed of 8000000000 bytes, of which 0 are there; outside, {elsewhere}; "
+        f"packed of 8000000000000 bytes, of which 0 are there; text of object; virtual, {elsewhere}"
     )
     with raises(FileFormatError, f"{path} expected an HDF5 file of arrays of numbers, got one with {why}; write these otherwise"):
         load_hdf5(path)
