@@ -147,7 +147,7 @@ class Differentiable:
             )
         gradients = fn._backward(ctx, d_output if self._hooks is None else self._hooked(d_output))
         if len(gradients) != len(inputs):
-            gradients = _of_tensors(gradients, inputs, ctx)
+            gradients = of_tensors(gradients, inputs, ctx)
         if not grad_mode.retain_graph:
             history.ctx, history.inputs = None, ()
         pairs = []
@@ -200,7 +200,7 @@ class Differentiable:
             grad_mode.enabled, grad_mode.retain_graph = before
 
 
-def _of_tensors(gradients: Sequence[Any], inputs: Sequence[Tensor], ctx: Any) -> Sequence[Any]:
+def of_tensors(gradients: Sequence[Any], inputs: Sequence[Tensor], ctx: Any) -> Sequence[Any]:
     """Of the gradients of all arguments those of the tensors among them.
 
     Raises:

@@ -315,3 +315,16 @@ def test_an_error_in_the_second_run_leaves_everything_as_it_was():
     assert rand((1,)).item() == expected
     y.backward()
     assert x.grad is not None
+
+
+def test_gradients_that_arrived_in_a_backward_that_was_ended_by_an_error_do_not_count():
+    x = tensor([2.0], requires_grad=True)
+    first, second = checkpoint(lambda a: (a * 3, a * 5), x)
+    hook = first.register_hook(lambda g: 1 / 0)
+    with pytest.raises(ZeroDivisionError):  # the other one has arrived by then
+        (first + second).backward(retain_graph=True)
+    hook.remove()
+    first.backward(retain_graph=True)
+    assert x.grad.item() == 3.0
+    (first * 2).backward()
+    assert x.grad.item() == 9.0

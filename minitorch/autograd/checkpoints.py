@@ -52,11 +52,11 @@ def checkpoint(fn: Callable[..., Any], *xs: Any) -> Any:
     returned, outputs, sources = first_run(fn, xs)
     if not outputs:
         return returned
-    run = Run(fn, xs, state, [y.shape for y in outputs.values()], sources, {}, next(iter(outputs.values())).zeros(()))
+    run = Run(fn, xs, state, [y.shape for y in outputs.values()], sources, {}, next(iter(outputs.values())).zeros(()) + 1.0)
     inputs = [source.tensor for source in sources for _ in range(source.times)]
     ctx = TensorContext(Checkpoint, xs, False)
     ctx.save_for_backward(run, *[x for x in xs if hasattr(x, "_tensor")], *inputs)
-    node = run.nothing._like(run.nothing._tensor, History(Checkpoint, ctx, inputs))
+    node = run.one._like(run.one._tensor, History(Checkpoint, ctx, inputs))
     results = list(returned) if isinstance(returned, (tuple, list)) else [returned]
     for number, (place, y) in enumerate(outputs.items()):
         part = TensorContext(Part, (node,), False)
@@ -88,8 +88,8 @@ class Run(NamedTuple):
         state: That of the random numbers before.
         shapes: Those of the results that gradients flow into.
         sources: What it used.
-        arrived: The gradients of the results in this backward, by their numbers.
-        nothing: A constant 0.
+        arrived: The gradients of results, by their numbers, the last one last.
+        one: A constant 1, by which the parts are counted whose gradients have arrived in this backward.
     """
 
     fn: Callable[..., Any]
@@ -98,7 +98,7 @@ class Run(NamedTuple):
     shapes: list[tuple[int, ...]]
     sources: list[Source]
     arrived: dict[int, Tensor]
-    nothing: Tensor
+    one: Tensor
 
 
 class Part(Function):
@@ -107,8 +107,9 @@ class Part(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         run, number = ctx.saved_values
+        run.arrived.pop(number, None)
         run.arrived[number] = grad_output
-        return run.nothing
+        return run.one
 
 
 class Checkpoint(Function):
@@ -117,7 +118,8 @@ class Checkpoint(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> list[Tensor | None]:
         run: Run = ctx.saved_values[0]
-        arrived = list(reversed(run.arrived.items()))  # the one that arrived last is the one whose graph would have been visited first
+        arrived = list(run.arrived.items())[-int(grad_output.item()) :]  # others are of a backward that an error has ended
+        arrived.reverse()  # the one that arrived last is the one whose graph would have been visited first
         run.arrived.clear()
         recorded = grad_mode.enabled
         twins, outputs = again(run)

@@ -14,7 +14,7 @@ from typing import Any
 from minitorch.autodiff import History, topological_sort
 from minitorch.autograd.watching import Alias, Once, Unrecorded, watched_gradients
 from minitorch.dtypes import floating
-from minitorch.gradients import RECORDED, _of_tensors, fitted
+from minitorch.gradients import RECORDED, fitted, of_tensors
 from minitorch.tensor import Tensor
 from minitorch.tensor_context import TensorContext, grad_mode, no_grad
 from minitorch.tensor_functions import Function
@@ -185,7 +185,7 @@ def passed_back(node: Tensor, gradient: Tensor) -> Iterable[tuple[Tensor, Tensor
         )
     gradients = recorded(fn, ctx, node, gradient) if grad_mode.enabled else fn._backward(ctx, gradient)
     if len(gradients) != len(inputs):
-        gradients = _of_tensors(gradients, inputs, ctx)
+        gradients = of_tensors(gradients, inputs, ctx)
     if not grad_mode.retain_graph:
         history.ctx, history.inputs = None, ()
     source = f"{fn.__name__}.backward returned"
@@ -206,7 +206,7 @@ def recorded(fn: type[Function], ctx: TensorContext, out: Tensor, gradient: Tens
     inputs = [arg for arg in ctx.args if hasattr(arg, "_tensor")]
     with no_grad():
         gradients = fn._backward(ctx, gradient.detach())
-        gradients = gradients if len(gradients) == len(inputs) else _of_tensors(gradients, inputs, ctx)
+        gradients = gradients if len(gradients) == len(inputs) else of_tensors(gradients, inputs, ctx)
         gradients = [None if part is None else x.zeros() + part if isinstance(part, (int, float)) else part
                      for x, part in zip(inputs, gradients, strict=True)]  # fmt: skip
     return [None if part is None else Once.apply(part, fn, reason, gradient, *inputs) for part in gradients]
