@@ -255,6 +255,8 @@ KINDS = "BOOL, U8, I8, U16, I16, U32, I32, U64, I64, F16, BF16, F32, F64"
 @pytest.mark.parametrize(
     ("header", "elements", "wrong"),
     [
+        ({"a": claim(0, 9, "U8", (9,))}, 8, "a at 0 to 9, of 8 bytes that are there"),
+        ({"a": claim(0, 8, shape=(1,))}, 8, "a of shape (1,) and float32 in 8 bytes"),
         ({"a": claim(0, 12)}, 8, "a at 0 to 12, of 8 bytes that are there"),
         ({"a": claim(0, 8, shape=(3,))}, 8, "a of shape (3,) and float32 in 8 bytes"),
         ({"a": claim(0, 8, shape=(2**62, 4))}, 8, f"a of shape ({2**62}, 4) and float32 in 8 bytes"),
