@@ -246,7 +246,7 @@ def test_the_dtype_stays(transform, dtype):
 
 
 def test_a_loader_does_all_of_them_and_alike_in_every_run():
-    pictures = np.arange(40 * 6 * 6 * 3).reshape(40, 6, 6, 3) % 256
+    pictures = (np.arange(40 * 6 * 6 * 3).reshape(40, 6, 6, 3) % 256).astype(np.uint8)
     data = ArrayDataset(pictures, np.arange(40))
     steps = [ToTensor(), RandomCrop(6, 1), RandomHorizontalFlip(), Normalize([0.5] * 3, [0.25] * 3), Reshape(-1)]
 

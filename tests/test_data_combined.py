@@ -55,6 +55,18 @@ def test_tensors_are_dealt_in_batches():
     assert [part.dtype.name for part in second] == ["float32", "int64"]
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16"])
+def test_tensors_of_narrow_numbers_are_dealt_too(dtype):
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install ml_dtypes")
+    ((x,),) = DataLoader(TensorDataset(minitorch.tensor([[1.0], [2.0]], dtype=dtype)), batch_size=2, dtype="float32")
+    assert x.to_numpy().tolist() == [[1], [2]]
+    assert x.dtype.name == ("uint8" if dtype == "uint8" else "float32")
+    if dtype != "uint8":
+        ((x,),) = DataLoader(TensorDataset(minitorch.tensor([[1.5]])), dtype=dtype)
+        assert (x.dtype.name, x.item()) == (dtype, 1.5)
+
+
 def test_gradients_do_not_reach_the_tensors_of_a_batch():
     x = minitorch.tensor([[1.0], [2.0]], requires_grad=True)
     ((batch,),) = DataLoader(TensorDataset(x), batch_size=2)

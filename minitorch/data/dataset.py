@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.dtypes import DTYPES
+from minitorch.dtypes import as_dtype
 
 
 class Dataset:
@@ -103,9 +103,12 @@ class ArrayDataset(Dataset):
             shapes = ", ".join(str(array.shape) for array in self.arrays) or "none"
             raise ValueError(f"ArrayDataset expected arrays of one length, an example in each row, got the shapes {shapes}")
         for array in self.arrays:
-            if array.dtype not in DTYPES:
-                names = ", ".join(known.name for known in DTYPES)
-                raise TypeError(f"ArrayDataset expected arrays of {names}, got {array.dtype}; convert it: array.astype(…)")
+            try:
+                as_dtype(array.dtype)
+            except TypeError:
+                raise TypeError(
+                    f"ArrayDataset expected arrays of numbers that a tensor can hold, got {array.dtype}; convert it: array.astype(…)"
+                ) from None
 
     def __len__(self) -> int:
         return len(self.arrays[0])

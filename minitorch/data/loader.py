@@ -10,7 +10,7 @@ import numpy as np
 
 from minitorch.creation import from_numpy
 from minitorch.data.dataset import ArrayDataset, Dataset
-from minitorch.dtypes import as_dtype
+from minitorch.dtypes import as_dtype, is_float
 from minitorch.tensor import Tensor
 from minitorch.tensor_backend import DEVICES, TensorBackend
 
@@ -54,7 +54,7 @@ class DataLoader:
         self.batch_size, self.seed = _whole(batch_size, "batch_size", 1), _whole(seed, "seed", 0)
         self.backend = DEVICES["cpu"]() if backend is None else backend
         self.dtype = as_dtype(dtype)
-        if self.dtype.kind != "f":
+        if not is_float(self.dtype):
             raise TypeError(f"DataLoader expected a dtype of float64 or float32 for the inputs, got {self.dtype.name}")
         self._next = (0, 0)  # epoch and batch that the next loop begins with
         self._place = (0, 0)  # what follows the batch that was given last
@@ -115,7 +115,7 @@ class DataLoader:
 
     def _own(self, array: np.ndarray) -> np.ndarray:
         """The array in the dtype that its tensor is to have."""
-        return array.astype(self.dtype, copy=False) if array.dtype.kind == "f" else array
+        return array.astype(self.dtype, copy=False) if is_float(array.dtype) else array
 
 
 def _whole(value: Any, name: str, least: int) -> int:
