@@ -23,11 +23,16 @@ from minitorch.nn.batch_norm import BatchNorm1d, BatchNorm2d, batch_norm
 from minitorch.nn.layers import Dropout, Flatten
 from minitorch.nn.attention import MultiheadAttention, scaled_dot_product_attention
 from minitorch.nn.transformer import TransformerBlock
+from minitorch.nn import recurrence as recurrence
+from minitorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 from minitorch.nn.summary import summary
 
 __all__ = [
     "GELU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "AdaptiveAvgPool2d",
     "AvgPool2d",
     "BatchNorm1d",
@@ -37,7 +42,9 @@ __all__ = [
     "Dropout",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "GroupNorm",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -50,6 +57,7 @@ __all__ = [
     "MultiheadAttention",
     "Parameter",
     "RMSNorm",
+    "RNNCell",
     "ReLU",
     "Sequential",
     "SiLU",
