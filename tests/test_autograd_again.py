@@ -155,6 +155,51 @@ def test_the_gradient_of_the_gradient_of_every_function_of_networks_is_that_of_f
     assert_second_derivatives(f, [numbers(shape, i) for i, shape in enumerate(shapes)], backend)
 
 
+# Third derivatives, and what differences cannot reach
+
+
+@pytest.mark.parametrize(
+    ("f", "shapes"),
+    [
+        (lambda x: x[1:] * x[[0, 0]] * x[:2], [(3, 2)]),
+        (lambda x: x.cumsum(0) * x * x, [(3, 2)]),
+        (minitorch.conv1d, [(1, 2, 3), (2, 2, 2)]),
+        (lambda x, w: nn.conv2d(x * x, w, stride=(1, 2), padding=1), [(1, 1, 3, 2), (1, 1, 2, 2)]),
+        (lambda x: nn.avg_pool2d(x * x * x, 2, 1), [(1, 1, 3, 2)]),
+        (lambda x: nn.logsoftmax(x, 1), [(2, 3)]),
+        (lambda x: nn.max_pool2d(x * x * x, 2, 1), [(1, 1, 3, 2)]),
+        (lambda x, w: nn.layer_norm(x, 3, w), [(2, 3), (3,)]),
+    ],
+    ids=["select", "cumsum", "conv1d", "conv2d", "avg_pool2d", "logsoftmax", "max_pool2d", "layer_norm"],
+)
+def test_third_derivatives_are_those_of_finite_differences(f, shapes):
+    def gradients(*xs):
+        y = f(*xs)
+        found = grad((y * y * y).sum(), xs, create_graph=True)
+        return sum((g * g).sum() for g in found[1:]) + (found[0] * found[0]).sum()
+
+    assert_second_derivatives(gradients, [numbers(shape, i) for i, shape in enumerate(shapes)], FastBackend, 1e-5)
+
+
+def twice(f, *values, dtype=None):
+    """Values and dtypes of the second derivatives of a function by each argument."""
+    leaves = [tensor(value, requires_grad=True, dtype=dtype) for value in values]
+    found = []
+    for x in leaves:
+        (first,) = grad(f(*leaves).sum(), x, create_graph=True)
+        found.append(grad(first.sum(), x)[0])
+    return [g.tolist() for g in found], {g.dtype.name for g in found}
+
+
+def test_through_another_dtype_and_another_backend():
+    assert twice(lambda x: (x.to("float32") ** 3).to("float64"), [2.0]) == ([[12.0]], {"float64"})
+    assert twice(lambda x: x.to(FastBackend) ** 3, [2.0]) == ([[12.0]], {"float64"})
+
+
+def test_of_a_quotient_of_halves():
+    assert twice(lambda a, b: a * a / b, [2.0], [4.0], dtype="float16") == ([[0.5], [0.125]], {"float16"})  # 2 / b, 2a² / b³
+
+
 WATCHED = {"NormalShare"}
 """Functions without a rule whose backward is made of operations on tensors, on what was given: they are recorded as they are."""
 
