@@ -88,10 +88,11 @@ def test_a_norm_that_is_not_finite_can_be_an_error():
         with raises(RuntimeError, message + "error_if_nonfinite=False"):
             clip_grad_norm_([p], 1.0, error_if_nonfinite=True)
         np.testing.assert_array_equal(p.value.grad.to_numpy(), wrong)
-        assert not math.isfinite(clip_grad_norm_([p, with_gradient([2.0])], 1.0))
-    p = with_gradient([math.inf, 1.0])
-    clip_grad_norm_([p], 1.0)
-    np.testing.assert_array_equal(p.value.grad.to_numpy(), [math.nan, 0.0])
+    for wrong, other in ((math.inf, 0.0), (math.nan, math.nan)):
+        p, q = with_gradient([wrong, 1.0]), with_gradient([2.0])
+        assert not math.isfinite(clip_grad_norm_([p, q], 1.0))
+        np.testing.assert_array_equal(p.value.grad.to_numpy(), [math.nan, other])
+        np.testing.assert_array_equal(q.value.grad.to_numpy(), [other])
 
 
 @BACKENDS
