@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import prange
@@ -33,15 +33,8 @@ THREADS = 256
 # 1. Kernels: loops over arrays, compiled at their first call and kept on disk until their source changes
 
 
-class Kernels(NamedTuple):
-    """A loop for the values and one for the gradients."""
-
-    forward: Callable[..., None]
-    backward: Callable[..., None]
-
-
 @cache
-def linear_kernels() -> Kernels:
+def linear_kernels() -> tuple[Any, ...]:
     """x @ weight.t() + bias and its gradients, one row of x after the other."""
 
     def forward(out, x, weight, bias):
@@ -53,20 +46,25 @@ def linear_kernels() -> Kernels:
                 out[i, o] = total
 
     @serial
-    def backward(grad_x, grad_weight, grad_bias, x, weight, grad_output):
-        for i in range(x.shape[0]):
+    def by_input(grad_x, weight, grad_output):
+        for i in range(grad_x.shape[0]):
             for o in range(weight.shape[0]):
-                d = grad_output[i, o]
-                grad_bias[o] += d
-                for k in range(x.shape[1]):
-                    grad_x[i, k] += d * weight[o, k]
-                    grad_weight[o, k] += d * x[i, k]
+                for k in range(weight.shape[1]):
+                    grad_x[i, k] += grad_output[i, o] * weight[o, k]
 
-    return Kernels(serial(forward, IN_ANY_ORDER), backward)
+    @serial
+    def by_weight(grad_weight, grad_bias, x, grad_output):
+        for i in range(x.shape[0]):
+            for o in range(grad_weight.shape[0]):
+                grad_bias[o] += grad_output[i, o]
+                for k in range(x.shape[1]):
+                    grad_weight[o, k] += grad_output[i, o] * x[i, k]
+
+    return serial(forward, IN_ANY_ORDER), by_input, by_weight
 
 
 @cache
-def bias_silu_kernels() -> Kernels:
+def bias_silu_kernels() -> tuple[Any, ...]:
     """z · sigmoid(z) with z = x + bias, and its gradients, each in one pass; every thread has columns of its own."""
     key = code_key(sigmoid, values_of_row, gradients_of_row)  # numba would not notice a change in what a kernel calls
 
@@ -86,7 +84,7 @@ def bias_silu_kernels() -> Kernels:
             for i in range(x.shape[0]):
                 gradients_of_row(grad_x[i, mine], grad_bias[mine], x[i, mine], bias[mine], grad_output[i, mine])
 
-    return Kernels(forward, backward)
+    return forward, backward
 
 
 @jitable
@@ -110,9 +108,9 @@ def gradients_of_row(grad_x, grad_bias, x, bias, grad_output):
 
 
 @cache
-def gpu_kernels() -> Kernels:
+def gpu_kernels() -> tuple[Any, ...]:
     """The same for the GPU, one element for each thread; the gradient of bias is the sum of that of x, which autograd takes."""
-    return Kernels(jit(gpu_forward), jit(gpu_backward))
+    return jit(gpu_forward), jit(gpu_backward)
 
 
 def gpu_forward(out, x, bias, size, columns, one):
@@ -148,16 +146,21 @@ class LinearFunction(Function):
         """From (N, in_features), (out_features, in_features) and (out_features,) to (N, out_features)."""
         ctx.save_for_backward(x, weight)
         out = np.empty((x.shape[0], weight.shape[0]), x.dtype)
-        linear_kernels().forward(out, array(x), array(weight), np.zeros(weight.shape[0], x.dtype) if bias is None else array(bias))
+        forward, _, _ = linear_kernels()
+        forward(out, array(x), array(weight), np.zeros(weight.shape[0], x.dtype) if bias is None else array(bias))
         return from_numpy(out, x.backend)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
-        """A gradient for each argument; None for a bias that was none."""
+        """A gradient for each argument, None for one that nobody asks for, such as a bias that is none."""
         x, weight = ctx.saved_values
+        _, by_input, by_weight = linear_kernels()
         grads = [np.zeros(shape, x.dtype) for shape in (x.shape, weight.shape, weight.shape[:1])]
-        linear_kernels().backward(*grads, array(x), array(weight), array(grad_output))
         wanted = ctx.needs_input_grad
+        if wanted[0]:
+            by_input(grads[0], array(weight), array(grad_output))
+        if wanted[1] or wanted[2]:
+            by_weight(grads[1], grads[2], array(x), array(grad_output))
         return tuple(from_numpy(grad, x.backend) if needed else None for grad, needed in zip(grads, wanted, strict=True))
 
 
@@ -169,9 +172,9 @@ class BiasSiLUFunction(Function):
         """From (N, C) and (C,) to (N, C)."""
         ctx.save_for_backward(x, bias)  # not z, not its sigmoid: computed again they cost less than being read
         if x.backend.cuda:
-            return on_gpu(gpu_kernels().forward, x, bias)
+            return on_gpu(gpu_kernels()[0], x, bias)
         out = np.empty(x.shape, x.dtype)
-        launch_on_cpu(bias_silu_kernels().forward, out, array(x), array(bias), threads())
+        launch_on_cpu(bias_silu_kernels()[0], out, array(x), array(bias), threads())
         return from_numpy(out, x.backend)
 
     @staticmethod
@@ -179,10 +182,10 @@ class BiasSiLUFunction(Function):
         """The gradients of both."""
         x, bias = ctx.saved_values
         if x.backend.cuda:
-            grad = on_gpu(gpu_kernels().backward, x, bias, grad_output)
+            grad = on_gpu(gpu_kernels()[1], x, bias, grad_output)
             return grad, grad  # as the sum x + bias has them: autograd sums the second over the rows
         grad_x, grad_bias = np.empty(x.shape, x.dtype), np.zeros(bias.shape, x.dtype)
-        launch_on_cpu(bias_silu_kernels().backward, grad_x, grad_bias, array(x), array(bias), array(grad_output), threads())
+        launch_on_cpu(bias_silu_kernels()[1], grad_x, grad_bias, array(x), array(bias), array(grad_output), threads())
         return from_numpy(grad_x, x.backend), from_numpy(grad_bias, x.backend)
 
 
@@ -344,9 +347,8 @@ def silu_contest(other: type[BiasSiLU], name: str, batch: int, width: int, dtype
     values = np.random.default_rng(seed).standard_normal((batch, width))
 
     def step(layer: type[BiasSiLU]) -> Callable[[], float]:
-        network = layer(width, FastBackend, dtype)
         inputs = tensor(values, FastBackend, dtype=dtype, requires_grad=True)
-        return training_step(network, inputs, lambda y: y.mean(), 0.1)
+        return training_step(layer(width, FastBackend, dtype), inputs, lambda y: y.mean(), 0.1)
 
     return Contest(name, (step(BiasSiLU), step(other)))
 

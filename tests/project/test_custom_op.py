@@ -33,7 +33,20 @@ def test_values_are_those_by_hand():
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
 
 
-def test_views_are_read_by_their_indices_and_only_wanted_gradients_are_made():
+def test_only_gradients_that_somebody_asks_for_are_computed(monkeypatch):
+    forward, by_input, by_weight = custom_op.linear_kernels()
+    x, weight = tensor([[1.0, 2.0]]), tensor([[3.0, 4.0]])
+    monkeypatch.setattr(custom_op, "linear_kernels", lambda: (forward, by_input, None))
+    leaf = tensor([[1.0, 2.0]], requires_grad=True)
+    LinearFunction.apply(leaf, weight, None).sum().backward()
+    assert leaf.grad.tolist() == [[3.0, 4.0]]
+    monkeypatch.setattr(custom_op, "linear_kernels", lambda: (forward, None, by_weight))
+    bias = tensor([5.0], requires_grad=True)
+    LinearFunction.apply(x, weight, bias).sum().backward()
+    assert bias.grad.tolist() == [1.0]
+
+
+def test_views_are_read_by_their_indices():
     x, weight = tensor(np.arange(6.0).reshape(2, 3)).t(), tensor(np.arange(4.0).reshape(2, 2), requires_grad=True)
     out = LinearFunction.apply(x, weight, None)
     assert out.tolist() == (x @ weight.t()).tolist()
