@@ -58,7 +58,7 @@ def test_tensors_are_dealt_in_batches():
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16"])
 def test_tensors_of_narrow_numbers_are_dealt_too(dtype):
     if dtype == "bfloat16":
-        pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install ml_dtypes")
+        pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")
     ((x,),) = DataLoader(TensorDataset(minitorch.tensor([[1.0], [2.0]], dtype=dtype)), batch_size=2, dtype="float32")
     assert x.to_numpy().tolist() == [[1], [2]]
     assert x.dtype.name == ("uint8" if dtype == "uint8" else "float32")
