@@ -81,6 +81,23 @@ def test_functions_that_were_bound_before_are_seen_and_those_of_classes_too():
     assert {("Conv1dFun", "forward", "1x1x4 1x1x2"), ("SquaredError", "forward", "1x1x4 1x1x4")} <= set(counts(p))
 
 
+def test_what_backward_hands_on_of_what_was_saved_is_not_written():
+    class Scaled(Function):
+        def forward(ctx, a, factor):  # without a decorator it works, too
+            ctx.save_for_backward(factor)
+            return a * factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (factor,) = ctx.saved_values
+            return factor, None
+
+    with profile() as p:
+        Scaled.apply(leaf((2,)), tensor([3.0, 5.0])).sum().backward()
+    assert counts(p)["Scaled", "forward", "2 2"] == (1, 16)
+    assert counts(p)["Scaled", "backward", "2 2"] == (1, 0)
+
+
 def test_the_ops_of_a_checkpoint_are_seen_when_it_runs_again():
     x = leaf((2,))
     with profile() as p:

@@ -142,16 +142,17 @@ def _replace() -> None:
 
 
 def _reporting(forward: Any) -> Any:
-    """A forward that reports, static or of the class as the given one is."""
+    """A forward that reports, static or of the class as the given one is; one without a decorator counts as static."""
+    plain = getattr(forward, "__func__", forward)
     if isinstance(forward, classmethod):
 
         def of_class(cls: type[Function], ctx: Any, *args: Any) -> Any:
-            return _observed(cls, ctx, args, False, lambda: forward.__func__(cls, ctx, *args))
+            return _observed(cls, ctx, args, False, lambda: plain(cls, ctx, *args))
 
         return classmethod(of_class)
 
     def static(ctx: Any, *args: Any) -> Any:
-        return _observed(ctx.fn, ctx, args, False, lambda: forward.__func__(ctx, *args))
+        return _observed(ctx.fn, ctx, args, False, lambda: plain(ctx, *args))
 
     return staticmethod(static)
 
