@@ -7,7 +7,7 @@ import pytest
 
 import minitorch
 from minitorch import FastBackend, float32, manual_seed, tensor
-from minitorch.models import lenet, mlp, resnet18, resnet34, resnet50, resnet101, resnet152
+from minitorch.models import GPT, SentimentCNN, lenet, mlp, resnet18, resnet34, resnet50, resnet101, resnet152
 from minitorch.models.resnet import BasicBlock, Bottleneck, ResNet
 from minitorch.nn import ReLU, cross_entropy
 
@@ -91,3 +91,72 @@ def test_with_the_weights_of_pytorchs_layers_a_residual_network_computes_the_sam
         np.testing.assert_allclose(ours.train(mode)(x).to_numpy(), expected, rtol=1e-3, atol=1e-4 * abs(expected).max())
     for name, value in theirs.state_dict().items():
         np.testing.assert_allclose(ours.state_dict()[name].to_numpy(), value.numpy(), rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+# Networks that read
+
+
+def test_sentences_of_any_length_get_a_logit_for_each_mood():
+    model = SentimentCNN(20, 6, maps=4, backend=FastBackend, dtype=float32).eval()
+    words = np.random.default_rng(0).integers(1, 20, (3, 9))
+    out = model(tensor(words, FastBackend))
+    assert out.shape == (3, 2)
+    padded = np.pad(words, [(0, 0), (0, 4)])  # filled up with word 0, whose numbers are 0
+    assert model(tensor(padded, FastBackend)).shape == (3, 2)
+    assert [name for name, _ in model.named_parameters()][:2] == ["embedding.weight", "convolutions.0.weight"]
+    assert [model.convolutions[i].weight.value.shape for i in range(3)] == [(4, 6, 3), (4, 6, 4), (4, 6, 5)]
+
+
+def gpt(**settings):
+    manual_seed(0)
+    return GPT(**{"vocabulary": 7, "context": 8, "layers": 2, "heads": 2, "width": 16} | settings, backend=FastBackend, dtype=float32)
+
+
+def test_a_gpt_ties_its_first_and_last_weights_and_begins_as_surprised_as_chance():
+    model = gpt()
+    assert model.head.weight is model.tokens.weight
+    assert size(model) == 7 * 16 + 8 * 16 + 2 * (4 * 16**2 + 4 * 16 + 8 * 16**2 + 5 * 16 + 4 * 16) + 2 * 16
+    tokens, following = np.random.default_rng(0).integers(0, 7, (2, 4, 8))
+    logits = model(tensor(tokens, FastBackend))
+    assert logits.shape == (4, 8, 7)
+    loss = cross_entropy(logits.view(32, 7), tensor(following.reshape(-1), FastBackend)).item()
+    assert loss == pytest.approx(np.log(7), abs=0.1)
+
+
+def test_a_gpt_says_nothing_of_what_it_cannot_have_seen():
+    model = gpt()
+    tokens = np.random.default_rng(0).integers(0, 7, (1, 8))
+    before = model(tensor(tokens, FastBackend)).to_numpy()
+    tokens[0, 5] = (tokens[0, 5] + 1) % 7
+    after = model(tensor(tokens, FastBackend)).to_numpy()
+    np.testing.assert_array_equal(before[0, :5], after[0, :5])
+    assert (before[0, 5:] != after[0, 5:]).any(axis=1).all()
+
+
+def test_a_gpt_learns_a_text_that_repeats_and_goes_on_with_it():
+    model = gpt()
+    text = np.array([0, 1, 2, 3, 4, 5, 6] * 4)
+    x = tensor(np.stack([text[i : i + 8] for i in range(14)]), FastBackend)
+    y = tensor(np.concatenate([text[i + 1 : i + 9] for i in range(14)]), FastBackend)
+    optimizer = minitorch.Adam(model.parameters(), lr=0.01)
+    for _ in range(60):
+        loss = cross_entropy(model(x).view(14 * 8, 7), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 0.1
+    assert model.generate([2], 10, temperature=0) == [2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5]
+    assert model.training
+    manual_seed(5)
+    first = model.generate([0, 1], 6, temperature=5.0)
+    manual_seed(5)
+    assert model.generate([0, 1], 6, temperature=5.0) == first
+    assert len(first) == 8
+
+
+def test_what_a_gpt_cannot_take_is_refused():
+    model = gpt()
+    with raises(ValueError, "GPT expected at most 8 tokens, its context, got 9; cut the text"):
+        model(tensor(np.zeros((1, 9), np.int64), FastBackend))
+    with raises(ValueError, "generate expected a beginning and a temperature >= 0, got 0 tokens and 1.0"):
+        model.generate([], 1)

@@ -5,5 +5,6 @@
 # Stage 5 - After the course
 from minitorch.models.classic import lenet, mlp
 from minitorch.models.resnet import ResNet, resnet18, resnet34, resnet50, resnet101, resnet152
+from minitorch.models.text import GPT, SentimentCNN
 
-__all__ = ["ResNet", "lenet", "mlp", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152"]
+__all__ = ["GPT", "ResNet", "SentimentCNN", "lenet", "mlp", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152"]
