@@ -275,6 +275,13 @@ def test_numbers_that_they_cannot_hold_are_refused(dtype, limits):
             tensor(wrong, dtype=dtype)
 
 
+@pytest.mark.parametrize("wrong", [256.0, -1.0, math.nan])
+def test_a_float_that_uint8_cannot_hold_is_no_silent_wrong_number(wrong):
+    with raises(ValueError, f"uint8 holds numbers from 0 to 255, got {wrong}; clip or replace it first"):
+        tensor([1.0, wrong]).to(uint8)
+    assert tensor([255.9, 0.0]).to(uint8).tolist() == [255, 0]
+
+
 def test_they_keep_no_gradient():
     with raises(TypeError, "only tensors of floats keep gradients, got uint8; convert it first: x.to(float64)"):
         tensor([1], dtype=uint8, requires_grad=True)
