@@ -13,6 +13,7 @@ import minitorch
 from course.manifest import course
 from minitorch import FastBackend, Function, SimpleBackend, Tensor, int64, nn, tensor
 from minitorch.autograd import engine, grad
+from minitorch.nn.recurrence import recurrence
 
 from .op_table import OPS, samples
 
@@ -143,6 +144,11 @@ NETWORK = OrderedDict({
     "rms_norm": (lambda x, w: nn.rms_norm(x, 3, w), (2, 3), (3,)),
     "attention": (nn.scaled_dot_product_attention, (2, 2), (3, 2), (3, 2)),
     "causal attention": (lambda q, k: nn.scaled_dot_product_attention(q, k, k * q, is_causal=True), (3, 2), (3, 2)),
+    "rnn": (lambda x, w, b, h: recurrence(x, w, b, "tanh", (h,)), (2, 2, 2), (2, 2), (2,), (2, 2)),
+    "lstm": (lambda x, w, b, h, c: recurrence(x, w, b, "lstm", (h, c)), (2, 1, 8), (8, 2), (8,), (1, 2), (1, 2)),
+    "gru": (lambda x, w, h: recurrence(x, w, None, "gru", (h,)), (2, 2, 6), (6, 2), (2, 2)),
+    "l1_loss": (nn.l1_loss, (2, 3), (2, 3)),
+    "smooth_l1_loss": (lambda x, t: nn.smooth_l1_loss(x * x, t, beta=0.5), (2, 3), (2, 3)),
     "adaptive_avg_pool2d": (lambda x: nn.adaptive_avg_pool2d(x * x, 2), (1, 1, 3, 5)),
     "two layers": (lambda x, w, v: (nn.softmax((x @ w).tanh() @ v, 1).log() * (x @ w @ v).sigmoid()).mean(), (2, 3), (3, 2), (2, 2)),
 })  # fmt: skip
