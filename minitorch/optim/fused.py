@@ -10,7 +10,6 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from minitorch.dtypes import float32, float64
 from minitorch.nn.fused import fusible
 from minitorch.nn.loops import Loop, loop
 from minitorch.optim.adam import Adam, counted
@@ -38,11 +37,15 @@ def run(steps: Loop, value: Tensor, operands: tuple[Any, ...], factors: tuple[An
 
 def takes(value: Tensor, gradient: Tensor, memory: dict[str, Any]) -> bool:
     """Whether these loops can move a parameter: float32 or float64 on the compiled backend, and no gaps anywhere."""
-    if not fusible(value) or value.dtype not in (float32, float64) or not value.size:
+    data, ops = value._tensor, value.backend.ops
+    if not fusible(value) or not data.is_contiguous():
         return False
-    shape, dtype = value.shape, value.dtype
-    for x in (value, gradient, *[kept for kept in memory.values() if hasattr(kept, "f")]):
-        if x.shape != shape or x.dtype != dtype or x.backend.ops is not value.backend.ops or not x.is_contiguous():
+    shape, strides, dtype = data.shape, data.strides, data.dtype
+    for other in (gradient, *memory.values()):
+        if type(other) is int:  # how many steps it has taken
+            continue
+        x = other._tensor
+        if x.shape != shape or x.dtype != dtype or other.backend.ops is not ops or (x.strides != strides and not x.is_contiguous()):
             return False
     return True
 
