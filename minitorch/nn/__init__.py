@@ -11,6 +11,8 @@ from minitorch.nn.module import Module, Parameter
 from minitorch.nn import init as init
 from minitorch.nn import fused as fused, pool_loops as pool_loops, norm_loops as norm_loops, sizes as sizes
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
+from minitorch.nn.loss_layers import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
+from minitorch.nn.loss_layers import l1_loss, smooth_l1_loss
 from minitorch.nn import curves as curves
 from minitorch.nn.activations import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh, gelu, leaky_relu, sigmoid, silu, tanh
 from minitorch.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
@@ -35,26 +37,32 @@ __all__ = [
     "RNN",
     "AdaptiveAvgPool2d",
     "AvgPool2d",
+    "BCELoss",
+    "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
     "Conv1d",
     "Conv2d",
+    "CrossEntropyLoss",
     "Dropout",
     "Embedding",
     "Flatten",
     "GRUCell",
     "GroupNorm",
+    "L1Loss",
     "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
     "LogSoftmax",
+    "MSELoss",
     "Max",
     "MaxPool2d",
     "Module",
     "ModuleDict",
     "ModuleList",
     "MultiheadAttention",
+    "NLLLoss",
     "Parameter",
     "RMSNorm",
     "RNNCell",
@@ -62,6 +70,7 @@ __all__ = [
     "Sequential",
     "SiLU",
     "Sigmoid",
+    "SmoothL1Loss",
     "Softmax",
     "Tanh",
     "TransformerBlock",
@@ -81,6 +90,7 @@ __all__ = [
     "embedding",
     "gelu",
     "group_norm",
+    "l1_loss",
     "layer_norm",
     "leaky_relu",
     "linear",
@@ -95,6 +105,7 @@ __all__ = [
     "scaled_dot_product_attention",
     "sigmoid",
     "silu",
+    "smooth_l1_loss",
     "softmax",
     "summary",
     "tanh",

@@ -17,6 +17,7 @@ from minitorch.nn.elementwise import Keep
 from minitorch.nn.functional import logsoftmax
 from minitorch.nn.fused import cross_entropy_kernels, fusible
 from minitorch.nn.loops import flat
+from minitorch.tensor import tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -58,7 +59,15 @@ class ElementLoss(Function):
 # Several classes
 
 
-def cross_entropy(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    *,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> Tensor:
     """How surprised softmax of the logits is by the truth: -ln of the probability that it gives to the right class.
 
     The same as `nll_loss(logsoftmax(input, 1), target)`, so exact for logits of any size.
@@ -68,19 +77,35 @@ def cross_entropy(input: Tensor, target: Tensor, reduction: str = "mean") -> Ten
         target: The right classes, int64 or int32 of shape (N,) from 0 to C - 1; or probabilities of shape (N, C), then the surprises
             at all classes count, each by its probability.
         reduction: "mean", "sum" or "none".
+        weight: By how much each class counts, shape (C,); with right classes the mean is divided by the sum of theirs.
+        ignore_index: A number in place of a class, for samples that do not count.
+        label_smoothing: Which part of the truth, from 0 to 1, is spread evenly over all classes.
 
     Returns:
         Shape (1,), or (N,) without a reduction.
 
     Raises:
         TypeError: If one is no Tensor, or the classes are no whole numbers.
-        ValueError: If a shape does not fit, a class is out of range, a probability is not from 0 to 1, or reduction is unknown.
+        ValueError: If a shape does not fit, a class is out of range, a probability or label_smoothing is not from 0 to 1, or reduction is
+            unknown.
+
+    Source: label smoothing: Szegedy et al. 2016, arXiv:1512.00567, section 7.
     """
-    _check_rows(input, target, reduction, "cross_entropy")
+    op = "cross_entropy"
+    _check_rows(input, target, reduction, op)
+    _check_weight(input, weight, op)
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"{op} expected label_smoothing from 0 to 1, got {label_smoothing}, the part that is spread over all classes")
     if target.shape == input.shape:
-        _check_probabilities(target, "target", "cross_entropy")
-        return _reduced(-(target.to(input.dtype) * logsoftmax(input, 1)).sum(1, keepdim=False), reduction)
-    _check_classes(input, target, "cross_entropy")
+        _check_probabilities(target, "target", op)
+        truth = target.to(input.dtype)
+        if label_smoothing:
+            truth = truth * (1 - label_smoothing) + label_smoothing / input.shape[1]
+        logs = logsoftmax(input, 1)
+        return _reduced(-(truth * (logs if weight is None else logs * weight.to(input.dtype))).sum(1, keepdim=False), reduction)
+    counts = _check_classes(input, target, op, ignore_index)
+    if weight is not None or label_smoothing or not counts.all():
+        return _weighted(logsoftmax(input, 1), target, reduction, weight, counts, label_smoothing)
     if fusible(input):
         return CrossEntropy.apply(input, target, reduction)
     return _reduced(_at_classes(logsoftmax(input, 1), target), reduction)
@@ -108,13 +133,15 @@ class CrossEntropy(Function):
         return grad_output._like(grad), None
 
 
-def nll_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def nll_loss(input: Tensor, target: Tensor, reduction: str = "mean", *, weight: Tensor | None = None, ignore_index: int = -100) -> Tensor:
     """The negative of the logarithm that stands at the right class of each sample.
 
     Args:
         input: Logarithms of probabilities, shape (N, C), as `logsoftmax` gives them.
         target: The right classes, int64 or int32 of shape (N,), from 0 to C - 1.
         reduction: "mean", "sum" or "none".
+        weight: By how much each class counts, shape (C,); the mean is divided by the sum of those of the right classes.
+        ignore_index: A number in place of a class, for samples that do not count.
 
     Returns:
         Shape (1,), or (N,) without a reduction.
@@ -124,7 +151,10 @@ def nll_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         ValueError: If a shape does not fit, a class is out of range, or reduction is unknown.
     """
     _check_rows(input, target, reduction, "nll_loss")
-    _check_classes(input, target, "nll_loss")
+    _check_weight(input, weight, "nll_loss")
+    counts = _check_classes(input, target, "nll_loss", ignore_index)
+    if weight is not None or not counts.all():
+        return _weighted(input, target, reduction, weight, counts, 0.0)
     return _reduced(_at_classes(input, target), reduction)
 
 
@@ -135,16 +165,33 @@ def _at_classes(logs: Tensor, target: Tensor) -> Tensor:
     return -Keep.apply(logs, numbers == target.unsqueeze(1)).sum(1, keepdim=False)
 
 
+def _weighted(logs: Tensor, target: Tensor, reduction: str, weight: Tensor | None, counts: np.ndarray, smoothing: float) -> Tensor:
+    """The loss where classes have weights, samples do not count, or a part of the truth is spread over all classes."""
+    rows, classes = np.flatnonzero(counts), logs.shape[1]
+    chosen = target.to_numpy()[rows]
+    weights = np.ones(classes) if weight is None else weight.detach().to_numpy().astype(float)
+    shares = np.zeros(logs.shape)  # of the surprise at each class
+    shares[rows] = weights * (smoothing / classes)
+    shares[rows, chosen] += weights[chosen] * (1 - smoothing)
+    given = tensor(shares, logs.backend, dtype=logs.dtype)
+    losses = -(Keep.apply(logs, given != 0) * given).sum(1, keepdim=False)
+    if reduction != "mean":
+        return _reduced(losses, reduction)
+    total = weights[chosen].sum()
+    return losses.sum() * (1 / total if total else math.nan)
+
+
 # Yes or no
 
 
-def binary_cross_entropy(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def binary_cross_entropy(input: Tensor, target: Tensor, reduction: str = "mean", *, weight: Tensor | None = None) -> Tensor:
     """How surprised probabilities are by the truth: -ln p where it is 1, -ln(1 - p) where it is 0, no more than 100.
 
     Args:
         input: Probabilities from 0 to 1, of any shape. From logits, `binary_cross_entropy_with_logits` is more exact.
         target: 1 or 0, or a probability between, in the same shape.
         reduction: "mean", "sum" or "none".
+        weight: By how much each element counts; a shape that broadcasts to that of input.
 
     Returns:
         Shape (1,), or that of input without a reduction.
@@ -156,7 +203,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, reduction: str = "mean")
     _check_pairs(input, target, reduction, "binary_cross_entropy")
     _check_probabilities(input, "input", "binary_cross_entropy")
     _check_probabilities(target, "target", "binary_cross_entropy")
-    return _reduced(BinaryCrossEntropy.apply(input, target.to(input.dtype)), reduction)
+    losses = BinaryCrossEntropy.apply(input, target.to(input.dtype))
+    return _reduced(losses if weight is None else losses * weight, reduction)
 
 
 def surprise(p: float, t: float) -> float:
@@ -185,13 +233,17 @@ class BinaryCrossEntropy(ElementLoss):
     loss, by_input, by_target = surprise, surprise_by_p, surprise_by_t
 
 
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, reduction: str = "mean", *, weight: Tensor | None = None, pos_weight: Tensor | None = None
+) -> Tensor:
     """`binary_cross_entropy(input.sigmoid(), target)`, exact for logits of any size.
 
     Args:
         input: Logits, numbers of any size, of any shape.
         target: 1 or 0, or a probability between, in the same shape.
         reduction: "mean", "sum" or "none".
+        weight: By how much each element counts; a shape that broadcasts to that of input.
+        pos_weight: By how much a 1 counts more than a 0; a shape that broadcasts to that of input.
 
     Returns:
         Shape (1,), or that of input without a reduction.
@@ -202,7 +254,13 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, reduction: s
     """
     _check_pairs(input, target, reduction, "binary_cross_entropy_with_logits")
     _check_probabilities(target, "target", "binary_cross_entropy_with_logits")
-    return _reduced(BinaryCrossEntropyWithLogits.apply(input, target.to(input.dtype)), reduction)
+    truth = target.to(input.dtype)
+    if pos_weight is None:
+        losses = BinaryCrossEntropyWithLogits.apply(input, truth)
+    else:
+        of_yes, of_no = (BinaryCrossEntropyWithLogits.apply(input, truth.detach() * 0 + answer) for answer in (1.0, 0.0))
+        losses = of_yes * truth * pos_weight + of_no * (1.0 - truth)
+    return _reduced(losses if weight is None else losses * weight, reduction)
 
 
 def logit_surprise(x: float, t: float) -> float:
@@ -296,8 +354,15 @@ def _check_rows(input: Tensor, target: Tensor, reduction: str, op: str) -> None:
         raise ValueError(f"{op} expected input of shape (N, C), a row of C classes for each sample, got {input.shape}")
 
 
-def _check_classes(input: Tensor, target: Tensor, op: str) -> None:
-    """That every sample has one of the classes."""
+def _check_weight(input: Tensor, weight: Any, op: str) -> None:
+    """That every class has a weight, if there are weights."""
+    if weight is not None and (not hasattr(weight, "_tensor") or weight.shape != input.shape[1:]):
+        got = weight.shape if hasattr(weight, "_tensor") else type(weight).__name__
+        raise ValueError(f"{op} expected as weight a Tensor of shape {input.shape[1:]}, a number for each class, got {got}")
+
+
+def _check_classes(input: Tensor, target: Tensor, op: str, ignore_index: int) -> np.ndarray:
+    """Which samples count; that every one of them has one of the classes."""
     samples, classes = input.shape
     if target.dtype.kind != "i" or target.shape != (samples,):
         error = TypeError if target.shape == (samples,) else ValueError
@@ -306,9 +371,13 @@ def _check_classes(input: Tensor, target: Tensor, op: str) -> None:
             f"got {target.dtype.name} of shape {target.shape}"
         )
     numbers = target._tensor.array()
+    counts = numbers != ignore_index
     if samples and not (numbers.min() >= 0 and numbers.max() < classes):
-        sample = int(((numbers < 0) | (numbers >= classes)).argmax())
-        raise ValueError(f"{op} expected classes from 0 to {classes - 1}, of {classes}, got {numbers[sample]} for sample {sample}")
+        wrong = counts & ((numbers < 0) | (numbers >= classes))
+        if wrong.any():
+            sample = int(wrong.argmax())
+            raise ValueError(f"{op} expected classes from 0 to {classes - 1}, of {classes}, got {numbers[sample]} for sample {sample}")
+    return counts
 
 
 def _check_pairs(input: Tensor, target: Tensor, reduction: str, op: str) -> None:

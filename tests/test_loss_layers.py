@@ -1,0 +1,187 @@
+"""Losses by distance, weights of classes and elements, samples that do not count, and losses as layers; against PyTorch where installed."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from minitorch import FastBackend, SimpleBackend, float32, grad_check, nn, tensor
+from minitorch.nn import BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
+from minitorch.nn.loss_layers import l1_loss, smooth_l1_loss
+from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, nll_loss
+
+from .test_autograd_again import assert_second_derivatives
+
+BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
+LOGITS = np.array([[1.0, -2.0, 0.5], [3.0, 3.0, -1.0], [0.0, 0.0, 0.0], [-4.0, 2.0, 9.0]])
+CLASSES = np.array([2, 0, 1, 1])
+
+
+def raises(error, message):
+    """pytest.raises for the whole message."""
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def surprises(logits):
+    """-ln softmax."""
+    return np.log(np.exp(logits).sum(1, keepdims=True)) - logits
+
+
+# By distance
+
+
+@BACKENDS
+def test_l1_loss_is_the_distance(backend):
+    x, t = tensor([1.0, 2.0, -3.0], backend, requires_grad=True), tensor([3.0, 2.0, -4.0], backend, requires_grad=True)
+    assert l1_loss(x, t, "none").tolist() == [2, 0, 1]
+    assert l1_loss(x, t).tolist() == [1]
+    l1_loss(x, t, "sum").backward()
+    assert (x.grad.tolist(), t.grad.tolist()) == ([-1, 0, 1], [1, 0, -1])
+    assert math.isnan(l1_loss(tensor([math.nan], backend), tensor([1.0], backend)).item())
+
+
+@BACKENDS
+def test_smooth_l1_loss_is_a_parabola_near_0(backend):
+    x, t = tensor([0.5, -0.5, 2.0, 1.0, 0.0], backend), tensor([0.0, 0.0, -1.0, 0.0, 0.0], backend)
+    assert smooth_l1_loss(x, t, "none").tolist() == [0.125, 0.125, 2.5, 0.5, 0]
+    assert smooth_l1_loss(x, t, "none", beta=0.25).tolist() == [0.375, 0.375, 2.875, 0.875, 0]
+    assert smooth_l1_loss(x, t, "sum", beta=0).tolist() == [5]
+    near = tensor([0.2, -0.5, 2.0, -1.5], backend), tensor([0.1, 0.2, -1.0, 1.0], backend)
+    grad_check(lambda a, b: smooth_l1_loss(a, b, "sum", 0.25), *near)
+    for loss in (l1_loss, smooth_l1_loss):
+        assert_second_derivatives(lambda a, b, loss=loss: loss(a * a, b * b, "none"), [x.to_numpy() for x in near], backend)
+
+
+# Classes that count more or less
+
+
+@BACKENDS
+def test_classes_count_by_their_weights(backend):
+    weights = np.array([1.0, 0.5, 4.0])
+    target, weight = tensor(CLASSES, backend), tensor(weights, backend)
+    each = surprises(LOGITS)[range(4), CLASSES] * weights[CLASSES]
+    for reduction, expected in (("none", each), ("sum", [each.sum()]), ("mean", [each.sum() / weights[CLASSES].sum()])):
+        got = cross_entropy(tensor(LOGITS, backend), target, reduction, weight=weight)
+        np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
+        got = nll_loss(tensor(-surprises(LOGITS), backend), target, reduction, weight=weight)
+        np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
+    grad_check(lambda x: cross_entropy(x, target, weight=weight, label_smoothing=0.2), tensor(LOGITS, backend))
+
+
+@BACKENDS
+@pytest.mark.parametrize("ignored", [-100, 1, 7])
+def test_ignored_samples_do_not_count(backend, ignored):
+    classes = np.array([2, ignored, 0, ignored])
+    x, target = tensor(LOGITS, backend, requires_grad=True), tensor(classes, backend)
+    each = np.where([True, False, True, False], surprises(LOGITS)[range(4), [2, 0, 0, 0]], 0)
+    for reduction, expected in (("none", each), ("sum", [each.sum()]), ("mean", [each.sum() / 2])):
+        np.testing.assert_allclose(cross_entropy(x, target, reduction, ignore_index=ignored).to_numpy(), expected, rtol=1e-12)
+        logs = tensor(-surprises(LOGITS), backend)
+        np.testing.assert_allclose(nll_loss(logs, target, reduction, ignore_index=ignored).to_numpy(), expected, rtol=1e-12)
+    cross_entropy(x, target, ignore_index=ignored).backward()
+    assert not x.grad.to_numpy()[[1, 3]].any()
+    assert x.grad.to_numpy()[[0, 2]].any()
+    assert math.isnan(cross_entropy(x, tensor(np.full(4, ignored), backend), ignore_index=ignored).item())
+
+
+@BACKENDS
+def test_smoothing_spreads_a_part_of_the_truth(backend):
+    spread = np.full((4, 3), 0.1) + 0.7 * np.eye(3)[CLASSES]
+    expected = (spread * surprises(LOGITS)).sum(1)
+    x = tensor(LOGITS, backend)
+    got = cross_entropy(x, tensor(CLASSES, backend), "none", label_smoothing=0.3)
+    np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
+    got = cross_entropy(x, tensor(np.eye(3)[CLASSES], backend), "none", label_smoothing=0.3)
+    np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
+
+
+@BACKENDS
+def test_a_class_without_weight_may_be_impossible(backend):
+    logits = tensor([[0.0, -math.inf]], backend)
+    assert cross_entropy(logits, tensor(np.array([0]), backend), "sum", weight=tensor([2.0, 0.0], backend)).tolist() == [0]
+
+
+@BACKENDS
+def test_elements_and_yeses_count_by_their_weights(backend):
+    x, t, w = np.array([0.5, -1.0, 2.0]), np.array([1.0, 0.0, 0.25]), np.array([1.0, 2.0, 0.5])
+    yes, no = np.log1p(np.exp(-x)), np.log1p(np.exp(x))
+    logits, truth, weight = (tensor(v, backend) for v in (x, t, w))
+    got = binary_cross_entropy_with_logits(logits, truth, "none", weight=weight)
+    np.testing.assert_allclose(got.to_numpy(), w * (t * yes + (1 - t) * no), rtol=1e-12)
+    got = binary_cross_entropy(logits.sigmoid(), truth, "none", weight=weight)
+    np.testing.assert_allclose(got.to_numpy(), w * (t * yes + (1 - t) * no), rtol=1e-12)
+    got = binary_cross_entropy_with_logits(logits, truth, "none", pos_weight=tensor([3.0], backend))
+    np.testing.assert_allclose(got.to_numpy(), 3 * t * yes + (1 - t) * no, rtol=1e-12)
+    grad_check(lambda a: binary_cross_entropy_with_logits(a, truth, weight=weight, pos_weight=tensor([3.0], backend)), logits)
+
+
+def test_what_does_not_fit_is_refused():
+    x, target = tensor(LOGITS), tensor(CLASSES)
+    with raises(ValueError, "cross_entropy expected as weight a Tensor of shape (3,), a number for each class, got (4,)"):
+        cross_entropy(x, target, weight=tensor(np.ones(4)))
+    with raises(ValueError, "nll_loss expected as weight a Tensor of shape (3,), a number for each class, got list"):
+        nll_loss(x, target, weight=[1, 1, 1])
+    with raises(ValueError, "cross_entropy expected label_smoothing from 0 to 1, got 1.5, the part that is spread over all classes"):
+        cross_entropy(x, target, label_smoothing=1.5)
+    with raises(ValueError, "cross_entropy expected classes from 0 to 2, of 3, got 3 for sample 1"):
+        cross_entropy(x, tensor(np.array([-100, 3, 0, 0])))
+    with raises(ValueError, "smooth_l1_loss expected beta of at least 0, got -1"):
+        smooth_l1_loss(x, x, beta=-1)
+    with raises(ValueError, "l1_loss expected input and target of one shape, got (4, 3) and (3,); view one as the other"):
+        l1_loss(x, x[0])
+    with raises(ValueError, 'MSELoss expected reduction "mean", "sum" or "none", got \'max\''):
+        MSELoss("max")
+
+
+# Layers
+
+
+def test_layers_keep_weights_as_buffers_and_say_how_they_reduce():
+    layer = CrossEntropyLoss(tensor([1.0, 2.0, 3.0]), label_smoothing=0.1)
+    assert list(layer.state_dict()) == ["weight"]
+    assert layer.to(float32).weight.dtype == float32
+    assert list(CrossEntropyLoss().state_dict()) == []
+    assert repr(NLLLoss(reduction="sum")) == "NLLLoss(reduction='sum')"
+    assert repr(L1Loss()) == "L1Loss()"
+    assert SmoothL1Loss(beta=0.25)(tensor([1.0]), tensor([0.0])).tolist() == [0.875]
+    assert list(BCEWithLogitsLoss(pos_weight=tensor([2.0])).state_dict()) == ["pos_weight"]
+
+
+def test_layers_are_pytorchs():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    rng = np.random.default_rng(0)
+    x, other, weights = rng.standard_normal((6, 4)), rng.standard_normal((6, 4)), rng.random(4)
+    classes, probabilities, truth = rng.integers(0, 4, 6), rng.random((6, 4)), rng.dirichlet(np.ones(4), 6)
+    some = np.where([True, False, True, True, True, False], classes, -100)
+    logs = -surprises(x)
+    trials = [
+        *[(name, settings, x, other) for name in ("MSELoss", "L1Loss", "SmoothL1Loss") for settings in ({}, {"reduction": "sum"})],
+        ("SmoothL1Loss", {"beta": 0.25, "reduction": "none"}, x, other),
+        ("BCELoss", {}, probabilities, truth),
+        ("BCELoss", {"weight": weights, "reduction": "none"}, probabilities, truth),
+        ("BCEWithLogitsLoss", {}, x, truth),
+        ("BCEWithLogitsLoss", {"weight": weights, "pos_weight": 2 * weights}, x, truth),
+        ("NLLLoss", {}, logs, classes),
+        ("NLLLoss", {"weight": weights, "ignore_index": 2}, logs, classes),
+        *[("CrossEntropyLoss", {"reduction": reduction}, x, some) for reduction in ("mean", "sum", "none")],
+        *[
+            ("CrossEntropyLoss", {"weight": weights, "label_smoothing": 0.2, "reduction": reduction}, x, target)
+            for reduction in ("mean", "sum", "none")
+            for target in (classes, some, truth)
+        ],
+        ("CrossEntropyLoss", {"ignore_index": 1, "label_smoothing": 0.1}, x, classes),
+    ]
+    for name, settings, values, target in trials:
+        b = torch.tensor(values, requires_grad=True)
+        arrays = {k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in settings.items()}
+        expected = getattr(torch.nn, name)(**arrays)(b, torch.tensor(target))
+        given = rng.standard_normal(tuple(expected.shape))
+        expected.backward(torch.tensor(given))
+        for backend in (SimpleBackend, FastBackend):
+            a = tensor(values, backend, requires_grad=True)
+            arrays = {k: tensor(v, backend) if isinstance(v, np.ndarray) else v for k, v in settings.items()}
+            got = getattr(nn, name)(**arrays)(a, tensor(target, backend))
+            got.backward(tensor(given if given.shape else [given], backend))
+            np.testing.assert_allclose(got.to_numpy().reshape(expected.shape), expected.detach().numpy(), rtol=1e-10, err_msg=name)
+            np.testing.assert_allclose(a.grad.to_numpy(), b.grad.numpy(), rtol=1e-9, atol=1e-12, err_msg=name)
