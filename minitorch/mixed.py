@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minitorch.dtypes import computed_in, is_half
-from minitorch.optim import Optimizer
+from minitorch.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
