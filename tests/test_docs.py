@@ -156,6 +156,8 @@ def test_commands_that_a_page_shows_exist(page) -> None:
                         "benchmarks.steps": 2,
                         "benchmarks.gpu": 2,
                         "benchmarks.conv": 2,
+                        "benchmarks.optim": 2,
+                        "benchmarks.train": 2,
                         "course.staff": 3,
                         "pip": 3,
                     }[arguments[1]]
