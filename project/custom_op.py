@@ -19,7 +19,7 @@ from minitorch.cuda_storage import DeviceData
 from minitorch.fast_math import sigmoid
 from minitorch.nn import Linear, Module, Parameter, ReLU, Sequential, cross_entropy, linear, silu
 from project.lab import command_line
-from project.lab.contest import HEAD, Contest
+from project.lab.contest import HEAD, Contest, training_step
 
 PROGRAM = "custom_op.py"
 
@@ -141,13 +141,14 @@ def array(x: Tensor) -> np.ndarray:
 class LinearFunction(Function):
     """x @ weight.t() + bias; bias may be None."""
 
+    composed = staticmethod(linear)  # the same of the library's operations: second derivatives are taken through these
+
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """From (N, in_features), (out_features, in_features) and (out_features,) to (N, out_features)."""
         ctx.save_for_backward(x, weight)
         out = np.empty((x.shape[0], weight.shape[0]), x.dtype)
-        forward, _, _ = linear_kernels()
-        forward(out, array(x), array(weight), np.zeros(weight.shape[0], x.dtype) if bias is None else array(bias))
+        linear_kernels()[0](out, array(x), array(weight), np.zeros(weight.shape[0], x.dtype) if bias is None else array(bias))
         return from_numpy(out, x.backend)
 
     @staticmethod
@@ -187,6 +188,12 @@ class BiasSiLUFunction(Function):
         grad_x, grad_bias = np.empty(x.shape, x.dtype), np.zeros(bias.shape, x.dtype)
         launch_on_cpu(bias_silu_kernels()[1], grad_x, grad_bias, array(x), array(bias), array(grad_output), threads())
         return from_numpy(grad_x, x.backend), from_numpy(grad_bias, x.backend)
+
+    @staticmethod
+    def composed(x: Tensor, bias: Tensor) -> Tensor:
+        """The same of the library's operations, for second derivatives."""
+        z = x + bias
+        return z * z.sigmoid()
 
 
 def on_gpu(kernel: Any, x: Tensor, *others: Tensor) -> Tensor:
@@ -242,18 +249,12 @@ class BiasSiLU(Module):
         return BiasSiLUFunction.apply(input.reshape(math.prod(input.shape[:-1]), bias.size), bias).view(*input.shape)
 
 
-def composed(x: Tensor, bias: Tensor) -> Tensor:
-    """What BiasSiLUFunction computes, of the library's operations."""
-    z = x + bias
-    return z * z.sigmoid()
-
-
 class ComposedSiLU(BiasSiLU):
     """The same of the library's operations: a sum, a sigmoid and a product, each a pass of its own."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Of shape (…, features), which stays."""
-        return composed(input, self.bias.value)
+        return BiasSiLUFunction.composed(input, self.bias.value)
 
 
 class SummedSiLU(BiasSiLU):
@@ -296,7 +297,7 @@ def check(own: Callable[..., Tensor], other: Callable[..., Tensor], *shapes: tup
 CHECKS: dict[str, Callable[[], None]] = {
     "linear with bias": lambda: check(LinearFunction.apply, linear, (3, 4), (5, 4), (5,)),
     "linear without bias": lambda: check(lambda x, weight: LinearFunction.apply(x, weight, None), linear, (3, 4), (5, 4)),
-    "bias and SiLU": lambda: check(BiasSiLUFunction.apply, composed, (3, 4), (4,)),
+    "bias and SiLU": lambda: check(BiasSiLUFunction.apply, BiasSiLUFunction.composed, (3, 4), (4,)),
 }
 """What is checked on the CPU, by name."""
 
@@ -305,26 +306,11 @@ def check_gpu() -> str:
     """Check the kernel of the GPU as well, and say where it ran, or that it did not."""
     if not available():
         return "NOT RUN: no NVIDIA GPU here; NUMBA_ENABLE_CUDASIM=1 before the command runs it in numba's simulator"
-    check(BiasSiLUFunction.apply, composed, (2, 3), (3,), backend=minitorch.cuda_backend())
+    check(BiasSiLUFunction.apply, BiasSiLUFunction.composed, (2, 3), (3,), backend=minitorch.cuda_backend())
     return f"PASS ({device_name()})"
 
 
 # 5. Side by side
-
-
-def training_step(network: Any, inputs: Tensor, loss: Callable[[Tensor], Tensor], lr: float) -> Callable[[], float]:
-    """A step down along the gradient, which answers with the loss before it."""
-    optimizer = minitorch.SGD(network.parameters(), lr=lr)
-
-    def step() -> float:
-        optimizer.zero_grad()
-        inputs.zero_grad_()
-        value = loss(network(inputs))
-        value.backward()
-        optimizer.step()
-        return value.item()
-
-    return step
 
 
 def linear_contest(batch: int, hidden: int, dtype: str, seed: int) -> Contest:
@@ -336,8 +322,8 @@ def linear_contest(batch: int, hidden: int, dtype: str, seed: int) -> Contest:
     def step(layer: type[Linear]) -> Callable[[], float]:
         minitorch.manual_seed(seed)
         sizes: dict[str, Any] = {"backend": FastBackend, "dtype": dtype}
-        network = Sequential(layer(784, hidden, **sizes), ReLU(), layer(hidden, 10, **sizes))
-        return training_step(network, images, lambda logits: cross_entropy(logits, labels), 0.01)
+        layers = layer(784, hidden, **sizes), ReLU(), layer(hidden, 10, **sizes)
+        return training_step(Sequential(*layers), images, lambda logits: cross_entropy(logits, labels), 0.01)
 
     return Contest("linear", (step(MyLinear), step(Linear)))
 
@@ -351,6 +337,35 @@ def silu_contest(other: type[BiasSiLU], name: str, batch: int, width: int, dtype
         return training_step(layer(width, FastBackend, dtype), inputs, lambda y: y.mean(), 0.1)
 
     return Contest(name, (step(BiasSiLU), step(other)))
+
+
+def checked() -> bool:
+    """Print the verdict of every check; whether none failed."""
+    good = True
+    print("gradients against central differences, values and gradients against the built-in:")
+    for name, run in [*CHECKS.items(), ("bias and SiLU on the GPU", None)]:
+        try:
+            verdict = check_gpu() if run is None else run() or "PASS"
+        except AssertionError as error:
+            verdict, good = f"FAIL: {error}", False
+        print(f"  {name}: {verdict}", flush=True)
+    return good
+
+
+def compared(batch: int, hidden: int, width: int, dtype: str, seed: int, repeats: int) -> bool:
+    """Print the table; whether all losses are equal."""
+    good, count = True, threads()
+    print(f"\n{dtype}, {count} thread{'s' * (count != 1)}; a ratio over 1: our own is faster")
+    print(f"linear: {batch} rows of 784, {hidden} hidden; SiLU: {batch} rows of {width}\n{HEAD}", flush=True)
+    for contest in (
+        linear_contest(batch, hidden, dtype, seed),
+        silu_contest(ComposedSiLU, "SiLU for 3 operations", batch, width, dtype, seed),
+        silu_contest(SummedSiLU, "SiLU for 2 operations", batch, width, dtype, seed),
+    ):
+        contest.run(repeats)
+        good = good and contest.apart() <= EQUAL[dtype]
+        print(contest.row(EQUAL[dtype]), flush=True)
+    return good
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -373,27 +388,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         value = getattr(options, name)
         if not isinstance(value, int) or value < least:
             parser.refuse(f"{name} expected a whole number of at least {least}, got {value!r}")
-    good = True
-    print("gradients against central differences, values and gradients against the built-in:")
-    for name, run in [*CHECKS.items(), ("bias and SiLU on the GPU", None)]:
-        try:
-            verdict = check_gpu() if run is None else run() or "PASS"
-        except AssertionError as error:
-            verdict, good = f"FAIL: {error}", False
-        print(f"  {name}: {verdict}", flush=True)
-    count = threads()
-    sizes = f"linear: {options.batch} rows of 784, {options.hidden} hidden; SiLU: {options.batch} rows of {options.width}"
-    print(f"\n{options.dtype}, {count} thread{'s' * (count != 1)}; a ratio over 1: our own is faster\n{sizes}\n{HEAD}", flush=True)
-    of_silu = options.batch, options.width, options.dtype, options.seed
-    for contest in (
-        linear_contest(options.batch, options.hidden, options.dtype, options.seed),
-        silu_contest(ComposedSiLU, "SiLU for 3 operations", *of_silu),
-        silu_contest(SummedSiLU, "SiLU for 2 operations", *of_silu),
-    ):
-        contest.run(options.repeats)
-        good = good and contest.apart() <= EQUAL[options.dtype]
-        print(contest.row(EQUAL[options.dtype]), flush=True)
-    return 0 if good else 1
+    good = checked()
+    return 0 if compared(options.batch, options.hidden, options.width, options.dtype, options.seed, options.repeats) and good else 1
 
 
 if __name__ == "__main__":

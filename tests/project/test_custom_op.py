@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import minitorch
 from minitorch import FastBackend, SimpleBackend, float32, nn, tensor
 from project import custom_op
-from project.custom_op import BiasSiLU, BiasSiLUFunction, ComposedSiLU, LinearFunction, MyLinear, SummedSiLU, check, composed
+from project.custom_op import BiasSiLU, BiasSiLUFunction, ComposedSiLU, LinearFunction, MyLinear, SummedSiLU, check
 from project.lab.contest import HEAD, Contest
 
 
@@ -46,6 +47,26 @@ def test_only_gradients_that_somebody_asks_for_are_computed(monkeypatch):
     assert bias.grad.tolist() == [1.0]
 
 
+def test_second_derivatives_are_those_of_the_operations():
+    values = np.array([[1.0, -2.0]]), np.array([[3.0, 4.0], [0.5, 1.0]]), np.array([0.5, 1.0])
+
+    def second(fn, *arrays):
+        leaves = [tensor(value, FastBackend, requires_grad=True) for value in arrays]
+        out = fn(*leaves)
+        firsts = minitorch.grad((out * out).sum(), leaves, create_graph=True)
+        total = sum((first * first).sum() for first in firsts)
+        return [found.tolist() for found in minitorch.grad(total, leaves)]
+
+    silu = (
+        second(BiasSiLUFunction.apply, values[0], values[2]),
+        second(lambda x, bias: (x + bias) * (x + bias).sigmoid(), values[0], values[2]),
+    )
+    linear = second(LinearFunction.apply, *values), second(lambda x, weight, bias: x @ weight.t() + bias, *values)
+    for own, other in (silu, linear):
+        for mine, theirs in zip(own, other, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-9)
+
+
 def test_views_are_read_by_their_indices():
     x, weight = tensor(np.arange(6.0).reshape(2, 3)).t(), tensor(np.arange(4.0).reshape(2, 2), requires_grad=True)
     out = LinearFunction.apply(x, weight, None)
@@ -75,9 +96,9 @@ class Off(BiasSiLUFunction):
 
 def test_the_check_catches_a_wrong_gradient_and_a_wrong_value():
     with pytest.raises(AssertionError):
-        check(Wrong.apply, composed, (2, 3), (3,))
+        check(Wrong.apply, BiasSiLUFunction.composed, (2, 3), (3,))
     with pytest.raises(AssertionError, match="value"):
-        check(Off.apply, composed, (2, 3), (3,))
+        check(Off.apply, BiasSiLUFunction.composed, (2, 3), (3,))
 
 
 @pytest.mark.parametrize("backend", [SimpleBackend, FastBackend])
@@ -160,7 +181,7 @@ def test_the_program_checks_and_compares(capsys):
 
 
 def test_the_program_fails_when_a_check_does(capsys, monkeypatch):
-    monkeypatch.setitem(custom_op.CHECKS, "bias and SiLU", lambda: check(Off.apply, composed, (2, 3), (3,)))
+    monkeypatch.setitem(custom_op.CHECKS, "bias and SiLU", lambda: check(Off.apply, BiasSiLUFunction.composed, (2, 3), (3,)))
     assert custom_op.main(SMALL) == 1
     assert "  bias and SiLU: FAIL: " in capsys.readouterr().out
 
