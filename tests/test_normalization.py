@@ -176,6 +176,25 @@ def test_gradients_have_gradients():
     assert_second_derivatives(lambda x, w: rms_norm(x, 2, w), shapes[:2], backend)
 
 
+@BACKENDS
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_halves_are_normalized_in_float32(backend, dtype):
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")
+    step = 2.0**-10 if dtype == "float16" else 2.0**-7
+    values = tensor(numbers((4, 6)), backend).to(dtype)
+    exact = values.to(float64).to_numpy()
+    for run, expected in (
+        (lambda x: layer_norm(x, 6), normal(exact, 1)),
+        (lambda x: batch_norm(x, None, None, training=True), normal(exact, 0)),
+        (lambda x: group_norm(x, 2), normal(exact.reshape(4, 2, 3), 2).reshape(4, 6)),
+        (lambda x: rms_norm(x, 6), exact / np.sqrt((exact**2).mean(1, keepdims=True) + step)),
+    ):
+        y = run(values)
+        assert y.dtype.name == dtype
+        np.testing.assert_allclose(y.to(float64).to_numpy(), expected, atol=8 * step)
+
+
 # Running statistics
 
 

@@ -9,13 +9,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from minitorch.creation import ones
 from minitorch.dtypes import is_float
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn.norm_loops import PlaneNorm, Planes, RowNorm, fits_loops
 from minitorch.nn.sizes import at_least_1
+from minitorch.number_formats import finfo
 from minitorch.tensor import zeros
 from minitorch.tensor_ops import SimpleBackend
 
@@ -98,7 +97,7 @@ def rms_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Tenso
     Source: Zhang and Sennrich 2019, arXiv:1910.07467, eq. 4.
     """
     shape = _check_last("rms_norm", input, normalized_shape, weight, None)
-    eps = float(np.finfo(input.dtype).eps) if eps is None else eps
+    eps = finfo(input.dtype).eps if eps is None else eps
     run = RowNorm.apply if fits_loops(input, weight) else RowNorm.composed
     return run(input, weight, None, shape, eps, False)
 
