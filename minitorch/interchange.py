@@ -19,7 +19,41 @@ if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
 
-class Interchange:
+class Conversions:
+    """The methods of Tensor that are named for a dtype, as PyTorch names them. Each gives the tensor itself if it has that dtype."""
+
+    __slots__ = ()
+
+    def double(self: Tensor) -> Tensor:
+        """As float64."""
+        return self.to("float64")
+
+    def float(self: Tensor) -> Tensor:
+        """As float32."""
+        return self.to("float32")
+
+    def half(self: Tensor) -> Tensor:
+        """As float16; what lies beyond 65504 becomes infinite."""
+        return self.to("float16")
+
+    def bfloat16(self: Tensor) -> Tensor:
+        """As bfloat16: the range of float32 with three digits."""
+        return self.to("bfloat16")
+
+    def long(self: Tensor) -> Tensor:
+        """As int64, fractions cut off."""
+        return self.to("int64")
+
+    def int(self: Tensor) -> Tensor:
+        """As int32, fractions cut off."""
+        return self.to("int32")
+
+    def bool(self: Tensor) -> Tensor:
+        """As truth values: whether it is not 0."""
+        return self.to("bool")
+
+
+class Interchange(Conversions):
     """The methods of Tensor by which others see its numbers."""
 
     __slots__ = ()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.autodiff import History
-from minitorch.dtypes import BEYOND_FLOAT32, as_array, as_dtype, beside, converted, drawn, float32, float64, held, is_half, with_number
+from minitorch.dtypes import BEYOND_FLOAT32, as_array, as_dtype, beside, converted, drawn, float32, float64, held, with_number
 from minitorch.gradients import Differentiable
 from minitorch.interchange import Interchange
 from minitorch.tensor_backend import backend_at
@@ -31,7 +31,7 @@ from minitorch.tensor_functions import (
     Sum,
     View,
 )
-from minitorch.tensor_methods import Dims, TensorMethods
+from minitorch.tensor_methods import Dims, TensorMethods, in_float32
 from minitorch.tensor_ops import SimpleBackend, TensorBackend
 
 NUMBER = (float, int, np.bool_, np.integer, np.floating)
@@ -230,8 +230,6 @@ class Tensor(Differentiable, TensorMethods, Interchange):
             dim: Along which dimensions; None for all elements, with a result of shape (1,).
             keepdim: Whether those dimensions stay, with size 1.
         """
-        if is_half(self.dtype):  # their sum may be too large for them
-            return self.to(float32).mean(dim, keepdim).to(self.dtype)
         count = self._count(dim)
         return self.sum(dim, keepdim) * (1 / count if count else math.nan)
 
@@ -321,6 +319,7 @@ class Tensor(Differentiable, TensorMethods, Interchange):
 
 
 Tensor.f = Tensor.backend  # the same slot
+Tensor.mean = in_float32(Tensor.mean)  # a sum may be too large for halves where the mean is not
 
 TensorLike = float | int | Tensor
 """What an operator accepts beside a Tensor."""

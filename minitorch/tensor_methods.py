@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -29,41 +30,22 @@ Dims = int | Sequence[int] | None
 """The dimensions that a reduction folds: one, several, or None for all. Negative ones count from the end."""
 
 
-class Conversions:
-    """The methods of Tensor that are named for a dtype, as PyTorch names them. Each gives the tensor itself if it has that dtype."""
-
-    __slots__ = ()
-
-    def double(self: Tensor) -> Tensor:
-        """As float64."""
-        return self.to("float64")
-
-    def float(self: Tensor) -> Tensor:
-        """As float32."""
-        return self.to("float32")
-
-    def half(self: Tensor) -> Tensor:
-        """As float16; what lies beyond 65504 becomes infinite."""
-        return self.to("float16")
-
-    def bfloat16(self: Tensor) -> Tensor:
-        """As bfloat16: the range of float32 with three digits."""
-        return self.to("bfloat16")
-
-    def long(self: Tensor) -> Tensor:
-        """As int64, fractions cut off."""
-        return self.to("int64")
-
-    def int(self: Tensor) -> Tensor:
-        """As int32, fractions cut off."""
-        return self.to("int32")
-
-    def bool(self: Tensor) -> Tensor:
-        """As truth values: whether it is not 0."""
-        return self.to("bool")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class TensorMethods(Conversions):
+def in_float32(method: Method) -> Method:
+    """A method of Tensor that is given halves as float32, and its result rounded once."""
+
+    @wraps(method)
+    def computed(x: Tensor, *args: Any, **options: Any) -> Tensor:
+        if tensor_backend.halves is None or not is_half(x.dtype):
+            return method(x, *args, **options)
+        return method(x.to(float32), *args, **options).to(x.dtype)
+
+    return cast("Method", computed)
+
+
+class TensorMethods:
     """The methods of Tensor that no task asks for. A reduction keeps the dimensions that it folds with size 1, unless keepdim is False."""
 
     __slots__ = ()
@@ -162,17 +144,15 @@ class TensorMethods(Conversions):
 
     # Reductions
 
+    @in_float32
     def var(self: Tensor, dim: Dims = None, keepdim: bool = True, correction: float = 1) -> Tensor:
         """Mean squared distance from the mean, over n - correction elements: 1 for a sample, 0 for a whole population."""
-        if is_half(self.dtype):
-            return self.to(float32).var(dim, keepdim, correction).to(self.dtype)
         centred = self - self.mean(dim, keepdim=dim is not None)
         return (centred * centred).sum(dim, keepdim) / max(0.0, self._count(dim) - correction)
 
+    @in_float32
     def std(self: Tensor, dim: Dims = None, keepdim: bool = True, correction: float = 1) -> Tensor:
         """Square root of `var`."""
-        if is_half(self.dtype):
-            return self.to(float32).std(dim, keepdim, correction).to(self.dtype)
         return self.var(dim, keepdim, correction).sqrt()
 
     def prod(self: Tensor, dim: Dims = None, keepdim: bool = True) -> Tensor:
@@ -199,10 +179,9 @@ class TensorMethods(Conversions):
         """The number of the smallest element along dim, or in the whole tensor, as int64; the first of several."""
         return self.detach()._reduced(lambda a, d: extreme(a, d, largest=False)[0], _one(dim), keepdim)
 
+    @in_float32
     def cumsum(self: Tensor, dim: int) -> Tensor:
         """Running sum along dim."""
-        if is_half(self.dtype):
-            return self.to(float32).cumsum(dim).to(self.dtype)
         return CumSum.apply(self, self._dim(dim))
 
     def _reduced(self: Tensor, fold: Callable[[Tensor, Any], Tensor], dim: Dims, keepdim: bool) -> Tensor:
