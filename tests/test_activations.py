@@ -53,7 +53,7 @@ def test_gradients_are_those_of_differences(name, backend):
 @EACH
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 def test_compiled_gradients_are_those_of_plain_loops(name, dtype):
-    points, given = np.linspace(-9, 9, 301).astype(dtype), np.linspace(-2, 2, 301).astype(dtype)
+    points, given = np.linspace(-9, 9, 2500).astype(dtype), np.linspace(-2, 2, 2500).astype(dtype)
     found = []
     for backend, kind in ((SimpleBackend, float64), (FastBackend, dtype)):
         x = tensor(points.astype(kind), backend, requires_grad=True)
