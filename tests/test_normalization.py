@@ -272,6 +272,20 @@ def test_one_number_for_a_channel_is_refused_in_training(backend):
     np.testing.assert_allclose(layer(x).to_numpy(), np.array([[1, 2]]) / np.sqrt(1 + 1e-5), rtol=1e-12)
 
 
+@BACKENDS
+def test_no_samples_give_none_and_are_refused_in_training(backend):
+    layer, x = BatchNorm1d(2, backend=backend), tensor(np.zeros((0, 2)), backend)
+    with raises(
+        ValueError,
+        "batch_norm expected more than one number for each channel in training, got input of shape (0, 2); "
+        "take larger batches, or call eval()",
+    ):
+        layer(x)
+    layer.eval()
+    for y in (layer(x), layer_norm(x, 2), group_norm(x, 1), rms_norm(x, 2)):
+        assert y.shape == (0, 2)
+
+
 def test_layers_refuse_other_shapes():
     with raises(ValueError, "BatchNorm1d expected input of shape (N, 2) or (N, 2, L), got (3, 4)"):
         BatchNorm1d(2)(tensor(numbers((3, 4))))

@@ -59,7 +59,7 @@ def batch_norm(
         missing = "running_mean" if running_mean is None else "running_var"
         raise ValueError(f"batch_norm expected running_mean and running_var, or neither, got no {missing}; pass both, or None for both")
     batch = training or running_mean is None
-    if batch and input.size == channels:
+    if batch and input.size <= channels:
         raise ValueError(
             f"batch_norm expected more than one number for each channel in training, got input of shape {input.shape}; "
             "take larger batches, or call eval()"
