@@ -1,8 +1,8 @@
 """Reproduce published results: what others have printed beside what our library computes, with a verdict.
 
-    python project/reproduce.py list
-    python project/reproduce.py NAME ...
-    python project/reproduce.py all
+python project/reproduce.py list
+python project/reproduce.py NAME ...
+python project/reproduce.py all
 """
 
 from __future__ import annotations
