@@ -1,5 +1,6 @@
 """What a value says on the card."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 from numba.core.errors import TypingError
 from numba.extending import register_jitable
 
-from course.explain import LONGEST_VALUE, error_line, shown
+from course.explain import LONGEST_VALUE, error_line, shown, unwritten_files
+from course.manifest import course
 
 
 class Matrix:
@@ -86,3 +88,14 @@ def test_a_compilers_error_says_what_is_wrong_and_not_how_it_was_found(function:
     with pytest.raises(TypingError) as caught:
         numba.njit(function)(1.0)
     assert error_line(caught.value) == f"TypingError: {expected}"
+
+
+def test_only_files_in_which_code_is_missing_still_are_named(tmp_path: Path) -> None:
+    task = course().task("4.5")
+    written, stub = task.files[:2]
+    (tmp_path / "project").mkdir()
+    (tmp_path / written).write_text("def forward(): ...\n", encoding="utf-8")
+    (tmp_path / stub).write_text('raise NotImplementedError("Need to implement for Task 4.5")\n', encoding="utf-8")
+    assert unwritten_files(task, tmp_path) == [stub]
+    (tmp_path / stub).write_text('raise NotImplementedError("Need to implement for Task 4.4")\n', encoding="utf-8")
+    assert unwritten_files(task, tmp_path) == []

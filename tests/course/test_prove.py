@@ -136,8 +136,9 @@ def test_a_patch_that_does_not_fit_is_an_error(repository: Repository, target: s
 
 
 def test_a_patch_of_a_file_that_does_not_exist_is_told_before_anything_runs(repository: Repository) -> None:
+    answer = WrongAnswer("0.1", "a", "b", {"minitorch.operator:relu": "def relu(x): return x"})
     with pytest.raises(StaffError) as error:
-        content_hash(WrongAnswer("0.1", "a", "b", {"minitorch.operator:relu": "def relu(x): return x"}), repository[0], [])
+        content_hash(answer, repository[0], needed_files(*repository), [])
     assert str(error.value) == "wrong answer 0.1/a patches minitorch.operator:relu, but there is no minitorch/operator.py"
 
 
