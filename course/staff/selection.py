@@ -218,7 +218,9 @@ def _project_stages(root: Path, manifest: Manifest, paths: list[str]) -> dict[st
     for path in contents(manifest, last):
         package = posixpath.dirname(path).replace("/", ".")
         for number, section in _sections((root / path).read_text(encoding="utf-8")):
-            for name in _bound(section) if number is not None else ():
+            if number is None:
+                continue
+            for name in _bound(section):
                 first.setdefault(f"{package}.{name}", number)  # a later stage may put something with more arguments in its place
     stages = {}
     for path in paths:

@@ -92,4 +92,5 @@ def _accumulated() -> Iterator[Row]:
         loss.backward()
         optimizer.step()
     best = np.linalg.lstsq(np.hstack([points, np.ones_like(points)]), heights, rcond=None)[0][:, 0]
-    yield close("the fitted line, by least squares", best, [model.weight.value.item(), model.bias.value.item()], 4)
+    assert model.bias is not None
+    yield close("the fitted line, by least squares", best.tolist(), [model.weight.value.item(), model.bias.value.item()], 4)
