@@ -402,6 +402,7 @@ ELSEWHERE = {
     "layouts of storages, in test_tensor_data": "shape_broadcast broadcast_index index_to_position strides_from_shape to_index",
     "by the name of a dtype, in test_dtypes_narrow": "Tensor.double Tensor.float Tensor.half Tensor.bfloat16 Tensor.long Tensor.int "
     "Tensor.bool",
+    "to a device, in test_devices": "Tensor.cpu Tensor.cuda",
     "settings, in test_dtypes": "get_default_dtype set_default_dtype",
     "made from nothing, in test_creation": "zeros ones full arange linspace eye rand randn tensor manual_seed",
 }

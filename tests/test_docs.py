@@ -117,11 +117,11 @@ for page, folder, cells in json.load(sys.stdin):
 """
 
 
-def test_the_code_cells_of_all_chapters_run() -> None:
+def test_the_code_cells_of_all_pages_run() -> None:
     # A process of its own, so that a page cannot change what other tests see; one for all pages, so that they share the imports.
     # The pages that turn numba's simulator on share another: numba decides at its import.
     pages = [(name(page), str(page.parent), cells(page)) for page in PAGES if cells(page)]
-    assert [page for page, _, _ in pages] == [name(page) for page in CHAPTERS]
+    assert {name(page) for page in CHAPTERS} <= {page for page, _, _ in pages}
     simulated = [page for page in pages if "NUMBA_ENABLE_CUDASIM" in page[2][0]]
     assert len(simulated) > 1
     command = [sys.executable, "-W", "error", "-c", RUN_CELLS]

@@ -71,7 +71,7 @@ def test_a_shape_that_is_none(make):
 
 
 def test_a_backend_that_is_none():
-    for wrong, shown in ((SimpleOps, f"type {SimpleOps!r}"), ("simple", "str 'simple'"), (None, "NoneType None")):
+    for wrong, shown in ((SimpleOps, f"type {SimpleOps!r}"), ("slow", "str 'slow'"), (None, "NoneType None")):
         with raises(TypeError, f"expected a TensorBackend, got {shown}; make one with TensorBackend(SimpleOps)"):
             zeros((2,), backend=wrong)
 
