@@ -18,6 +18,8 @@ from datetime import date
 from statistics import median
 from typing import NamedTuple
 
+from benchmarks.machine import processor
+
 SHOWN = {"minitorch": "ours", "numpy": "NumPy", "torch": "torch", "textbook": "textbook"}
 
 REACHED, MISSED, NOT_RUN = "reached", "MISSED", "NOT RUN"
@@ -125,8 +127,6 @@ def print_row(name: str, found: list[Demand], times: str = "") -> None:
 
 def processor_and_cores() -> tuple[str, int]:
     """The processor's name, and how many of its cores this process may use."""
-    from benchmarks.scalar import processor  # here: it needs micrograd
-
     return processor(), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -14,13 +14,13 @@ import platform
 import random
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from time import process_time
 from typing import Any
 
 import micrograd.nn
 
+from benchmarks.machine import processor
 from minitorch import Scalar, dot
 
 POINTS = 100
@@ -105,16 +105,6 @@ def measure(step: Callable[[], Gradient], collect: bool) -> float:
     seconds = process_time() - start
     gc.enable()
     return seconds
-
-
-def processor() -> str:
-    """The processor's name, where the system tells it."""
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":")[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def main(arguments: list[str] | None = None) -> None:

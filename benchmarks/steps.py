@@ -25,7 +25,7 @@ import numpy as np
 from numba import get_num_threads, njit
 
 from benchmarks import step_kernels as kernels
-from benchmarks.scalar import processor
+from benchmarks.machine import processor
 from minitorch import fast_ops, operators
 from minitorch.fast_math import exp as exp_of_library
 from minitorch.fast_math import vectorisable

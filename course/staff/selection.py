@@ -35,12 +35,22 @@ PATTERNS = (
 )
 """The files that a workspace may hold beside the package and the tests."""
 
-NOT_FOR_STUDENTS = ("docs/_build/", "docs/decisions", "docs/api/generated/", "docs/lab_log.md", "docs/module3/performance.md")
+NOT_FOR_STUDENTS = (
+    "docs/_build/",
+    "docs/decisions",
+    "docs/api/generated/",
+    "docs/lab_log.md",
+    "docs/module3/performance.md",
+    "project/reproduc",  # project/reproduce.py and its folder
+)
 """What the patterns catch and a workspace does not need."""
 
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
-STAGE_OF_PAGES = {"docs/data.md": 4, "docs/custom_operators.md": 5}
+STAGE_OF_PAGES = {
+    "docs/data.md": 4,
+    **dict.fromkeys(("docs/autograd.md", "docs/custom_operators.md", "docs/dtypes.md", "docs/reproductions.md"), 5),
+}
 """The first stage that needs a page of the book whose name does not say it."""
 
 NOT_ASKED_OF_STUDENTS = """\

@@ -1,0 +1,14 @@
+"""What the machine is called, for the first line of a table of times."""
+
+import platform
+from pathlib import Path
+
+
+def processor() -> str:
+    """The processor's name, where the system tells it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":")[1].strip()
+    return platform.processor() or platform.machine()
