@@ -2,11 +2,12 @@
 
 python project/reproduce.py list
 python project/reproduce.py NAME ...
-python project/reproduce.py all
+python project/reproduce.py all [--offline]
 """
 
 from __future__ import annotations
 
+import os
 import platform
 from collections import Counter
 from collections.abc import Sequence
@@ -14,9 +15,9 @@ from datetime import date
 from time import perf_counter
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from benchmarks.machine import processor
 from project.lab import command_line
 from project.reproductions import article, course_results, linear_ops, norch, resnets, thunder  # noqa: F401 - they enter themselves
 from project.reproductions.results import ALL, DIFFERS, MEASURED, NOT_RUN, REPRODUCED, Absent, Reproduction
@@ -31,51 +32,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Reproduce what the command line names; returns the exit status."""
     parser = command_line.Parser("reproduce.py", __doc__)
     parser.add_argument("names", nargs="+", metavar="NAME", help=f"all, list, or some of {', '.join(ALL)}")
-    names = parser.parse_args(arguments).names
+    parser.add_argument("--offline", action="store_true", help="leave out what needs data that may have to be downloaded")
+    options = parser.parse_args(arguments)
+    names = options.names
     if unknown := [name for name in names if name not in (*ALL, "all", "list")]:
         parser.refuse(f"expected all, list, or some of {', '.join(ALL)}, got {', '.join(unknown)}")
     console = Console(highlight=False)
     if "list" in names:
         _list(console)
         return 0
-    chosen = [*ALL.values()] if "all" in names else [ALL[name] for name in names]
-    console.print(f"{date.today()}, {platform.processor() or platform.machine()}, Python {platform.python_version()}")
+    chosen = [*ALL.values()] if "all" in names else [ALL[name] for name in dict.fromkeys(names)]
+    _say(console, f"{date.today()}, {processor()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     verdicts: Counter[str] = Counter()
-    absent = [one for one in chosen if not _reproduce(console, one, verdicts)]
-    console.print()
-    console.print(", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COLOURS))
+    absent = [one for one in chosen if (one.needs and options.offline) or not _reproduce(console, one, verdicts)]
+    _say(console, "\n" + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COLOURS))
     for one in absent:
-        console.print(f"left out: {one.name}, for want of {one.needs}")
+        _say(console, f"left out: {one.name}, for want of {one.needs}")
     if verdicts[DIFFERS]:
         return 1
     return ABSENT if absent and "all" not in names else 0
 
 
 def _list(console: Console) -> None:
-    """Every reproduction and its source."""
-    table = Table("name", "published by", "needs", box=None, pad_edge=False)
+    """Every reproduction, what it needs and its source."""
     for one in ALL.values():
-        table.add_row(one.name, one.source, one.needs)
-    console.print(table)
+        _say(console, Text.assemble((f"{one.name:18}", "bold"), one.source, (f"; needs {one.needs}" if one.needs else "", "yellow")))
 
 
 def _reproduce(console: Console, one: Reproduction, verdicts: Counter[str]) -> bool:
-    """Print the rows of a reproduction; whether its data are there."""
-    console.print(f"\n[bold]{one.name}[/bold]  {one.source}\n  python project/reproduce.py {one.name}")
-    start = perf_counter()
+    """Print the rows of a reproduction as they come; whether its data are there."""
+    _say(console, Text.assemble(("\n" + one.name, "bold"), f"  {one.source}\n  python project/reproduce.py {one.name}"))
+    start, found = perf_counter(), True
     try:
-        rows = list(one.rows())
+        for row in one.rows():
+            verdicts[row.verdict] += 1
+            _say(console, Text.assemble("  ", (f"{row.verdict:10}", COLOURS[row.verdict]), f"  {row.what}"))
+            _say(console, f"{'published':>21}  {row.published}\n{'ours':>21}  {row.ours}")
     except Absent as error:
-        console.print(Text(f"  {NOT_RUN}: {error}", style="yellow"))
         verdicts[NOT_RUN] += 1
-        return False
-    table = Table("", "published", "ours", "verdict", box=None, padding=(0, 2))
-    for row in rows:
-        table.add_row(row.what, row.published, row.ours, Text(row.verdict, style=COLOURS[row.verdict]))
-        verdicts[row.verdict] += 1
-    console.print(table)
-    console.print(f"  in {perf_counter() - start:.1f} s")
-    return True
+        found = False
+        _say(console, Text.assemble("  ", (f"{NOT_RUN:10}", COLOURS[NOT_RUN]), f"  {error}"))
+    _say(console, f"  in {perf_counter() - start:.1f} s")
+    return found
+
+
+def _say(console: Console, text: str | Text) -> None:
+    """Print a line as it is: a narrow terminal folds it."""
+    console.print(text, soft_wrap=True, markup=False)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,8 @@ def _files() -> Iterator[Row]:
         minitorch.save(model.state_dict(), path)
         other = Linear(3, 2)
         other.load_state_dict(minitorch.load(path))
-    yield equal("a state saved and loaded", model.weight.value.tolist(), other.weight.value.tolist())
+    kept = all(np.array_equal(model.state_dict()[name].numpy(), other.state_dict()[name].numpy()) for name in model.state_dict())
+    yield equal("a state saved and loaded", "the same", "the same" if kept else "another")
 
 
 def _accumulated() -> Iterator[Row]:
@@ -78,6 +79,7 @@ def _accumulated() -> Iterator[Row]:
     points = rng.uniform(-1, 1, (20, 1))
     heights = 3 * points - 1 + 0.1 * rng.standard_normal(points.shape)
     x, y = tensor(points, FastBackend), tensor(heights, FastBackend)
+    minitorch.manual_seed(0)
     model = Linear(1, 1, backend=FastBackend)
     mse_loss(model(x), y, reduction="sum").backward()
     whole = model.weight.value.grad.tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from minitorch import Scalar
+from project.lab import command_line
 from project.reproductions.results import Absent, Row, at_least, at_most, close, reproduction
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,11 +19,14 @@ def program(*arguments: str) -> str:
     """What one of the programs prints.
 
     Raises:
-        Absent: If it ends with an error; the message is its own.
+        Absent: If it does without what it needs; the message is its own.
+        RuntimeError: If it fails.
     """
-    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, env=os.environ, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode == command_line.BAD_USE:
+        raise Absent(done.stderr.strip())
     if done.returncode:
-        raise Absent(f"{' '.join(arguments)}: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'it failed'}")
+        raise RuntimeError(f"{' '.join(arguments)} failed: {done.stderr.strip()}")
     return done.stdout
 
 
@@ -66,7 +69,7 @@ def module4() -> Iterator[Row]:
 
 def best_share(said: str) -> float:
     """The best validation accuracy that a program says, in percent."""
-    found = re.findall(r"best[^\n]*?([\d.]+) ?%", said)
+    found = re.findall(r"Best[^\n]*?([\d.]+) ?%", said)
     if not found:
         raise RuntimeError(f"expected a best validation accuracy, got {said[-200:]!r}")
     return float(found[-1])

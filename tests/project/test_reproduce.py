@@ -1,0 +1,147 @@
+"""`project/reproduce.py`: what it prints and how it ends, and those results that need no data, no GPU and no long training."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from project import reproduce
+from project.reproductions import course_results, norch
+from project.reproductions.results import ALL, DIFFERS, NOT_RUN, REPRODUCED, Absent, Reproduction, Row, at_least, at_most, close, equal
+
+QUICK = ("norch-toy", "norch-autograd", "norch-strides", "thunder-array", "thunder-trace", "learning-pytorch", "micrograd")
+"""Done in about a second each."""
+
+NAMES = [
+    "learning-pytorch",
+    "micrograd",
+    "minitorch-module3",
+    "minitorch-module4",
+    "minitorch-xor",
+    "mylinearops",
+    "norch-autograd",
+    "norch-mnist",
+    "norch-strides",
+    "norch-toy",
+    "resnet",
+    "thunder-array",
+    "thunder-mnist",
+    "thunder-trace",
+]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_what_was_published_comes_out(name):
+    rows = list(ALL[name].rows())
+    assert [row for row in rows if row.verdict not in (REPRODUCED, NOT_RUN)] == []
+    assert rows[0].verdict == REPRODUCED
+
+
+def test_only_a_gpu_is_wanting_to_the_quick_ones():
+    missing = [row.what for name in QUICK for row in ALL[name].rows() if row.verdict == NOT_RUN]
+    assert all("GPU" in what or "cuda" in what for what in missing)
+
+
+def test_another_model_has_other_losses(monkeypatch):
+    class Other(norch.Toy):
+        def forward(self, x):
+            return super().forward(x) + 1e-3
+
+    monkeypatch.setattr(norch, "Toy", Other)
+    assert next(iter(ALL["norch-toy"].rows())).verdict == DIFFERS
+
+
+def test_every_reproduction_is_listed(capsys):
+    assert reproduce.main(["list"]) == 0
+    said = capsys.readouterr().out
+    assert sorted(line.split()[0] for line in said.splitlines()) == NAMES
+    assert "needs SST-2 and GloVe" in said
+
+
+def test_an_unknown_name_is_refused(capsys):
+    with pytest.raises(SystemExit) as ended:
+        reproduce.main(["micrograd", "nanograd"])
+    assert ended.value.code == 2
+    assert re.search(r"expected all, list, or some of .*, micrograd, .*, got nanograd\n", capsys.readouterr().err)
+
+
+# Made ones
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Put reproductions that yield these rows, or raise, in the place of the real ones."""
+
+    def put(**made: list[Row | Exception]) -> None:
+        def rows_of(results: list[Row | Exception]) -> Iterator[Row]:
+            for one in results:
+                if isinstance(one, Exception):
+                    raise one
+                yield one
+
+        monkeypatch.setattr(
+            reproduce,
+            "ALL",
+            {
+                name: Reproduction(
+                    name, f"{name}'s author", "its data" if name.startswith("far") else "", lambda made=results: rows_of(made)
+                )
+                for name, results in made.items()
+            },
+        )
+
+    return put
+
+
+def test_all_that_is_the_same_ends_well(made, capsys):
+    made(one=[equal("a sum", 3, 3)], two=[close("a root", [1.4142], [2**0.5], 4)])
+    assert reproduce.main(["all"]) == 0
+    said = capsys.readouterr().out
+    assert "one  one's author\n  python project/reproduce.py one\n  reproduced  a sum\n            published  3\n" in said
+    assert "                 ours  1.4142\n" in said
+    assert said.endswith("\n2 reproduced, 0 DIFFERS, 0 measured, 0 NOT RUN\n")
+
+
+def test_what_differs_is_told_and_ends_in_1(made, capsys):
+    made(one=[equal("a sum", 3, 4), equal("another", 1, 1)])
+    assert reproduce.main(["one"]) == 1
+    assert "  DIFFERS     a sum\n            published  3\n                 ours  4\n" in capsys.readouterr().out
+
+
+def test_absent_data_say_what_to_do_and_end_in_3(made, capsys):
+    made(far=[equal("before", 1, 1), Absent("put it [there]")])
+    assert reproduce.main(["far"]) == 3
+    said = capsys.readouterr().out
+    assert "reproduced  before\n" in said
+    assert "  NOT RUN     put it [there]\n" in said
+    assert said.endswith("left out: far, for want of its data\n")
+
+
+def test_all_ends_well_without_the_data_of_some(made, capsys):
+    made(far=[Absent("put it there")], near=[equal("a sum", 3, 3)])
+    assert reproduce.main(["all"]) == 0
+    assert capsys.readouterr().out.endswith("\n1 reproduced, 0 DIFFERS, 0 measured, 1 NOT RUN\nleft out: far, for want of its data\n")
+
+
+def test_offline_does_not_try(made, capsys):
+    made(far=[AssertionError("it was tried")], near=[equal("a sum", 3, 3)])
+    assert reproduce.main(["all", "--offline"]) == 0
+    assert capsys.readouterr().out.endswith("\n1 reproduced, 0 DIFFERS, 0 measured, 0 NOT RUN\nleft out: far, for want of its data\n")
+
+
+def test_verdicts_at_the_edge():
+    assert close("to 4 decimals", [0.1234], [0.12344], 4).verdict == REPRODUCED
+    assert close("to 4 decimals", [0.1235], [0.12344], 4).verdict == DIFFERS
+    assert close("lengths", [0.1], [0.1, 0.2], 4).verdict == DIFFERS
+    assert [at_least("points", "45", x, 45).verdict for x in (44.9, 45, float("nan"))] == [DIFFERS, REPRODUCED, DIFFERS]
+    assert [at_most("seconds", "2", x, 2).verdict for x in (2.1, 2, float("nan"))] == [DIFFERS, REPRODUCED, DIFFERS]
+
+
+def test_a_program_that_fails_is_no_absence(monkeypatch, tmp_path):
+    monkeypatch.setattr(course_results, "ROOT", tmp_path)
+    (tmp_path / "fails.py").write_text("raise SystemExit('out of order')")
+    (tmp_path / "wants.py").write_text("import sys; print('put it there', file=sys.stderr); raise SystemExit(2)")
+    with pytest.raises(RuntimeError, match=r"^fails\.py --now failed: out of order$"):
+        course_results.program("fails.py", "--now")
+    with pytest.raises(Absent, match=r"^put it there$"):
+        course_results.program("wants.py")
