@@ -68,7 +68,12 @@ def linspace(
 
 
 def eye(n: int, backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
-    """The identity matrix of n rows."""
+    """The identity matrix of n rows.
+
+    Raises:
+        TypeError: If n is no whole number.
+        ValueError: If it is negative.
+    """
     (n,) = as_shape(n, "eye")
     return finished(TensorData(np.eye(n, dtype=as_dtype(dtype)).reshape(-1), (n, n)), backend, requires_grad)
 

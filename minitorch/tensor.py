@@ -55,6 +55,9 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         backend: What computes on it.
         f: The backend, by the short name that Functions use.
         grad: Sum of the gradients that reached this leaf, a Tensor of the same shape; None before the first.
+
+    Raises:
+        TypeError: If v is no TensorData.
     """
 
     __slots__ = ("__weakref__", "_hooks", "_name", "_tensor", "backend", "grad", "history")

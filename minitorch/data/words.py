@@ -108,7 +108,7 @@ class GloVe:
         return word in self._rows
 
     def __getitem__(self, word: str) -> np.ndarray:
-        """The vector of a word, shape (dim,): a view."""
+        """The vector of a word, shape (dim,): a view. Raises KeyError if there is none."""
         if word not in self._rows:
             raise KeyError(f"GloVe has no vector for {word!r}; ask first: word in glove")
         return self.vectors[self._rows[word]]
