@@ -77,7 +77,7 @@ def load(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[Any, 
         state = _put_together(json.loads(notes[TREE]), tensors)
     except (ValueError, TypeError, KeyError, RecursionError):
         state = None
-    if not isinstance(state, dict):
+    if not isinstance(state, dict) or tensors:  # some are left over
         raise FileFormatError(path, "a note that says where each tensor belongs", f"{notes[TREE]!s:.80}", "save it again")
     return state
 
@@ -94,6 +94,7 @@ def load_torch_state_dict(module: Any, path: str | Path, strict: bool = True) ->
         The names that are missing in the file, and those that are too many.
 
     Raises:
+        TypeError: If module has no load_state_dict.
         FileFormatError: If it is another kind of file. For a .pt or .pth file, a pickle that may run any program, the message has the line
             of PyTorch that converts it.
         ValueError: If names, shapes or kinds of numbers differ; all of them are listed.
@@ -118,17 +119,22 @@ def save_hdf5(state: Mapping[str, Any], path: str | Path) -> None:
     Raises:
         ModuleNotFoundError: Without h5py.
         TypeError: If the state is no dictionary of tensors by name, or one is of bfloat16.
+        ValueError: If a name is no path, or leads through another.
         OSError: If the file cannot be written; the one before is left as it was.
     """
     h5py = _h5py()
     _dictionary(state, "save_hdf5")
     content = BytesIO()
+    names = [name for name in state if isinstance(name, str)]
+    groups = {name[:i] for name in names for i, letter in enumerate(name) if letter == "/"}
     with h5py.File(content, "w") as file:
         for name, value in state.items():
             array = _as_array(value)
             if not isinstance(name, str) or array is None or array.dtype.kind not in "fiub" or array.dtype.name == "bfloat16":
                 what = type(value).__name__ if array is None else array.dtype.name
                 raise TypeError(f"save_hdf5 expected tensors by name, got {what} at {name!r}; convert it, or write the state with save")
+            if name in groups or "\0" in name or not {"", "."}.isdisjoint(name.split("/")):
+                raise ValueError(f"save_hdf5 expected paths as names, none of them through another, got {name!r}; change it")
             file[name] = array
     replace_file(path, content.getbuffer())
 
@@ -146,18 +152,17 @@ def load_hdf5(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[
     Raises:
         ModuleNotFoundError: Without h5py.
         FileFormatError: If it is another kind of file, cut short, or has datasets that are no arrays of numbers, or whose elements do
-            not lie in the file.
+            not lie in the file; or links, or two names for one thing.
         OSError: If there is none, or it may not be read.
     """
     h5py, path = _h5py(), Path(path)
     found: dict[str, Tensor] = {}
+    seen: dict[Any, str] = {}
     wrong: list[str] = []
 
     def take(name: str, item: Any) -> None:
-        if not isinstance(item, h5py.Dataset):
-            return
-        if item.dtype.kind not in "fiub":
-            wrong.append(f"{name} of {item.dtype}")
+        if item.shape is None or item.dtype.kind not in "fiub":
+            wrong.append(f"{name} of {'nothing' if item.shape is None else item.dtype}")
         elif item.external or item.is_virtual:
             wrong.append(f"{name}, whose elements lie in other files")
         elif (item.nbytes or 0) > (DENSEST if item.compression else 1) * item.id.get_storage_size():
@@ -165,13 +170,29 @@ def load_hdf5(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[
         else:
             found[name] = _as_tensor(path, name, np.asarray(item[()], item.dtype.newbyteorder("=")), backend)
 
+    def walk(group: Any, prefix: str) -> None:
+        for key in group:
+            name, kind = f"{prefix}{key}", group.get(key, getclass=True, getlink=True)
+            item = group[key] if kind is h5py.HardLink else None
+            if item is None:
+                wrong.append(f"{name}, a link")
+            elif item in seen:  # once alone: a small file could name the same a million times
+                wrong.append(f"{name}, which is {seen[item]} again")
+            else:
+                seen[item] = name
+                if isinstance(item, h5py.Group):
+                    walk(item, f"{name}/")
+                elif isinstance(item, h5py.Dataset):
+                    take(name, item)
+
     with path.open("rb") as file:  # of h5py a missing file and a broken one are the same error
         try:
             with h5py.File(file, "r") as content:
-                content.visititems(take)
+                seen[content["/"]] = "/"
+                walk(content, "")
         except FileFormatError:
             raise
-        except (OSError, RuntimeError, KeyError, ValueError) as error:
+        except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
             raise FileFormatError(path, "a whole HDF5 file", f"another kind, or a part of one ({error})", "name another") from None
     if wrong:
         raise FileFormatError(path, "an HDF5 file of arrays of numbers", f"one with {'; '.join(wrong)}", "write these otherwise")
@@ -243,13 +264,22 @@ def _below(name: str, key: Any) -> str:
     return f"{name}.{key}" if name else str(key)
 
 
-def _put_together(tree: Any, tensors: Mapping[str, Tensor]) -> Any:
-    """The state that `_taken_apart` was given."""
-    if not isinstance(tree, dict):
+def _put_together(tree: Any, tensors: dict[str, Tensor]) -> Any:
+    """The state that `_taken_apart` was given; each tensor is taken out of `tensors` when it finds its place.
+
+    Raises:
+        ValueError, TypeError, KeyError: If the form is another.
+    """
+    if tree is None or isinstance(tree, (bool, int, float, str)):
         return tree
-    ((kind, inside),) = tree.items()
+    ((kind, inside),) = tree.items() if isinstance(tree, dict) else ()
     if kind == "array":
-        return tensors[inside]
-    if kind == "dict":
-        return {key: _put_together(each, tensors) for key, each in inside}
-    return {"list": list, "tuple": tuple}[kind](_put_together(each, tensors) for each in inside)
+        return tensors.pop(inside)
+    if not isinstance(inside, list):
+        raise TypeError(kind)
+    if kind != "dict":
+        return {"list": list, "tuple": tuple}[kind](_put_together(each, tensors) for each in inside)
+    state = {key: _put_together(each, tensors) for key, each in inside if type(key) in (str, int)}
+    if len(state) < len(inside):
+        raise ValueError("a name is none, or stands there twice")
+    return state

@@ -72,7 +72,7 @@ class GradScaler:
         return self._scale if self._enabled else 1.0
 
     def scale(self, outputs: Tensor) -> Tensor:
-        """A loss times the scale, in float32 if it was a half.
+        """A loss (or losses, of any shape) times the scale, in float32 if it was a half.
 
         Raises:
             TypeError: If it is no Tensor.

@@ -98,6 +98,8 @@ class ResNet(Module):
         in_channels: Of the images.
         backend: Where the weights lie.
         dtype: Of the weights; None for the default.
+
+    Source: He et al. 2015, arXiv:1512.03385, table 1.
     """
 
     def __init__(

@@ -36,7 +36,11 @@ class Sequential(Module):
         return input
 
     def append(self, module: Node) -> Self:
-        """Put a module at the end; returns this one."""
+        """Put a module at the end; returns this one.
+
+        Raises:
+            TypeError: If it is no Module.
+        """
         _add(self, str(len(self)), module)
         return self
 
@@ -66,6 +70,7 @@ class ModuleList(Module):
 
     Raises:
         TypeError: If one is no Module.
+        IndexError: If one is put or deleted where there is none.
     """
 
     def __init__(self, modules: Iterable[Node] = ()) -> None:
@@ -73,7 +78,11 @@ class ModuleList(Module):
         self.extend(modules)
 
     def append(self, module: Node) -> Self:
-        """Put a module at the end; returns this one."""
+        """Put a module at the end; returns this one.
+
+        Raises:
+            TypeError: If it is no Module.
+        """
         _add(self, str(len(self)), module)
         return self
 

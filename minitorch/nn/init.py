@@ -56,29 +56,29 @@ def fans(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def uniform_(x: Tensor | Parameter, a: float = 0.0, b: float = 1.0) -> Tensor:
-    """Numbers drawn uniformly from [a, b)."""
+    """Numbers drawn uniformly from [a, b), for x of any shape."""
     target = _tensor_of(x)
     return _written(target, a + (b - a) * generator.random(target.shape))
 
 
 def normal_(x: Tensor | Parameter, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Numbers drawn from the normal distribution."""
+    """Numbers drawn from the normal distribution, for x of any shape."""
     target = _tensor_of(x)
     return _written(target, mean + std * generator.standard_normal(target.shape))
 
 
 def constant_(x: Tensor | Parameter, val: float) -> Tensor:
-    """One number everywhere."""
+    """One number everywhere, for x of any shape."""
     return _written(_tensor_of(x), val)
 
 
 def zeros_(x: Tensor | Parameter) -> Tensor:
-    """0 everywhere."""
+    """0 everywhere, for x of any shape."""
     return constant_(x, 0.0)
 
 
 def ones_(x: Tensor | Parameter) -> Tensor:
-    """1 everywhere."""
+    """1 everywhere, for x of any shape."""
     return constant_(x, 1.0)
 
 
@@ -91,6 +91,9 @@ def xavier_uniform_(x: Tensor | Parameter, gain: float = 1.0) -> Tensor:
     Args:
         x: Weights, shape (out, in, …).
         gain: See `calculate_gain`.
+
+    Raises:
+        ValueError: If x has fewer than two dimensions.
 
     Source: Glorot and Bengio 2010, Proceedings of Machine Learning Research 9, eq. 16.
     """

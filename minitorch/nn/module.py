@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 import minitorch.module
-from minitorch.dtypes import is_float
+from minitorch.dtypes import as_array, as_dtype, converted, is_float
 from minitorch.gradients import Hook
 from minitorch.module import Parameter
-from minitorch.tensor import tensor
+from minitorch.tensor import finished
 from minitorch.tensor_backend import backend_at
+from minitorch.tensor_data import TensorData
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -62,23 +63,38 @@ class Module(minitorch.module.Module):
 
     def named_parameters(self) -> Sequence[tuple[str, Parameter]]:
         """Every parameter of the tree with its dotted name, each once: own ones first, then each child's in order."""
+        modules = self.named_modules()
         found: dict[int, tuple[str, Parameter]] = {}
-        for prefix, module in self.named_modules():
-            _warn_of_hidden(module)
+        for prefix, module in modules:
             for name, parameter in module._parameters.items():
                 found.setdefault(id(parameter), (_join(prefix, name), parameter))
+        _warn_of_hidden([module for _, module in modules], found)
         return list(found.values())
 
     def apply(self, fn: Callable[[Node], object]) -> Self:
         """Call fn with every module of the tree, children before parents; returns this module."""
-        for module in reversed(self.modules()):
+        for module in _upwards(self, set()):
             fn(module)
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set this module and all its descendants to training mode (or, with False, to evaluation mode); returns this module."""
-        for module in self.modules():
-            module.training = mode
+        """Set this module and all its descendants to training mode (or, with False, to evaluation mode); returns this module.
+
+        A subclass that defines it anew decides for its own part of the tree.
+
+        Raises:
+            TypeError: If mode is neither True nor False.
+        """
+        if not isinstance(mode, bool):
+            raise TypeError(f"{type(self).__name__}.train expected True or False, got {mode!r}; eval() is train(False)")
+        self.training = mode
+        for module in self._modules.values():
+            if isinstance(module, Module):
+                module.train(mode)
+            elif mode:
+                module.train()
+            else:
+                module.eval()
         return self
 
     def eval(self) -> Self:
@@ -103,16 +119,18 @@ class Module(minitorch.module.Module):
 
         Args:
             name: The attribute under which it is found; assigning to it gives the buffer another value.
-            tensor: The value; None for a buffer that is not there yet.
+            tensor: The value, of any shape; None for a buffer that is not there yet.
             persistent: Whether it belongs to the state.
 
         Raises:
+            TypeError: If it is no tensor.
             ValueError: If the name has a dot, or is taken.
         """
         if "." in name or not name:
             raise ValueError(f"register_buffer expected a name without a dot, got {name!r}")
         if name not in self._buffers and hasattr(self, name):
             raise ValueError(f"register_buffer expected a new name, got {name!r}, which {type(self).__name__} has; choose another")
+        _check_buffer(self, name, tensor)
         self._buffers[name] = persistent
         setattr(self, name, tensor)
 
@@ -153,14 +171,23 @@ class Module(minitorch.module.Module):
             The names that are missing in the state, and those that are too many.
 
         Raises:
+            TypeError: If the state is no dictionary.
             ValueError: If the names are others, or a shape or a kind of number does not fit; all of them are listed.
         """
+        if not isinstance(state, Mapping):
+            kind = type(self).__name__
+            raise TypeError(f"{kind}.load_state_dict expected tensors by their names, got {type(state).__name__}; pass a state_dict()")
         own = dict(self._state())
         keys = Keys([name for name in own if name not in state], [name for name in state if name not in own])
-        given = {name: _as_array(state[name]) for name in own if name in state}
         wrong = [f"missing {name}" for name in keys.missing_keys if strict]
         wrong += [f"unexpected {name}" for name in keys.unexpected_keys if strict]
-        wrong += [problem for name, array in given.items() if (problem := _misfit(name, own[name], array))]
+        given = {}
+        for name, value in own.items():
+            try:
+                if name in state:
+                    given[name] = _like(value, state[name], name)
+            except (TypeError, ValueError) as error:
+                wrong.append(str(error))
         if wrong:
             names = "its own names, shapes and kinds of numbers" if strict else "its own shapes and kinds of numbers"
             listed = "".join(f"\n  {line}" for line in wrong)
@@ -169,11 +196,11 @@ class Module(minitorch.module.Module):
             for name, parameter in module._parameters.items():
                 if (full := _join(prefix, name)) in given:
                     keeps = parameter.value.requires_grad
-                    parameter.update(_like(parameter.value, given[full]))
+                    parameter.update(given[full])
                     parameter.value.requires_grad_(keeps)
-            for name, value, _ in list(_buffers_of(module)):
+            for name, _, _ in list(_buffers_of(module)):
                 if (full := _join(prefix, name)) in given:
-                    setattr(module, name, _like(value, given[full]))
+                    setattr(module, name, given[full])
         return keys
 
     # Moves
@@ -185,12 +212,18 @@ class Module(minitorch.module.Module):
             targets: dtypes and places, as `Tensor.to` takes them: `to(float32)`, `to("cuda")`, `to("cpu", float32)`.
             dtype: Of floats; whole numbers and truth values stay as they are.
             device: "cpu", "cuda", "simple" or a backend.
+
+        Raises:
+            TypeError: If one is neither a place nor a dtype of floats; nothing is moved then.
         """
-        wanted = [target for target in (*targets, device, dtype) if target is not None]
+        wanted = [backend_at(target) or as_dtype(target) for target in (*targets, device, dtype) if target is not None]
+        for target in wanted:
+            if isinstance(target, np.dtype) and not is_float(target):
+                raise TypeError(f"{type(self).__name__}.to expected a dtype of floats, got {target.name}; convert single tensors instead")
 
         def moved(x: Tensor) -> Tensor:
             for target in wanted:
-                x = x.to(target) if backend_at(target) is not None or is_float(x.dtype) else x
+                x = x.to(target) if is_float(x.dtype) or not isinstance(target, np.dtype) else x
             return x
 
         for module in self.modules():
@@ -203,6 +236,10 @@ class Module(minitorch.module.Module):
     def half(self) -> Self:
         """All floats as float16."""
         return self.to("float16")
+
+    def bfloat16(self) -> Self:
+        """All floats as bfloat16."""
+        return self.to("bfloat16")
 
     def float(self) -> Self:
         """All floats as float32."""
@@ -227,20 +264,22 @@ class Module(minitorch.module.Module):
 
         Returns:
             A handle whose `remove()` ends it.
+
+        Raises:
+            TypeError: If it is no function.
         """
-        key = object()
-        self._pre_hooks[key] = hook
-        return Hook(self._pre_hooks, key)
+        return _entered(self._pre_hooks, hook)
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> Hook:
         """Have hook(module, args, output) called after every `forward`; what it returns takes the output's place, unless that is None.
 
         Returns:
             A handle whose `remove()` ends it.
+
+        Raises:
+            TypeError: If it is no function.
         """
-        key = object()
-        self._hooks[key] = hook
-        return Hook(self._hooks, key)
+        return _entered(self._hooks, hook)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`, and the hooks before and after it."""
@@ -271,6 +310,14 @@ class Module(minitorch.module.Module):
             lines.insert(0, self.extra_repr())
         return "\n".join([f"{type(self).__name__}(", *(f"  {line}" for line in lines), ")"])
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__.get("_buffers", ()):
+            if isinstance(value, (Parameter, Node)):
+                del self._buffers[name]
+            else:
+                _check_buffer(self, name, value)
+        super().__setattr__(name, value)
+
     def __delattr__(self, name: str) -> None:
         super().__delattr__(name)
         self._buffers.pop(name, None)
@@ -292,6 +339,15 @@ def _walk(module: Node, prefix: str, seen: set[int]) -> Iterator[tuple[str, Node
             yield from _walk(child, _join(prefix, name), seen)
 
 
+def _upwards(module: Node, seen: set[int]) -> Iterator[Node]:
+    """A module's descendants, each once and after those below it, then the module."""
+    if id(module) not in seen:
+        seen.add(id(module))
+        for child in module._modules.values():
+            yield from _upwards(child, seen)
+        yield module
+
+
 def _places(module: Node, prefix: str) -> Iterator[tuple[str, Node]]:
     """As `_walk`; a module that stands in several places comes once for each."""
     yield prefix, module
@@ -307,44 +363,74 @@ def _buffers_of(module: Node) -> Iterator[tuple[str, Any, bool]]:
             yield name, value, persistent
 
 
-def _warn_of_hidden(module: Node) -> None:
+def _check_buffer(module: Node, name: str, value: Any) -> None:
+    """That a value can be a buffer."""
+    if value is not None and not hasattr(value, "_tensor"):
+        raise TypeError(f"{type(module).__name__}.{name} expected a Tensor or None as a buffer, got {type(value).__name__}")
+
+
+def _warn_of_hidden(modules: Sequence[Node], parameters: Container[int]) -> None:
     """Say so if a plain list or dictionary holds what no optimizer will find."""
-    for name, value in vars(module).items():
-        if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
-            continue
-        inside = value.values() if isinstance(value, dict) else value
-        hidden = next((type(each).__name__ for each in inside if isinstance(each, (Parameter, Node))), None)
-        if hidden:
-            container = "ModuleDict" if isinstance(value, dict) else "ModuleList"
-            remedy = "use self.add_parameter(name, value)" if hidden == "Parameter" else f"put it into a {container}"
-            where = f"{type(module).__name__}.{name} is a plain {type(value).__name__}"
-            warnings.warn(f"{where}: the {hidden} in it is not found and not trained; {remedy}", UserWarning, stacklevel=4)
+    known = set(map(id, modules))
+    for module in modules:
+        for name, value in vars(module).items():
+            if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
+                continue
+            hidden = next((each for each in _inside(value) if id(each) not in known and id(each) not in parameters), None)
+            if hidden is not None:
+                container = "ModuleDict" if isinstance(value, dict) else "ModuleList"
+                remedy = "use self.add_parameter(name, value)" if isinstance(hidden, Parameter) else f"put it into a {container}"
+                where = f"{type(module).__name__}.{name} is a plain {type(value).__name__}"
+                kind = type(hidden).__name__
+                warnings.warn(f"{where}: the {kind} in it is not found and not trained; {remedy}", UserWarning, stacklevel=4)
+
+
+def _inside(value: Any) -> Iterator[Parameter | Node]:
+    """The parameters and modules in lists, tuples and dictionaries, and in those in them."""
+    if isinstance(value, (Parameter, Node)):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _inside(each)
 
 
 # States
 
 
-def _as_array(value: Any) -> np.ndarray:
-    """A tensor of ours, of PyTorch's, or an array, as an array; the numbers are not copied."""
-    if hasattr(value, "to_numpy"):
-        return value.detach().to_numpy()
-    if hasattr(value, "detach"):  # PyTorch's
-        value = value.detach().cpu()
-    return np.asarray(value)
+def _like(own: Tensor, given: Any, name: str) -> Tensor:
+    """A copy of what a state has under a name, with the dtype and on the backend of its predecessor.
+
+    Args:
+        own: The predecessor.
+        given: A tensor of ours, of PyTorch's, or an array.
+        name: For the message.
+
+    Raises:
+        TypeError: If there is anything but numbers.
+        ValueError: If its shape or its kind of numbers is another.
+    """
+    if hasattr(given, "detach"):
+        given = given.detach()
+    if hasattr(given, "cpu") and not hasattr(given, "_tensor"):  # PyTorch's, whose bfloat16 NumPy does not know
+        given = given.cpu().float() if str(given.dtype) == "torch.bfloat16" else given.cpu()
+    values = as_array(given.to_numpy() if hasattr(given, "_tensor") else given, name)
+    if values.shape != own.shape:
+        raise ValueError(f"{name} of shape {own.shape}, got {values.shape}")
+    if not is_float(own.dtype) and is_float(values.dtype):
+        raise ValueError(f"{name} of {own.dtype.name}, got {values.dtype.name}")
+    return finished(TensorData(converted(values, own.dtype, name).reshape(-1), values.shape), own.backend, False)
 
 
-def _misfit(name: str, own: Tensor, given: np.ndarray) -> str:
-    """What of a value does not fit its place; empty if all does."""
-    if given.shape != own.shape:
-        return f"{name} of shape {own.shape}, got {given.shape}"
-    if not is_float(own.dtype) and is_float(given.dtype):
-        return f"{name} of {own.dtype.name}, got {given.dtype.name}"
-    return ""
+# Calls
 
 
-def _like(own: Tensor, values: np.ndarray) -> Tensor:
-    """A tensor of these values, a copy, with the dtype and on the backend of its predecessor."""
-    return tensor(values, own.backend, dtype=own.dtype)
+def _entered(hooks: dict[object, Callable[..., Any]], hook: Callable[..., Any]) -> Hook:
+    """Put a hook behind those that there are."""
+    if not callable(hook):
+        raise TypeError(f"a hook expected a function, got {type(hook).__name__}; pass it without calling it")
+    key = object()
+    hooks[key] = hook
+    return Hook(hooks, key)
 
 
 # Moves

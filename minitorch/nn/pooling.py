@@ -104,12 +104,22 @@ def _means(x: Tensor, dim: int, count: int) -> Tensor:
 
 
 def max_pool1d(input: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0) -> Tensor:
-    """`max_pool2d` along sequences, shape (B, C, L)."""
+    """`max_pool2d` along sequences, shape (B, C, L).
+
+    Raises:
+        TypeError: If input holds no floats.
+        ValueError: If input has other dimensions, or a size does not fit.
+    """
     return max_pool2d(_rows(input, "max_pool1d"), (1, kernel_size), None if stride is None else (1, stride), (0, padding)).squeeze(2)
 
 
 def avg_pool1d(input: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0) -> Tensor:
-    """`avg_pool2d` along sequences, shape (B, C, L)."""
+    """`avg_pool2d` along sequences, shape (B, C, L).
+
+    Raises:
+        TypeError: If input holds no floats.
+        ValueError: If input has other dimensions, or a size does not fit.
+    """
     return avg_pool2d(_rows(input, "avg_pool1d"), (1, kernel_size), None if stride is None else (1, stride), (0, padding)).squeeze(2)
 
 

@@ -289,7 +289,12 @@ class RNNCell(_Cell):
         super().__init__(_known(nonlinearity, "RNNCell"), input_size, hidden_size, bias, backend, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """The hidden state, shape (N, H) or (H,), from input (N, input_size) or (input_size,) and the one before (zeros if left out)."""
+        """The hidden state, shape (N, H) or (H,), from input (N, input_size) or (input_size,) and the one before (zeros if left out).
+
+        Raises:
+            TypeError: If input or hx is no Tensor of floats.
+            ValueError: If one has a shape that does not fit.
+        """
         return self._step(input, None if hx is None else (hx,))[0]
 
 

@@ -62,7 +62,8 @@ class Schedule:
         """Go on from a `state_dict`. Load the optimizer's first: it holds the rates that the groups began with.
 
         Raises:
-            ValueError: If it is none.
+            TypeError: If the epoch in it is no whole number.
+            ValueError: If it is none, or the epoch in it is negative.
         """
         name = type(self).__name__
         if not isinstance(state, Mapping) or state.keys() != {"last_epoch"}:

@@ -1,0 +1,264 @@
+"""Every public name: that its docstring says what it raises and which shapes it takes and gives, and that the book's reference has it."""
+
+import ast
+import functools
+import importlib
+import inspect
+import operator
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import minitorch
+from course.manifest import ROOT, course
+from minitorch import Function
+
+TABLES = ["minitorch", "minitorch.nn", "minitorch.optim", "minitorch.data", "minitorch.models", "minitorch.autograd"]
+WHOLE = ["minitorch.nn.init", "minitorch.nn.functional"]  # rooms that users call by their own name: all that they define is public
+COURSE = {f"minitorch.{room}" for stage in course().stages if stage.number <= 4 for room in stage.rooms}
+
+# Python's own words ask these methods for these errors, and none of Python's own classes writes them down.
+PROTOCOL = {"__getattr__": "AttributeError", "__getitem__": "KeyError"}
+
+ALSO_SILENT = {  # errors that no docstring has to name, and why
+    "minitorch.Function.forward: RuntimeError": "says that a subclass has to define it",
+    "minitorch.Function.backward: RuntimeError": "says that a subclass has to define it",
+    "minitorch.TensorOps.map: RuntimeError": "says that a subclass has to define it",
+    "minitorch.TensorOps.zip: RuntimeError": "says that a subclass has to define it",
+    "minitorch.TensorOps.reduce: RuntimeError": "says that a subclass has to define it",
+    "minitorch.TensorOps.matrix_multiply: RuntimeError": "says that a subclass has to define it",
+    "minitorch.Module.__setattr__: TypeError": "an attribute is set, nothing called; the message has the remedy",
+    "minitorch.Tensor.__init__: TypeError": "users call `tensor`; the message says so",
+    "minitorch.nn.Sequential.append: ValueError": "of names: here they are numbers",
+    "minitorch.nn.ModuleList.append: ValueError": "of names: here they are numbers",
+    "minitorch.nn.ModuleList.__setitem__: ValueError": "of names: here they are numbers",
+}
+
+SHAPES = re.compile(r"[Ss]hape|dimension|element|broadcast|\([A-Za-z]\w*, |\d×\d|\brows?\b|\brank\b|vector")
+"""How a docstring may speak of shapes: by name, by what they are made of, or by letters, as in (B, C, H, W)."""
+
+SHAPELESS = {  # where a word of shapes would say nothing
+    **dict.fromkeys([f"minitorch.Tensor.{name}" for name in ("sigmoid", "relu", "log", "exp")], "of every element, as the class says"),
+    **dict.fromkeys([f"minitorch.{name}" for name in ("full", "ones", "randn")], "the shape is an argument"),
+    **dict.fromkeys([f"minitorch.{name}" for name in ("tensor", "from_numpy", "from_dlpack", "Tensor.make")], "as what is given has it"),
+    **dict.fromkeys([f"minitorch.nn.Module.{name}" for name in ("buffers", "named_buffers", "state_dict")], "of all that there are"),
+    "minitorch.arange": "numbers in a row",
+    "minitorch.linspace": "numbers in a row",
+    "minitorch.grad_central_difference": "a number",
+    "minitorch.nn.functional.check_windows": "its images are those of the poolings",
+}
+
+
+# What is public
+
+
+@functools.cache
+def public() -> dict[str, object]:
+    """Every class and function of the tables of contents, once, by its shortest name."""
+    found: dict[int, tuple[str, object]] = {}
+    for table in TABLES:
+        module = importlib.import_module(table)
+        for name in module.__dict__["__all__"]:
+            found.setdefault(id(getattr(module, name)), (f"{table}.{name}", getattr(module, name)))
+    for room in WHOLE:
+        module = importlib.import_module(room)
+        for name, thing in vars(module).items():
+            if not name.startswith("_") and getattr(thing, "__module__", None) == room:
+                found.setdefault(id(thing), (f"{room}.{name}", thing))
+    return {name: thing for name, thing in found.values() if inspect.isclass(thing) or inspect.isfunction(thing)}
+
+
+def written(thing: object) -> object:
+    """The function that stands in the source, under decorators and properties."""
+    if isinstance(thing, property):
+        thing = thing.fget
+    if isinstance(thing, (staticmethod, classmethod)):
+        thing = thing.__func__
+    return inspect.unwrap(thing) if callable(thing) else thing
+
+
+def described() -> Iterator[tuple[str, object, str]]:
+    """Every public function, and method of a public class that is its own, with the docstrings in which a reader looks."""
+    for name, thing in public().items():
+        if inspect.isfunction(thing):
+            yield name, inspect.unwrap(thing), inspect.getdoc(thing) or ""
+            continue
+        for member, method in vars(thing).items():
+            function, dunder = written(method), member.startswith("__") and member.endswith("__")
+            ours = inspect.isfunction(function) and function.__code__.co_filename.startswith(str(ROOT))  # none that a decorator makes
+            if ours and (dunder or not member.startswith("_")):
+                doc = inspect.getdoc(function) or ""
+                yield f"{name}.{member}", function, f"{doc}\n{inspect.getdoc(thing)}" if dunder else doc
+
+
+# What it raises
+
+
+@functools.cache
+def definitions(path: str) -> dict[int, ast.AST]:
+    """The functions of a file, by the line in which they begin, with their decorators."""
+    nodes = ast.walk(ast.parse(Path(path).read_text(encoding="utf-8")))
+    return {min(part.lineno for part in (node, *node.decorator_list)): node for node in nodes if isinstance(node, ast.FunctionDef)}
+
+
+def raised(function: object) -> set[str]:
+    """The errors that a function makes, itself or by private functions of its room; not by functions that it only defines."""
+    return {name for _, name in _raised(function, set())}
+
+
+def _raised(function: object, seen: set[object]) -> Iterator[tuple[object, str]]:
+    if function in seen:
+        return
+    seen.add(function)
+    todo: list[ast.AST] = list(ast.iter_child_nodes(definitions(function.__code__.co_filename)[function.__code__.co_firstlineno]))
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+            continue  # somebody else's call runs it
+        todo += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield function, ast.unparse(node.exc.func).split(".")[-1]
+        if isinstance(node, ast.Call):
+            called = private(function, node.func)
+            if inspect.isfunction(called) and called.__module__ == function.__module__:
+                yield from _raised(called, seen)
+
+
+def private(function: object, called: ast.expr) -> object:
+    """What a function calls, if that is a private function of its room, or a private method of its class.
+
+    In the rooms of the course, whose docstrings are as short as students need them, only what a function raises itself is asked for.
+    """
+    if function.__module__ in COURSE:
+        return None
+    if isinstance(called, ast.Name) and called.id.startswith("_"):
+        return written(function.__globals__.get(called.id))
+    if isinstance(called, ast.Attribute) and called.attr.startswith("_") and ast.unparse(called.value) in ("self", "cls"):
+        owner = function.__globals__.get(function.__qualname__.split(".")[0])
+        return written(inspect.getattr_static(owner, called.attr, None))
+    return None
+
+
+def bare(error: str, doc: str) -> bool:
+    """Whether a docstring is silent about an error: it neither lists it, nor says "raises …", nor sends the reader on."""
+    listed = re.search(r"^Raises:\n(.*?)(^\S|\Z)", doc, re.MULTILINE | re.DOTALL)
+    return not (
+        (listed and error in listed[1]) or re.search(rf"raises {error}", doc, re.IGNORECASE) or re.search(r"\b([Ss]ee|[Aa]s) `", doc)
+    )
+
+
+def test_a_docstring_says_what_is_raised():
+    silent = []
+    for name, function, doc in described():
+        known = {"NotImplementedError", PROTOCOL.get(name.split(".")[-1])}
+        silent += [f"{name}: {error}" for error in sorted(raised(function) - known) if bare(error, doc)]
+    silent = [each for each in silent if each not in ALSO_SILENT]
+    assert not silent, "raised, and not named under Raises:\n" + "\n".join(silent)
+
+
+def _broken(x: int) -> int:
+    if x:
+        raise ValueError("no")
+    return x
+
+
+def sample(x: int) -> int:
+    """One more.
+
+    Raises:
+        TypeError: If it is no number.
+    """
+    if not isinstance(x, int):
+        raise TypeError("no")
+
+    def inner() -> None:
+        raise KeyError("of somebody else's call")
+
+    return _broken(x) + bool(inner)
+
+
+def test_errors_are_found_in_a_function_and_in_its_private_helpers():
+    assert raised(sample) == {"TypeError", "ValueError"}
+    doc = inspect.getdoc(sample)
+    assert (bare("TypeError", doc), bare("ValueError", doc), bare("ValueError", "As `sample`."), bare("KeyError", "KeyError")) == (
+        False,
+        True,
+        False,
+        True,
+    )
+
+
+# Which shapes
+
+
+def test_a_docstring_says_which_shapes_come_and_go():
+    silent = []
+    for name, function, doc in described():
+        *owner, last = name.split(".")
+        kind = public().get(".".join(owner))
+        of_a_function = inspect.isclass(kind) and issubclass(kind, Function)  # whose forward and backward are described there
+        if last.startswith("__") or of_a_function or name in SHAPELESS:
+            continue
+        signature = inspect.signature(function)
+        kinds = [signature.return_annotation, *(parameter.annotation for parameter in signature.parameters.values())]
+        about_tensors = any(re.search(r"\bTensor\b", str(kind)) for kind in kinds)
+        if about_tensors and not SHAPES.search(doc) and not re.search(r"\b([Ss]ee|[Aa]s) `|^`", doc):
+            silent.append(name)
+    assert not silent, "no word of shapes:\n" + "\n".join(silent)
+
+
+# From where it is
+
+
+PAPERS = """
+    nn.BatchNorm1d nn.batch_norm nn.LayerNorm nn.layer_norm nn.GroupNorm nn.group_norm nn.RMSNorm nn.rms_norm nn.Dropout
+    nn.LSTM nn.GRU nn.MultiheadAttention nn.scaled_dot_product_attention nn.TransformerBlock nn.gelu nn.silu nn.leaky_relu
+    nn.init.xavier_uniform_ nn.init.kaiming_uniform_ optim.SGD Adam optim.AdamW optim.RMSprop optim.CosineAnnealingLR
+    optim.clip_grad_norm_ GradScaler autograd.checkpoint models.lenet models.ResNet models.GPT models.SentimentCNN
+    data.CIFAR10 data.FashionMNIST data.MNIST data.Digits data.SST2 data.GloVe
+"""
+
+
+def test_what_others_have_found_names_its_source():
+    silent = [name for name in PAPERS.split() if "Source: " not in inspect.getdoc(operator.attrgetter(name)(minitorch))]
+    assert not silent, "no Source:\n" + "\n".join(silent)
+
+
+# The book
+
+
+def in_the_reference() -> set[str]:
+    """The names that the pages of docs/api show, with their rooms."""
+    found = set()
+    for page in sorted((ROOT / "docs" / "api").glob("stage*.md")):
+        for block in re.findall(r"```\{eval-rst\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            found |= set(re.findall(r"^\.\. auto(?:class|function):: (\S+)", block, re.MULTILINE))
+            room = re.search(r"^\.\. automodule:: (\S+)", block, re.MULTILINE)
+            if room is None:
+                continue
+            module, options = importlib.import_module(room[1]), dict(re.findall(r"^   :([\w-]+): ?(.*)$", block, re.MULTILINE))
+            own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", None) == room[1]]
+            shown = [name.strip() for name in options["members"].split(",")] if options.get("members") else own * ("members" in options)
+            left_out = [name.strip() for name in options.get("exclude-members", "").split(",")]
+            names = [name for name in shown if name not in left_out] + re.findall(r"^   \.\. autoclass:: (\w+)", block, re.MULTILINE)
+            assert [name for name in names if not hasattr(module, name)] == [], f"{page.name} shows what {room[1]} lacks"
+            found |= {f"{room[1]}.{name}" for name in names}
+    return found
+
+
+def test_the_reference_shows_every_public_name():
+    shown = in_the_reference()
+    absent = [name for name, thing in public().items() if f"{thing.__module__}.{thing.__qualname__}" not in shown]
+    assert not absent, "not in docs/api:\n" + "\n".join(absent)
+
+
+def test_the_exceptions_of_this_file_are_public_names():
+    names = {name for name, _, _ in described()}
+    assert [name for name in [*ALSO_SILENT, *SHAPELESS] if name.split(":")[0] not in names] == []
+
+
+@pytest.mark.parametrize("room", ["nn.functional", "nn.init"])
+def test_whole_rooms_are_counted(room):
+    assert any(name.startswith(f"minitorch.{room}.") for name in public()), "the rooms have moved: the tests above check less than they say"
