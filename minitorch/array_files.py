@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -60,6 +62,10 @@ class Entry(NamedTuple):
 # Writing
 
 
+_writing = threading.Lock()
+"""Held while a file is replaced: two threads would write into one draft."""
+
+
 def replace_file(path: str | Path, *content: Any) -> None:
     """Write a file in one step: whenever the program or the machine stops, it holds this content or the one before in full.
 
@@ -73,15 +79,19 @@ def replace_file(path: str | Path, *content: Any) -> None:
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"expected a file in a folder that is there, got {path}; make {path.parent} first")
+    path = Path(os.path.realpath(path))  # a link stays, and what it leads to is replaced
     draft = path.with_name(f".{path.name}.draft")  # the same every time: what a killed program leaves, the next one writes over
-    try:
-        with draft.open("wb") as file:
-            file.writelines(content)
-            file.flush()
-            os.fsync(file.fileno())  # on the disk before it takes the name: else a power failure could leave an empty file
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with _writing:
+        try:
+            with draft.open("wb") as file:
+                file.writelines(content)
+                file.flush()
+                os.fsync(file.fileno())  # on the disk before it takes the name: else a power failure could leave an empty file
+            if path.exists():
+                shutil.copymode(path, draft)  # who may read the file, may read the new one, and nobody else
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
     if hasattr(os, "O_DIRECTORY"):  # elsewhere a folder cannot be opened
         folder = os.open(path.parent, os.O_DIRECTORY)
         try:

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import re
+import threading
 import zipfile
 from pathlib import Path
 
@@ -338,3 +339,37 @@ def test_a_changed_byte_gives_arrays_or_a_refusal_and_nothing_else(tmp_path_fact
     except FileFormatError:
         return
     assert sum(array.nbytes for array in arrays.values()) == 26
+
+
+def test_a_link_stays_and_the_file_that_it_leads_to_is_replaced(path):
+    link = path.with_name("latest")
+    link.symlink_to(path.name)
+    replace_file(path, b"before")
+    replace_file(link, b"after")
+    assert (link.is_symlink(), path.read_bytes()) == (True, b"after")
+
+
+def test_who_may_read_the_file_before_may_read_the_new_one_and_nobody_else(path):
+    replace_file(path, b"before")
+    path.chmod(0o600)
+    replace_file(path, b"after")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_two_threads_may_write_the_same_file(path):
+    contents = [bytes([n]) * (n * 500_000) for n in (1, 2)]
+    failed = []
+
+    def write(content):
+        try:
+            for _ in range(10):
+                replace_file(path, content)
+        except OSError as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(content,)) for content in contents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (failed, path.read_bytes() in contents) == ([], True)
