@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from course.manifest import ROOT
-from course.staff.guard import Limits, SandboxError
+from course.staff.guard import OVERHEAD, Limits, SandboxError
 from course.staff.seccomp import seccomp_filter
 
 PYTHON = os.path.join(sys.prefix, "bin", "python3") if os.path.exists(os.path.join(sys.prefix, "bin", "python3")) else sys.executable
@@ -36,9 +36,6 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 SHARED_MEMORY = 16 << 20
 """Bytes that a program may put into /dev/shm."""
-
-OVERHEAD = 8
-"""Processes of bubblewrap and the shell, which count for the program's user."""
 
 DESCRIPTORS = 256
 """Files that a process may have open."""

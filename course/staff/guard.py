@@ -12,13 +12,16 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from course.staff import StaffError
 
 PERIOD = 0.05
 """Seconds between two looks at what a program holds."""
+
+OVERHEAD = 8
+"""Processes of bubblewrap and the shell, which count for the program."""
 
 LAST_WORDS = 5.0
 """Seconds within which the pipes of a program that was killed must close."""
@@ -61,7 +64,7 @@ class Ended:
 
     Attributes:
         status: Its exit status; -9 if signal 9 ended it, as in subprocess.
-        reason: "ended" if it did so by itself, or the limit that it went over: "time", "memory", "output", "files".
+        reason: "ended" if it did so by itself, or the limit that it went over: "time", "memory", "output", "files", "processes".
         seconds: How long it ran, by the clock.
         output: What it printed, up to the limit.
         collected: The file that was asked for; None if there is none, or it is too large.
@@ -72,7 +75,7 @@ class Ended:
     reason: str
     seconds: float
     output: str
-    collected: bytes | None = None
+    collected: bytes | None = field(default=None, repr=False)
     memory: int = 0
 
 
@@ -167,9 +170,12 @@ class Guard:
         if now - self._looked < PERIOD:
             return
         self._looked = now
-        self.memory = max(self.memory, sum(_held(pid) for pid in _family(self.process.pid)))
+        family = list(_family(self.process.pid))
+        self.memory = max(self.memory, sum(_held(pid) for pid in family))
         if self.memory > self.limits.memory:
             self.stop("memory")
+        elif sum(map(_threads, family)) > self.limits.processes + OVERHEAD:
+            self.stop("processes")
         elif self._overfull():
             self.stop("files")
 
@@ -255,6 +261,13 @@ def _held(pid: int) -> int:
             if line.startswith(("RssAnon:", "RssShmem:", "VmSwap:")):
                 held += int(line.split()[1]) << 10
     return held
+
+
+def _threads(pid: int) -> int:
+    """How many threads a process has; 0 if it has ended."""
+    with contextlib.suppress(OSError):
+        return len(os.listdir(f"/proc/{pid}/task"))
+    return 0
 
 
 def _sizes(folder: Path) -> Iterator[int]:

@@ -63,22 +63,28 @@ class Reached:
 
 
 @functools.cache
-def best_level() -> Reached:
-    """Try the levels in order with a program that does nothing."""
-    missing: dict[str, str] = {}
+def missing(level: str) -> str:
+    """Why this machine does not reach a level, found by running a program that does nothing; empty if it does."""
     trial = "import threading; thread = threading.Thread(target=print, args=('ready',)); thread.start(); thread.join()"
+    try:
+        with tempfile.TemporaryDirectory(prefix="course-staff-") as folder:
+            ended = Sandbox(level).run([PYTHON, "-I", "-c", trial], files=Path(folder), limits=Limits(seconds=60))
+    except SandboxError as error:
+        return str(error)
+    if ended.output.strip() == "ready":
+        return ""
+    lines = ended.output.strip().splitlines()
+    return lines[-1] if lines else f"a program that does nothing had status {ended.status}, reason {ended.reason}"
+
+
+def best_level() -> Reached:
+    """The best level of this machine."""
+    reasons: dict[str, str] = {}
     for level in LEVELS[:-1]:
-        try:
-            with tempfile.TemporaryDirectory(prefix="course-staff-") as folder:
-                ended = Sandbox(level).run([PYTHON, "-I", "-c", trial], files=Path(folder), limits=Limits(seconds=60))
-        except SandboxError as error:
-            missing[level] = str(error)
-            continue
-        if ended.output.strip() == "ready":
-            return Reached(level, missing)
-        lines = ended.output.strip().splitlines() or [f"a program that does nothing ended with status {ended.status}, {ended.reason}"]
-        missing[level] = lines[-1]
-    return Reached("none", missing)
+        reasons[level] = missing(level)
+        if not reasons[level]:
+            return Reached(level, {name: reason for name, reason in reasons.items() if reason})
+    return Reached("none", reasons)
 
 
 class Sandbox:
