@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import math
 import os
 import platform
 import re
@@ -180,7 +181,9 @@ def in_place(job: Job, uid: int | None, scratch: Path, confined: bool) -> dict[s
 def _limits(limits: Limits) -> dict[str, int]:
     """What every process is held to, by the names of the module resource."""
     none = ("RLIMIT_CORE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_RTPRIO")
-    return {"RLIMIT_AS": limits.memory, "RLIMIT_FSIZE": limits.file_size, "RLIMIT_NOFILE": DESCRIPTORS} | dict.fromkeys(none, 0)
+    computing = math.ceil(limits.seconds * (os.cpu_count() or 1)) + 1  # in case the guard is killed
+    some = {"RLIMIT_AS": limits.memory, "RLIMIT_FSIZE": limits.file_size, "RLIMIT_NOFILE": DESCRIPTORS, "RLIMIT_CPU": computing}
+    return some | dict.fromkeys(none, 0)
 
 
 @functools.cache

@@ -104,15 +104,17 @@ def _unveil(libc: ctypes.CDLL, paths: Iterable[str]) -> None:
     The closed folder is covered with an empty one in which just these paths appear, under their own names.
     """
     closed: dict[str, list[str]] = {}
-    for path in paths:
-        path = os.path.realpath(path)
+    for path in map(os.path.realpath, paths):
         folder = _closed(path)
-        if folder == path and os.path.isdir(path):
-            closed.setdefault(path, []).extend(os.path.join(path, name) for name in os.listdir(path))
-        elif folder == path:
+        if folder is None:
+            continue
+        if _readable(path):
+            members = [path]
+        elif os.path.isdir(path):
+            members = [os.path.join(path, name) for name in os.listdir(path)]
+        else:
             raise PermissionError(f"{path} cannot be read by other users; chmod o+r {path}")
-        elif folder:
-            closed.setdefault(folder, []).append(path)
+        closed.setdefault(folder, []).extend(members)
     if not closed:
         return
     try:
@@ -123,6 +125,7 @@ def _unveil(libc: ctypes.CDLL, paths: Iterable[str]) -> None:
         raise PermissionError(
             f"{first} is closed to other users, and this system lets nobody mount ({error}); chmod o+rx {first}"
         ) from None
+    os.umask(0o022)
     for folder, members in closed.items():
         opened = {member: os.open(member, os.O_PATH | os.O_NOFOLLOW) for member in members}
         _call(libc.mount, b"none", os.fsencode(folder), b"tmpfs", MS_NOSUID | MS_NODEV, b"mode=755,size=1m")
@@ -144,13 +147,15 @@ def _unveil(libc: ctypes.CDLL, paths: Iterable[str]) -> None:
 def _closed(path: str) -> str | None:
     """The outermost folder on the way to a path that other users cannot enter, or the path itself if they cannot read it."""
     parts = path.split("/")
-    for end in range(2, len(parts) + 1):
-        part = "/".join(parts[:end])
-        mode = os.stat(part).st_mode
-        needed = stat.S_IXOTH if end < len(parts) else stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
-        if mode & needed != needed:
-            return part
-    return None
+    ways = ("/".join(parts[:end]) for end in range(2, len(parts)))
+    return next((way for way in ways if not os.stat(way).st_mode & stat.S_IXOTH), None if _readable(path) else path)
+
+
+def _readable(path: str) -> bool:
+    """Whether other users could read a file, or list and enter a folder, that they have come to."""
+    mode = os.stat(path).st_mode
+    needed = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH
+    return mode & needed == needed
 
 
 def _ruleset(libc: ctypes.CDLL, paths: dict[str, list[str]]) -> int:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +24,7 @@ OVERHEAD = 8
 """Processes of bubblewrap and the shell, which count for the program."""
 
 LAST_WORDS = 5.0
-"""Seconds within which the pipes of a program that was killed must close."""
+"""Seconds within which a program that was killed must be gone, and its pipes closed."""
 
 
 class SandboxError(StaffError):
@@ -209,11 +209,32 @@ class Guard:
         with self._lock:
             if self.process.returncode is not None:
                 return
-            inside = None if self._exited() else self._report().get("child-pid")
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                if inside is not None:
-                    os.kill(inside, signal.SIGKILL)
+                if self.contained and not self._exited():
+                    self._end_inside()
                 os.killpg(self.process.pid, signal.SIGKILL)
+
+    def _end_inside(self) -> None:
+        """Kill what bubblewrap has started, the first process of a namespace and so all in it, and let bubblewrap see to its remains.
+
+        The kernel kills it too when bubblewrap is killed, but not if that happens before bubblewrap asked it to. And where no other process
+        cares for orphans, as in many containers, the dead would stay and count for their user.
+        """
+        bubblewrap = self.process.pid
+        os.kill(bubblewrap, signal.SIGSTOP)  # it starts no other meanwhile
+        self._wait(lambda: _state(bubblewrap) in "TZX")
+        children = _children(bubblewrap)
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+        if children:
+            os.kill(bubblewrap, signal.SIGCONT)
+            self._wait(self._exited)
+
+    def _wait(self, until: Callable[[], bool]) -> None:
+        """Wait for something that takes the kernel a moment."""
+        end = time.monotonic() + LAST_WORDS
+        while not until() and time.monotonic() < end:
+            time.sleep(0.001)
 
     def _report(self) -> dict:
         """What the sandbox has reported: lines of JSON, the last may not be complete."""
@@ -241,16 +262,27 @@ class Guard:
         return Ended(status, self.reason or "ended", seconds, self.output, collected, self.memory)
 
 
+def _children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text(encoding="ascii").split())
+    return found
+
+
 def _family(pid: int) -> Iterator[int]:
     """A process and all that descend from it."""
-    waiting = [pid]
-    while waiting:
-        pid = waiting.pop()
-        yield pid
-        with contextlib.suppress(OSError):
-            for thread in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as children:
-                    waiting += map(int, children.read().split())
+    yield pid
+    for child in _children(pid):
+        yield from _family(child)
+
+
+def _state(pid: int) -> str:
+    """The letter for what a process does, T if it is stopped; X if it is gone."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    return "X"
 
 
 def _held(pid: int) -> int:

@@ -1,0 +1,514 @@
+"""Running untrusted programs: `course.staff.sandbox` with its rooms `box`, `enter`, `guard`, `lines` and `seccomp`."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from course.manifest import ROOT
+from course.staff import box, sandbox, seccomp
+from course.staff.guard import OVERHEAD, Ended
+from course.staff.sandbox import PYTHON, Gone, Limits, Reached, Sandbox, SandboxError, fill_cache
+from course.staff.seccomp import seccomp_filter
+
+LEVELS = ("bubblewrap", "landlock", "none")
+
+INSIDE = [PYTHON, "-P", "-s", "-c"]
+"""Runs a line of Python in the sandbox."""
+
+LONG = 120.0
+"""Seconds: more than anything here takes, on a busy machine."""
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only the administrator gives each program a user of its own")
+
+
+def box_of(level: str) -> Sandbox:
+    """A sandbox of this level, if this machine has it."""
+    if level != "none" and (reason := sandbox.missing(level)):
+        pytest.skip(f"no {level} on this machine: {reason}")
+    return Sandbox(level)
+
+
+@pytest.fixture(params=LEVELS)
+def any_box(request: pytest.FixtureRequest) -> Sandbox:
+    return box_of(request.param)
+
+
+@pytest.fixture(params=LEVELS[:2])
+def real_box(request: pytest.FixtureRequest) -> Sandbox:
+    return box_of(request.param)
+
+
+@pytest.fixture
+def bubblewrap() -> Sandbox:
+    return box_of("bubblewrap")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A submission, in a folder that is closed to other users, as temporary folders are."""
+    folder = tmp_path / "submission"
+    folder.mkdir(mode=0o700)
+    (folder / "answer.txt").write_text("42", encoding="utf-8")
+    return folder
+
+
+def run(sandbox: Sandbox, code: str, files: Path, *args: str, seconds: float = LONG, **options) -> Ended:
+    limits = options.pop("limits", Limits(seconds=seconds))
+    return sandbox.run([*INSIDE, code, *args], files=files, limits=limits, **options)
+
+
+def marked(mark: str) -> dict[str, list[bytes]]:
+    """The processes with this mark among their arguments."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            arguments = path.read_bytes().split(b"\0")
+            if mark.encode() in arguments:
+                found[path.parent.name] = arguments
+    return found
+
+
+# What a program finds
+
+
+def test_a_program_finds_its_files_its_arguments_and_its_input(any_box: Sandbox, files: Path) -> None:
+    code = "import os, sys; print(os.listdir('.'), open(sys.argv[1] + '/answer.txt').read(), sys.stdin.read()); sys.exit(7)"
+    ended = run(any_box, code, files, "{files}", stdin=b"typed")
+    assert (ended.status, ended.reason, ended.output) == (7, "ended", "['answer.txt'] 42 typed\n")
+
+
+def test_output_and_errors_arrive_together_in_order(any_box: Sandbox, files: Path) -> None:
+    ended = run(
+        any_box, "import sys; print(1, flush=True); print(2, file=sys.stderr, flush=True); print('\\udc80'.encode(errors='replace'))", files
+    )
+    assert ended.output == "1\n2\nb'?'\n"
+
+
+def test_bytes_that_are_no_text_are_shown_as_such(any_box: Sandbox, files: Path) -> None:
+    assert run(any_box, "import os; os.write(1, b'a\\xff')", files).output == "a\N{REPLACEMENT CHARACTER}"
+
+
+def test_nothing_of_our_environment_is_inherited(any_box: Sandbox, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADER_TOKEN", "secret")
+    code = "import os; print(sorted(os.environ.items() - {('LC_CTYPE', 'C.UTF-8')}))"
+    ended = run(any_box, code, files, environment={"PLACE": "{files}/x", "HOME": "/nowhere"})
+    found = dict(eval(ended.output))
+    keys = {"HOME", "LANG", "NUMBA_CACHE_DIR", "PATH", "PLACE", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "TMPDIR"}
+    assert set(found) - {"PWD"} == keys  # the shell adds PWD
+    assert found["HOME"] == "/nowhere"
+    assert found["PLACE"] == ("/submission/x" if any_box.level == "bubblewrap" else f"{files}/x")
+
+
+def test_a_program_has_no_descriptors_but_the_three_of_every_program(any_box: Sandbox, files: Path) -> None:
+    code = "import os\nfor n in range(3, 200):\n    try: os.fstat(n); print(n)\n    except OSError: pass"
+    assert run(any_box, code, files).output == ""
+
+
+def test_packages_of_this_python_are_there(any_box: Sandbox, files: Path) -> None:
+    import rich
+
+    ended = run(any_box, "import rich, sys; print(rich.__file__, sys.prefix)", files)
+    assert ended.output.split() == [rich.__file__, sys.prefix]
+
+
+def test_files_cannot_be_written(real_box: Sandbox, files: Path) -> None:
+    ended = run(real_box, "open('answer.txt', 'w')", files)
+    assert re.search(r"(Read-only file system|Permission denied): 'answer.txt'", ended.output)
+    assert (files / "answer.txt").read_text(encoding="utf-8") == "42"
+
+
+def test_other_folders_can_be_read_under_their_own_names(real_box: Sandbox, files: Path, tmp_path: Path) -> None:
+    other, closed = tmp_path / "other", tmp_path / "closed"
+    for folder in (other, closed):
+        folder.mkdir()
+        (folder / "x").write_text("read", encoding="utf-8")
+    code = "import sys\nfor path in sys.argv[1:]:\n    try: print(open(path).read())\n    except OSError: print('no')"
+    assert run(real_box, code, files, f"{other}/x", f"{closed}/x", reads=[other]).output == "read\nno\n"
+
+
+def test_the_repository_stays_hidden_though_a_folder_around_it_is_read(
+    files: Path, tmp_path: Path, bubblewrap: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "around" / "project" / "course").mkdir(parents=True)
+    (tmp_path / "around" / "project" / "course" / "probes.py").touch()
+    (tmp_path / "around" / "other").touch()
+    monkeypatch.setattr(box, "ROOT", tmp_path / "around" / "project")
+    code = "import os, sys; print(sorted(os.listdir(sys.argv[1])), os.listdir(sys.argv[1] + '/project/course'))"
+    assert run(bubblewrap, code, files, f"{tmp_path}/around", reads=[tmp_path / "around"]).output == "['other', 'project'] []\n"
+
+
+def test_landlock_refuses_to_show_a_folder_around_the_repository(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    landlock = box_of("landlock")
+    (tmp_path / "around" / "course").mkdir(parents=True)
+    monkeypatch.setattr(box, "ROOT", tmp_path / "around")
+    with pytest.raises(SandboxError) as error:
+        run(landlock, "pass", files, reads=[tmp_path])
+    hidden = tmp_path / "around" / "course"
+    assert str(error.value) == f"Landlock cannot hide {hidden}, which lies among the packages; install the project with pip install -e ."
+
+
+@root_only
+def test_each_of_two_programs_that_run_at_once_has_a_user_of_its_own(real_box: Sandbox, files: Path) -> None:
+    code = "import os, time; print(os.getuid(), flush=True); time.sleep(1)"
+    with ThreadPoolExecutor(2) as executor:
+        users = {ended.output.strip() for ended in executor.map(lambda _: run(real_box, code, files), range(2))}
+    assert len(users) == 2
+    assert all(60706 <= int(user) < 61184 for user in users)
+
+
+def test_numba_works_and_what_the_reference_compiled_need_not_be_compiled_again(bubblewrap: Sandbox, files: Path, tmp_path: Path) -> None:
+    (files / "kernel.py").write_text(
+        "import numpy, numba\n"
+        "@numba.njit(parallel=True, cache=True)\n"
+        "def double(x):\n"
+        "    for i in numba.prange(len(x)): x[i] *= 2\n"
+        "x = numpy.ones(3)\n"
+        "double(x)\n"
+        "print(x.tolist(), sum(double.stats.cache_hits.values()), numba.get_num_threads())\n",
+        encoding="utf-8",
+    )
+    os.utime(files / "kernel.py", (1e9, 1e9))
+    command, environment, cache = [PYTHON, "-P", "-s", "{files}/kernel.py"], {"NUMBA_NUM_THREADS": "2"}, tmp_path / "cache"
+    fill_cache(bubblewrap, command, files, cache)
+    before = {path: path.stat().st_mtime_ns for path in cache.rglob("*")}
+    ended = bubblewrap.run(command, files=files, limits=Limits(seconds=LONG), environment=environment, cache=cache)
+    assert ended.output == "[2.0, 2.0, 2.0] 1 2\n"
+    assert {path: path.stat().st_mtime_ns for path in cache.rglob("*")} == before
+
+
+# What comes back
+
+
+def test_a_file_of_the_private_folder_comes_back(any_box: Sandbox, files: Path) -> None:
+    ended = run(any_box, "import sys; open(sys.argv[1], 'wb').write(b'\\0\\xff')", files, "{tmp}/report.json", collect="report.json")
+    assert ended.collected == b"\0\xff"
+
+
+def test_no_file_comes_back_if_there_is_none_or_it_is_too_large(any_box: Sandbox, files: Path) -> None:
+    code = "import sys; open(sys.argv[1], 'wb').write(b'x' * 200_000)"
+    limits = Limits(seconds=LONG, collected=100_000)
+    assert run(any_box, code, files, "{tmp}/report.json", collect="report.json", limits=limits).collected is None
+    assert run(any_box, code, files, "{tmp}/other", collect="report.json").collected is None
+
+
+def test_a_program_that_a_signal_ends_has_its_number_as_status(any_box: Sandbox, files: Path) -> None:
+    assert run(any_box, "import ctypes; ctypes.string_at(0)", files).status == -signal.SIGSEGV
+
+
+@pytest.mark.parametrize(
+    ("code", "limits", "reason"),
+    [
+        ("while True: pass", Limits(seconds=0.5), "time"),
+        ("while True: print('x' * 1000)", Limits(seconds=LONG, output=5_000), "output"),
+        (
+            "import mmap; a = [mmap.mmap(-1, 1 << 20) for _ in range(80)]\nfor m in a: m[:] = bytes(1 << 20)\nimport time; time.sleep(90)",
+            Limits(seconds=LONG, memory=60 << 20),
+            "memory",
+        ),
+        (
+            "import os, sys\nfor n in range(5000): os.close(os.open(f'{sys.argv[1]}/{n}', os.O_CREAT))\nimport time; time.sleep(90)",
+            Limits(seconds=LONG, files=1000),
+            "files",
+        ),
+        (
+            "import threading, time\n"
+            "for _ in range(40): threading.Thread(target=time.sleep, args=(90,), daemon=True).start()\n"
+            "time.sleep(90)",
+            Limits(seconds=LONG, processes=20),
+            "processes",
+        ),
+    ],
+)
+def test_a_program_is_ended_for_what_it_takes(
+    any_box: Sandbox, files: Path, code: str, limits: Limits, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = box._limits
+    if reason == "memory":  # otherwise it ends itself, with a MemoryError
+        monkeypatch.setattr(box, "_limits", lambda limits: plain(limits) | {"RLIMIT_AS": 4 << 30})
+    ended = run(any_box, code, files, "{tmp}", limits=limits)
+    if "can't start new thread" in ended.output:  # the kernel counts, too
+        return
+    assert (ended.status, ended.reason) == (-signal.SIGKILL, reason)
+    assert len(ended.output) <= limits.output
+
+
+def test_the_most_memory_that_a_program_held_is_known(any_box: Sandbox, files: Path) -> None:
+    ended = run(any_box, "import time; x = b'x' * (100 << 20); time.sleep(0.5)", files)
+    assert 100 << 20 < ended.memory < 200 << 20
+
+
+def test_a_program_gets_the_limits_that_it_was_given(any_box: Sandbox, files: Path) -> None:
+    code = "import resource as r; print([r.getrlimit(n)[1] for n in (r.RLIMIT_AS, r.RLIMIT_FSIZE, r.RLIMIT_CORE, r.RLIMIT_NPROC)])"
+    found = eval(run(any_box, code, files, limits=Limits(seconds=LONG, memory=1 << 30, file_size=1 << 20, processes=30)).output)
+    assert found[:3] == [1 << 30, 1 << 20, 0]
+    if any_box.level == "bubblewrap" or (any_box.level == "landlock" and os.geteuid() == 0):
+        assert found[3] <= 30 + OVERHEAD
+
+
+# Programs that answer
+
+
+ECHO = "import os\nrequests, replies = os.fdopen(3), os.fdopen(4, 'w', buffering=1)\nfor line in requests: replies.write(line.upper())"
+
+
+def test_a_program_answers_line_by_line(any_box: Sandbox, files: Path) -> None:
+    with any_box.start([*INSIDE, ECHO], files=files, limits=Limits(seconds=LONG, output=300_000)) as child:
+        assert [child.ask(line, LONG) for line in (b"one", b"", b"x" * 200_000)] == [b"ONE", b"", b"X" * 200_000]
+    assert child.ended is not None
+    assert (child.ended.status, child.ended.reason) == (-signal.SIGKILL, "stopped")
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "said"),
+    [
+        ("1 / 0", "ended", "ZeroDivisionError: division by zero"),
+        ("print('bye')", "ended", "bye"),
+        ("import time; time.sleep(90)", "time", ""),
+        ("import os\nwhile True: os.write(4, b'x' * 1000)", "output", ""),
+        ("while True: print('x' * 1000)", "output", "xxx"),
+    ],
+)
+def test_a_program_that_does_not_answer_is_ended_with_the_reason(any_box: Sandbox, files: Path, code: str, reason: str, said: str) -> None:
+    limits = Limits(seconds=LONG, output=100_000)
+    with any_box.start([*INSIDE, "import os; os.read(3, 1)\n" + code], files=files, limits=limits) as child:
+        with pytest.raises(Gone) as error:
+            child.ask(b"1", 1.5 if reason == "time" else LONG)
+        assert (error.value.reason, str(error.value)) == (reason, f"the program gave no answer: {reason}")
+        assert said in child.output
+        with pytest.raises(Gone):
+            child.ask(b"2", LONG)
+
+
+def test_an_answer_before_the_question_is_no_answer(any_box: Sandbox, files: Path) -> None:
+    code = "import os; os.read(3, 10); os.write(4, b'1\\n2\\n'); os.read(3, 10)"
+    with any_box.start([*INSIDE, code], files=files) as child:
+        assert child.ask(b"q", LONG) == b"1"
+        with pytest.raises(Gone) as error:
+            child.ask(b"q", LONG)
+    assert error.value.reason == "babble"
+
+
+def test_a_program_that_reads_nothing_is_given_up_in_time(any_box: Sandbox, files: Path) -> None:
+    with any_box.start([*INSIDE, "import time; time.sleep(90)"], files=files) as child, pytest.raises(Gone) as error:
+        child.ask(b"x" * (1 << 20), 1.0)
+    assert error.value.reason == "time"
+
+
+def test_the_time_of_a_whole_life_is_limited_too(any_box: Sandbox, files: Path) -> None:
+    with (
+        any_box.start([*INSIDE, "import time; time.sleep(90)"], files=files, limits=Limits(seconds=1)) as child,
+        pytest.raises(Gone) as error,
+    ):
+        child.ask(b"q", LONG)
+    assert error.value.reason == "time"
+    assert child.ended is not None
+    assert child.ended.seconds < LONG
+
+
+def test_a_question_is_one_line(files: Path) -> None:
+    with Sandbox("none").start([*INSIDE, ECHO], files=files) as child:
+        with pytest.raises(ValueError, match=re.escape("a request is one line; got a newline inside it, write it as JSON")):
+            child.ask(b"a\nb", LONG)
+        assert child.ask(b"a", LONG) == b"A"
+
+
+# The end
+
+
+GRADER = """
+import sys
+from pathlib import Path
+from course.staff.sandbox import *
+code = 'import time; time.sleep(90)'
+Sandbox(sys.argv[1]).run([PYTHON, '-c', code, sys.argv[3]], files=Path(sys.argv[2]), limits=Limits(seconds=90))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
+def test_no_program_outlives_a_grader_that_is_killed(any_box: Sandbox, files: Path, number: int) -> None:
+    mark = f"mark-{os.getpid()}-{any_box.level}-{number}"
+    command = [sys.executable, "-c", GRADER, any_box.level, str(files), mark]
+    process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE)
+    started = [b"-c", b"import time; time.sleep(90)", mark.encode()]
+    end = time.monotonic() + LONG
+    while time.monotonic() < end and not any(arguments[1:4] == started for arguments in marked(mark).values()):
+        time.sleep(0.02)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=LONG)
+    assert process.returncode == -number
+    assert (b"KeyboardInterrupt" in said) == (number == signal.SIGINT)
+    while marked(mark) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert marked(mark) == {}
+
+
+# When the sandbox itself fails
+
+
+def test_a_machine_without_a_sandbox_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "best_level", lambda: Reached("none", {"bubblewrap": "is not installed", "landlock": "is too old"}))
+    with pytest.raises(SandboxError) as error:
+        Sandbox()
+    assert str(error.value) == (
+        "there is no sandbox on this machine (bubblewrap: is not installed; landlock: is too old); "
+        "install bubblewrap, or allow --no-sandbox"
+    )
+    assert (error.value.code, error.value.next) == (3, "course-staff grade-doctor")
+    assert Sandbox(no_sandbox=True).level == "none"
+    assert Sandbox(no_sandbox=True).warning.startswith("there is no sandbox")
+
+
+def test_there_is_no_other_level() -> None:
+    with pytest.raises(
+        ValueError, match=r"^a level of the sandbox is one of bubblewrap, landlock, none, got docker; leave it out for the best$"
+    ):
+        Sandbox("docker")
+
+
+def test_the_next_level_is_taken_with_the_reason_if_bubblewrap_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    box_of("landlock")
+    monkeypatch.setattr(box.shutil, "which", lambda name, path=None: None)
+    sandbox.missing.cache_clear()
+    try:
+        assert sandbox.best_level() == Reached("landlock", {"bubblewrap": "bubblewrap is not installed; apt-get install bubblewrap"})
+    finally:
+        sandbox.missing.cache_clear()
+
+
+def test_a_bubblewrap_that_fails_is_not_the_fault_of_the_program(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n", encoding="utf-8")
+    broken.chmod(0o755)
+    monkeypatch.setattr(box, "SYSTEM", (*box.SYSTEM, str(broken)))  # so that it can be run by another user
+    monkeypatch.setattr(box.shutil, "which", lambda name, path=None: str(broken))
+    with pytest.raises(SandboxError) as error:
+        Sandbox("bubblewrap").run([*INSIDE, "pass"], files=files)
+    assert str(error.value) == "the sandbox could not be set up: bwrap: setting up uid map: Permission denied"
+    with pytest.raises(SandboxError), Sandbox("bubblewrap").start([*INSIDE, ECHO], files=files) as child:
+        child.ask(b"q", LONG)
+
+
+def test_a_command_that_is_not_there_is_an_error_of_the_program_in_bubblewrap_and_of_the_sandbox_elsewhere(
+    any_box: Sandbox, files: Path
+) -> None:
+    if any_box.level == "bubblewrap":
+        ended = any_box.run(["no-such-program"], files=files)
+        assert (ended.status, ended.reason) == (127, "ended")
+        return
+    with pytest.raises(SandboxError) as error:
+        any_box.run(["no-such-program"], files=files)
+    assert str(error.value) == "the sandbox could not be set up: FileNotFoundError: [Errno 2] No such file or directory: 'no-such-program'"
+
+
+def test_files_that_are_no_folder_are_refused(files: Path) -> None:
+    with pytest.raises(SandboxError) as error:
+        Sandbox("none").run([*INSIDE, "pass"], files=files / "answer.txt")
+    assert str(error.value) == f"the files of a program are a folder, got {files / 'answer.txt'}, which is none; unpack it first"
+
+
+def test_other_files_that_are_missing_are_named(files: Path) -> None:
+    with pytest.raises(SandboxError) as error:
+        Sandbox("none").run([*INSIDE, "pass"], files=files, reads=[files / "lost"])
+    assert str(error.value) == f"{files / 'lost'} was to be readable in the sandbox, but is not there"
+
+
+def test_only_a_name_can_be_collected(files: Path) -> None:
+    with pytest.raises(ValueError, match=r"^collect is the name of a file in the private folder, got '\.\./x'$"):
+        Sandbox("none").run([*INSIDE, "pass"], files=files, collect="../x")
+
+
+@root_only
+def test_files_that_the_programs_user_could_not_read_are_refused(real_box: Sandbox, files: Path) -> None:
+    (files / "answer.txt").chmod(0o600)
+    with pytest.raises(SandboxError) as error:
+        run(real_box, "pass", files)
+    assert str(error.value) == f"{files / 'answer.txt'} cannot be read by other users; chmod -R a+rX {files}"
+
+
+# The filter of system calls
+
+
+REFUSED = seccomp.REFUSED | errno.EPERM
+
+
+def decide(program: bytes, code: int, number: int, *arguments: int) -> int:
+    """What the kernel would do with a call: the filter's instructions, as seccomp(2) and bpf(4) describe them, one after the other."""
+    data = struct.pack("<iIQ6Q", number if number < 1 << 31 else number - (1 << 32), code, 0, *(*arguments, 0, 0, 0, 0, 0, 0)[:6])
+    steps = list(struct.iter_unpack("<HBBI", program))
+    at = value = 0
+    while True:
+        operation, yes, no, operand = steps[at]
+        at += 1
+        if operation == 0x06:
+            return operand
+        if operation == 0x20:
+            (value,) = struct.unpack_from("<I", data, operand)
+        else:
+            holds = {0x15: value == operand, 0x35: value >= operand, 0x45: bool(value & operand)}[operation]
+            at += yes if holds else no
+
+
+X86, ARM = 0xC000003E, 0xC00000B7
+
+
+@pytest.mark.parametrize(("machine", "code", "ptrace", "read"), [("x86_64", X86, 101, 0), ("aarch64", ARM, 117, 63)])
+def test_the_filter_refuses_what_is_dangerous_and_permits_the_rest(machine: str, code: int, ptrace: int, read: int) -> None:
+    program = seccomp_filter(machine)
+    assert decide(program, code, ptrace) == REFUSED
+    assert decide(program, code, read) == seccomp.PERMITTED
+    assert decide(program, 0x40000003, read) == seccomp.KILLED  # a process of 32 bits
+    assert decide(program, code, 435) == seccomp.REFUSED | errno.ENOSYS
+
+
+@pytest.mark.parametrize(("machine", "code", "clone"), [("x86_64", X86, 56), ("aarch64", ARM, 220)])
+def test_processes_and_threads_may_be_started_and_namespaces_not(machine: str, code: int, clone: int) -> None:
+    free, strict = seccomp_filter(machine), seccomp_filter(machine, strict=True)
+    process, thread = 17, 0x3D0F00  # SIGCHLD; what pthread_create asks for
+    assert [decide(program, code, clone, thread) for program in (free, strict)] == [seccomp.PERMITTED] * 2
+    assert [decide(program, code, clone, process) for program in (free, strict)] == [seccomp.PERMITTED, REFUSED]
+    for bit in (17, 25, 26, 27, 28, 29, 30):  # mounts, control groups, names, memory, users, processes, network
+        assert decide(free, code, clone, 1 << bit | process) == REFUSED
+
+
+@pytest.mark.parametrize(("machine", "code", "ioctl", "prlimit"), [("x86_64", X86, 16, 302), ("aarch64", ARM, 29, 261)])
+def test_typing_for_others_and_limiting_others_is_refused(machine: str, code: int, ioctl: int, prlimit: int) -> None:
+    program = seccomp_filter(machine)
+    assert decide(program, code, ioctl, 0, 0x5412) == decide(program, code, ioctl, 0, 0x541C) == REFUSED
+    assert decide(program, code, ioctl, 0, 0x5401) == seccomp.PERMITTED  # TCGETS, of isatty
+    assert decide(program, code, prlimit, 0) == seccomp.PERMITTED
+    assert decide(program, code, prlimit, 1234) == REFUSED
+
+
+def test_calls_by_another_numbering_end_the_program() -> None:
+    assert decide(seccomp_filter("x86_64"), X86, 0x40000000) == seccomp.KILLED
+
+
+@pytest.mark.parametrize("calls", [seccomp.CALLS, seccomp.STRICT_CALLS])
+def test_every_call_has_the_number_that_the_systems_headers_give_it(calls: dict[str, tuple[int | None, int | None]]) -> None:
+    headers = [Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), Path("/usr/include/asm-generic/unistd.h")]
+    for column, header in enumerate(headers):
+        if not header.exists():
+            pytest.skip(f"{header} is not here; apt-get install linux-libc-dev")
+        text = header.read_text(encoding="utf-8")
+        numbers = {name: int(number) for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", text)}
+        known = {name: both[column] for name, both in calls.items() if name in numbers}
+        assert {name: number for name, number in known.items() if number != numbers[name]} == {}
+        assert len(known) > len([both for both in calls.values() if both[column] is not None]) - 8  # the newest are missing in old headers
+
+
+def test_another_processor_is_refused() -> None:
+    expected = "the filter of system calls is written for x86_64 and aarch64, got riscv64; grade on one of these"
+    with pytest.raises(ValueError, match=f"^{expected}$"):
+        seccomp_filter("riscv64")
