@@ -107,15 +107,13 @@ class Job:
 
 def in_bubblewrap(job: Job, uid: int | None) -> dict[str, Any]:
     """Orders for `enter`: become bubblewrap."""
-    bubblewrap = shutil.which("bwrap")
-    if bubblewrap is None:
-        raise SandboxError("bubblewrap is not installed; apt-get install bubblewrap")
+    bubblewrap = _bubblewrap()
     binds = {path: path for path in (*SYSTEM, *interpreter(), *job.outside) if os.path.exists(path)}
     binds |= {path: path for path in SYSTEM_LINKS if os.path.isdir(path) and not os.path.islink(path)}
     binds[FILES] = str(job.files)
     if job.cache is not None:
         binds[CACHE] = str(job.cache)
-    arguments = ["--unshare-user", "--unshare-all", *_no_more_users(bubblewrap), "--die-with-parent", "--new-session", "--clearenv"]
+    arguments = ["--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent", "--new-session", "--clearenv"]
     arguments += ["--cap-drop", "ALL", "--json-status-fd", str(STATUS_FD), "--seccomp", str(SECCOMP_FD), "--hostname", "sandbox"]
     for link in SYSTEM_LINKS:
         if os.path.islink(link):
@@ -208,8 +206,16 @@ def _secret(paths: Iterable[str]) -> list[str]:
 
 
 @functools.cache
-def _no_more_users(bubblewrap: str) -> tuple[str, ...]:
-    """The option against namespaces inside, which bubblewrap has from 0.8 on; before, the filter alone forbids them."""
-    version = subprocess.run([bubblewrap, "--version"], capture_output=True, text=True, check=False).stdout
-    numbers = tuple(map(int, re.findall(r"\d+", version)))
-    return ("--disable-userns",) if numbers >= (0, 8) else ()
+def _bubblewrap() -> str:
+    """Where bubblewrap is.
+
+    Raises:
+        SandboxError: If it is not installed, or older than the options that are needed.
+    """
+    program = shutil.which("bwrap")
+    if program is None:
+        raise SandboxError("bubblewrap is not installed; apt-get install bubblewrap")
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    if tuple(map(int, re.findall(r"\d+", said))) < (0, 8):
+        raise SandboxError(f"bubblewrap 0.8 or newer is needed, got {said or 'one that does not say its version'}; install a newer one")
+    return program

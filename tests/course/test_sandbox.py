@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -377,22 +378,40 @@ def test_there_is_no_other_level() -> None:
         Sandbox("docker")
 
 
-def test_the_next_level_is_taken_with_the_reason_if_bubblewrap_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def bwrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Puts a script in the place of bubblewrap; nothing if it is empty."""
+    script = tmp_path / "bwrap"
+
+    def install(text: str) -> None:
+        script.write_text("#!/bin/sh\n" + text, encoding="utf-8")
+        script.chmod(0o755)
+        monkeypatch.setattr(box, "SYSTEM", (*box.SYSTEM, str(script)))  # so that it can be run by another user
+        monkeypatch.setattr(box.shutil, "which", lambda name, path=None: str(script) if text else None)
+
+    for cached in (box._bubblewrap, sandbox.missing):
+        cached.cache_clear()
+    yield install
+    for cached in (box._bubblewrap, sandbox.missing):
+        cached.cache_clear()
+
+
+def test_the_next_level_is_taken_with_the_reason_if_bubblewrap_is_missing(bwrap: Callable[[str], None]) -> None:
     box_of("landlock")
-    monkeypatch.setattr(box.shutil, "which", lambda name, path=None: None)
     sandbox.missing.cache_clear()
-    try:
-        assert sandbox.best_level() == Reached("landlock", {"bubblewrap": "bubblewrap is not installed; apt-get install bubblewrap"})
-    finally:
-        sandbox.missing.cache_clear()
+    bwrap("")
+    assert sandbox.best_level() == Reached("landlock", {"bubblewrap": "bubblewrap is not installed; apt-get install bubblewrap"})
 
 
-def test_a_bubblewrap_that_fails_is_not_the_fault_of_the_program(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = tmp_path / "bwrap"
-    broken.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n", encoding="utf-8")
-    broken.chmod(0o755)
-    monkeypatch.setattr(box, "SYSTEM", (*box.SYSTEM, str(broken)))  # so that it can be run by another user
-    monkeypatch.setattr(box.shutil, "which", lambda name, path=None: str(broken))
+def test_a_bubblewrap_that_is_too_old_is_not_used(bwrap: Callable[[str], None], files: Path) -> None:
+    bwrap("echo bubblewrap 0.6.1")
+    with pytest.raises(SandboxError) as error:
+        Sandbox("bubblewrap").run([*INSIDE, "pass"], files=files)
+    assert str(error.value) == "bubblewrap 0.8 or newer is needed, got bubblewrap 0.6.1; install a newer one"
+
+
+def test_a_bubblewrap_that_fails_is_not_the_fault_of_the_program(bwrap: Callable[[str], None], files: Path) -> None:
+    bwrap("[ $1 = --version ] && echo bubblewrap 0.9.0 && exit\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
     with pytest.raises(SandboxError) as error:
         Sandbox("bubblewrap").run([*INSIDE, "pass"], files=files)
     assert str(error.value) == "the sandbox could not be set up: bwrap: setting up uid map: Permission denied"
@@ -400,9 +419,7 @@ def test_a_bubblewrap_that_fails_is_not_the_fault_of_the_program(files: Path, tm
         child.ask(b"q", LONG)
 
 
-def test_a_command_that_is_not_there_is_an_error_of_the_program_in_bubblewrap_and_of_the_sandbox_elsewhere(
-    any_box: Sandbox, files: Path
-) -> None:
+def test_a_command_that_is_not_there_is_told_from_one_that_fails(any_box: Sandbox, files: Path) -> None:
     if any_box.level == "bubblewrap":
         ended = any_box.run(["no-such-program"], files=files)
         assert (ended.status, ended.reason) == (127, "ended")

@@ -1,0 +1,166 @@
+"""Attacks on the sandbox, and the doctor that tries them: `course.staff.attacks`."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from course.staff import attacks, sandbox
+from course.staff.attacks import Attack, attempt, attempts, doctor, load_attacks
+from course.staff.attacks.desk import Attempt
+from course.staff.sandbox import Reached, Sandbox, SandboxError
+
+ALL = load_attacks()
+
+
+def box_of(level: str) -> Sandbox:
+    """A sandbox of this level, if this machine has it."""
+    if level != "none" and (reason := sandbox.missing(level)):
+        pytest.skip(f"no {level} on this machine: {reason}")
+    return Sandbox(level)
+
+
+def is_administrator() -> bool:
+    """Whether this process may do what only an administrator may: CAP_SYS_ADMIN, CAP_SYS_PTRACE."""
+    found = re.search(r"^CapEff:\s*(\w+)", Path("/proc/self/status").read_text(encoding="utf-8"), re.MULTILINE)
+    return found is not None and int(found[1], 16) >> 21 & int(found[1], 16) >> 19 & 1 == 1
+
+
+def successes(tried: list[Attack], box: Sandbox | None) -> dict[str, str]:
+    """The attacks that succeeded, and what they got."""
+    results = zip(tried, attempts(tried, box), strict=True)
+    return {attack.name: result.how for attack, result in results if result.succeeded}
+
+
+def test_there_are_at_least_thirty_attacks_each_with_a_name_of_its_own() -> None:
+    assert len(ALL) >= 30
+    assert len({attack.name for attack in ALL}) == len(ALL)
+
+
+def test_no_attack_succeeds_in_bubblewrap() -> None:
+    assert successes(ALL, box_of("bubblewrap")) == {}
+
+
+@pytest.mark.parametrize("part", [range(0, len(ALL), 3)], ids=["every third"])
+def test_no_attack_succeeds_under_landlock(part: range) -> None:
+    assert successes([ALL[index] for index in part], box_of("landlock")) == {}
+
+
+def test_every_attack_succeeds_where_there_is_no_sandbox() -> None:
+    tried = [attack for attack in ALL if not attack.alone and (is_administrator() or not attack.root)]
+    stopped = [attack for attack, result in zip(tried, attempts(tried, None), strict=True) if not (result.succeeded or result.absent)]
+    assert [attack.name for attack in stopped] == []
+    assert len(tried) > 60
+
+
+def test_an_attack_that_is_not_shown_to_succeed_says_why() -> None:
+    assert {attack.name for attack in ALL if attack.alone} == {"a report that is a pipe and never ends", "ask a server far away"}
+
+
+# What counts as success
+
+
+@pytest.mark.parametrize(
+    ("program", "how"),
+    [
+        ("print(open(T['hidden']).read())", "it got the secret"),
+        ("broken('the door')", "the door"),
+        ("open(T['journal'], 'a').write('x')", "files of the grader's are changed"),
+        ("open(T['desk'] + '/hidden/new', 'a')", "files of the grader's are changed"),
+        ("os.chmod(T['other'], 0o600)", "files of the grader's are changed"),
+        ("os.kill(T['victim'], 9)", "the grader was killed"),
+        ("os.kill(T['victim'], 19)", "the grader was stopped"),
+    ],
+)
+def test_an_attack_has_succeeded_if_it_got_or_changed_something(program: str, how: str) -> None:
+    assert attempt(Attack("x", program, victim="victim" in program), None) == Attempt(True, how)
+
+
+def test_an_attack_has_succeeded_if_something_of_it_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attacks.desk, "SURVIVAL", 0.1)
+    program = "import time\nif os.fork() == 0: time.sleep(60)"
+    assert attempt(Attack("x", program), None) == Attempt(True, "1 of its processes still run")
+
+
+def test_an_attack_has_succeeded_if_something_else_ended_it_than_must() -> None:
+    assert attempt(Attack("x", "pass", ends="time"), None) == Attempt(True, "it was to be ended for its time, and ended ended it")
+
+
+def test_an_attack_has_not_succeeded_if_nothing_came_of_it() -> None:
+    assert attempt(Attack("x", "print('so what')"), None) == Attempt(False, "so what")
+    assert attempt(Attack("x", "sys.exit(3)"), None) == Attempt(False, "status 3")
+
+
+# The doctor
+
+
+def printed(monkeypatch: pytest.MonkeyPatch, some: list[Attack]) -> tuple[int, str]:
+    monkeypatch.setattr(attacks, "load_attacks", lambda: some)
+    out = io.StringIO()
+    status = doctor(Console(file=out, width=80, highlight=False))
+    return status, out.getvalue()
+
+
+def test_the_doctor_prints_the_level_and_a_line_for_every_attack(monkeypatch: pytest.MonkeyPatch) -> None:
+    box_of("bubblewrap")
+    status, text = printed(monkeypatch, [Attack("open [the] door", "open('/x', 'w')"), Attack("wait", "pass")])
+    who = "as a user of its own for each program" if os.geteuid() == 0 else "as you, in a namespace of its own"
+    assert text == f"sandbox: bubblewrap, {who}\nstopped   open [the] door\nstopped   wait\n0 of 2 attacks succeeded\n"
+    assert status == 0
+
+
+def test_the_doctor_says_which_attack_succeeded_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    box_of("bubblewrap")
+    status, text = printed(monkeypatch, [Attack("open the door", "broken('the [door]')"), Attack("wait", "pass")])
+    assert text.splitlines()[1:] == [
+        "SUCCEEDED open the door: the [door]",
+        "stopped   wait",
+        "1 of 2 attacks succeeded",
+        "next: install bubblewrap 0.8 or newer, or grade only what you trust",
+    ]
+    assert status == 1
+
+
+def test_the_doctor_says_why_there_is_no_better_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    box_of("landlock")
+    monkeypatch.setattr(sandbox, "missing", lambda level: "is not installed" if level == "bubblewrap" else "")
+    status, text = printed(monkeypatch, [Attack("wait", "pass")])
+    assert text.splitlines() == [
+        "not bubblewrap: is not installed",
+        "sandbox: landlock, Landlock keeps programs from files, network and new processes, not from a look at the machine; "
+        "install bubblewrap",
+        "stopped   wait",
+        "0 of 1 attacks succeeded",
+    ]
+    assert status == 0
+
+
+def test_the_doctor_of_a_machine_without_a_sandbox_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "missing", lambda level: f"no {level} here")
+    status, text = printed(monkeypatch, ALL)
+    assert text.splitlines() == [
+        "not bubblewrap: no bubblewrap here",
+        "not landlock: no landlock here",
+        "no sandbox: a submission could read and change whatever you can",
+        "next: apt-get install bubblewrap, then course-staff grade-doctor",
+    ]
+    assert status == 3
+
+
+def test_attacks_in_a_sandbox_that_fails_are_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args, **options):
+        raise SandboxError("the sandbox could not be set up")
+
+    monkeypatch.setattr(Sandbox, "run", fail)
+    with pytest.raises(SandboxError):
+        list(attempts([Attack("wait", "pass")] * 9, Sandbox("none")))
+
+
+def test_the_best_level_is_known_with_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "missing", lambda level: "no")
+    assert sandbox.best_level() == Reached("none", {"bubblewrap": "no", "landlock": "no"})
