@@ -1,0 +1,21 @@
+"""Hidden probes: the mark of a task, from calls of the submission whose expected values and verdict stay outside its process."""
+
+from __future__ import annotations
+
+from course.staff.probes import module0 as module0
+from course.staff.probes import module0_modules as module0_modules
+from course.staff.probes import module1 as module1
+from course.staff.probes import module1_backpropagation as module1_backpropagation
+from course.staff.probes import module2 as module2
+from course.staff.probes import module2_gradients as module2_gradients
+from course.staff.probes import module2_operations as module2_operations
+from course.staff.probes import module2_training as module2_training
+from course.staff.probes import module3 as module3
+from course.staff.probes import module3_cuda as module3_cuda
+from course.staff.probes import module4 as module4
+from course.staff.probes import module4_functional as module4_functional
+from course.staff.probes import module4_networks as module4_networks
+from course.staff.probes.check import Outcome, Probe, probes_of, run_probes, share
+from course.staff.probes.remote import Gone, Launcher, Remote, Running, plain_launcher
+
+__all__ = ["Gone", "Launcher", "Outcome", "Probe", "Remote", "Running", "plain_launcher", "probes_of", "run_probes", "share"]

@@ -1,0 +1,285 @@
+"""What a probe is, and how those of a task are put to a submission."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.strategies import SearchStrategy
+
+from course.gpu import environment
+from course.manifest import Task
+from course.staff.probes.plain import Number, Raised, Seen, Thing
+from course.staff.probes.program import Program, Value, shortened, text_of
+from course.staff.probes.remote import SECONDS, Gone, Launcher, Remote
+
+HANGS = 2
+"""So many times a submission may hang before it is given less time."""
+
+HURRY = 0.2
+"""What is left of the time for an answer after that."""
+
+
+class Wrong(Exception):
+    """An answer is not what it must be; the message says what was expected."""
+
+
+Check = Generator[Sequence[Value], list[Any], None]
+"""A check yields values of a program and is given what the submission answers; then it works out what is right, and raises Wrong."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One thing that a submission must do, tried on inputs that its author has not seen.
+
+    Attributes:
+        task: The task's id.
+        says: What must hold, in a sentence.
+        weight: What it counts beside the other probes of the task.
+        check: Called with a program to write steps down in, and an input.
+        inputs: What the inputs are drawn from, by name.
+        examples: Inputs that are always tried first.
+        count: How many inputs are drawn.
+        seconds: How long one answer may take.
+    """
+
+    task: str
+    says: str
+    weight: int
+    check: Callable[..., Check]
+    inputs: Mapping[str, SearchStrategy[Any]]
+    examples: Sequence[Sequence[Any]]
+    count: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a submission met a probe.
+
+    Attributes:
+        says: What must hold.
+        weight: What it counts beside the others.
+        passed: Whether it held on all inputs.
+        reason: Why not, with the simplest input that was found; empty if it passed.
+    """
+
+    says: str
+    weight: int
+    passed: bool
+    reason: str = ""
+
+
+_probes: dict[str, list[Probe]] = {}
+
+
+def probe(
+    task: str,
+    says: str,
+    *,
+    weight: int = 1,
+    examples: Sequence[Sequence[Any]] = (),
+    count: int = 25,
+    seconds: float = SECONDS,
+    **inputs: SearchStrategy[Any],
+) -> Callable[[Callable[..., Check]], Callable[..., Check]]:
+    """Make a function a probe of a task; see `Probe`. Without inputs it is tried once, or once for each example."""
+
+    def enter(check: Callable[..., Check]) -> Callable[..., Check]:
+        _probes.setdefault(task, []).append(Probe(task, says, weight, check, inputs, examples, count, seconds))
+        return check
+
+    return enter
+
+
+def probes_of(task: str) -> list[Probe]:
+    """The probes of a task, by its id; none if it has none."""
+    return list(_probes.get(task, ()))
+
+
+# What their checks compare
+
+
+def raises(value: Value, error: str) -> Check:
+    """That a program raises an error, by the name of its class or of one that it inherits from; for `yield from`.
+
+    Raises:
+        Wrong: If it does not.
+    """
+    try:
+        (found,) = yield [value]
+    except Raised as raised:
+        if error not in raised.kinds:
+            raise Wrong(f"expected {error}, it {raised}") from None
+    else:
+        raise Wrong(f"expected {error}, got {shown(found)}")
+
+
+def same(got: Any, expected: Any, close: float = 0.0, of: str = "") -> None:
+    """That an answer is what is expected, of the same type, and numbers within close · (1 + |expected|).
+
+    Args:
+        got: The answer.
+        expected: Plain data, or an array for tensors and arrays of any dtype.
+        close: 0 for exactly the same numbers.
+        of: What of the answer it is, for the message.
+
+    Raises:
+        Wrong: If it is something else.
+    """
+    if not _same(got, expected, close):
+        raise Wrong(f"expected {of}{' ' if of else ''}{shown(expected)}, got {shown(got)}")
+
+
+def _same(got: Any, expected: Any, close: float) -> bool:
+    if isinstance(expected, np.generic):
+        expected = np.asarray(expected)
+    if isinstance(expected, np.ndarray):
+        got = got.array if isinstance(got, Seen) else got
+        if not isinstance(got, np.ndarray) or got.shape != expected.shape:
+            return False
+        got, expected = got.astype(np.float64), expected.astype(np.float64)
+        return bool(np.allclose(got, expected, rtol=close, atol=close, equal_nan=True))
+    if type(got) is not type(expected):
+        return False
+    if isinstance(expected, (list, tuple)):
+        return len(got) == len(expected) and all(_same(*pair, close) for pair in zip(got, expected, strict=True))
+    if isinstance(expected, float):
+        if math.isnan(expected) or math.isinf(expected) or not close:
+            return got == expected or (math.isnan(expected) and math.isnan(got))
+        return abs(got - expected) <= close * (1 + abs(expected))
+    return got == expected
+
+
+def number(got: Any) -> float:
+    """An answer as a float, where 0 is as good as 0.0.
+
+    Raises:
+        Wrong: If it is no number of Python's own.
+    """
+    if type(got) not in (int, float):
+        raise Wrong(f"expected a number, got {shown(got)}")
+    return float(got)
+
+
+def shown(value: Any) -> str:
+    """An answer as a message shows it."""
+    if isinstance(value, Seen):
+        return f"a tensor of shape {value.array.shape}: {text_of(value.array)}"
+    if isinstance(value, np.ndarray):
+        return f"shape {value.shape}: {text_of(value)}"
+    if isinstance(value, Number):
+        return f"{value.kind} {value.value!r}"
+    if isinstance(value, Thing):
+        return f"a {value.kind}"
+    if isinstance(value, (list, tuple)):
+        return shortened("[{}]".format(", ".join(map(shown, value))))
+    return text_of(value)
+
+
+# Putting them
+
+
+def run_probes(
+    task: Task, launch: Launcher, number: int = 0, done: Callable[[Outcome], object] = lambda outcome: None, stop: bool = False
+) -> list[Outcome]:
+    """Put the probes of a task to a submission.
+
+    A child that ends, hangs, or sends what is no answer fails the probe that was asking; the next one gets a new child.
+
+    Args:
+        task: The task.
+        launch: Starts a child on the submission.
+        number: The inputs follow from it: the same number, the same inputs.
+        done: Called after each.
+        stop: Whether to stop at the first that fails.
+    """
+    remote: Remote | None = None
+    outcomes: list[Outcome] = []
+    hangs, hopeless = 0, ""
+    try:
+        for probe in probes_of(task.id):
+            if not hopeless and remote is None:
+                try:
+                    remote = Remote(launch, environment(task))
+                except Gone as gone:
+                    hopeless = str(gone)
+            reason = hopeless
+            if remote is not None:
+                try:
+                    reason = _meet(probe, remote, number, HURRY if hangs >= HANGS else 1.0)
+                except Gone as gone:
+                    reason, remote = str(gone), None
+                    hangs += gone.hung
+            outcomes.append(Outcome(probe.says, probe.weight, not reason, reason))
+            done(outcomes[-1])
+            if reason and stop:
+                break
+    finally:
+        if remote is not None:
+            remote.end()
+    return outcomes
+
+
+def share(outcomes: Sequence[Outcome]) -> float:
+    """The share of a task's points that these outcomes earn, from 0 to 1."""
+    whole = sum(outcome.weight for outcome in outcomes)
+    return sum(outcome.weight for outcome in outcomes if outcome.passed) / whole if whole else 0.0
+
+
+def _meet(probe: Probe, remote: Remote, number: int, hurry: float) -> str:
+    """Why a submission fails a probe, on the input for which that is said most shortly; empty if it does not.
+
+    Every input is a check of its own. What they ask goes to the submission together, then what they ask next, until none asks any more.
+    """
+    checks = []
+    for case in _cases(probe, number):
+        check = probe.check(Program(), *case)
+        checks.append((check, next(check)))
+    failures: list[str] = []
+    while checks:
+        try:
+            answers = remote.ask([values for _, values in checks], hurry * probe.seconds)
+        except Gone as gone:
+            raise Gone(f"{min((_text(values) for _, values in checks), key=len)}: it {gone}", gone.hung) from None
+        asked, checks = checks, []
+        for (check, values), answer in zip(asked, answers, strict=True):
+            try:
+                checks.append((check, check.throw(answer) if isinstance(answer, Raised) else check.send(answer)))
+            except StopIteration:
+                pass
+            except (Wrong, Raised) as error:
+                failures.append(f"{_text(values)}: {'it ' if isinstance(error, Raised) else ''}{error}")
+            except Exception:  # the check could do nothing with the answer: that must not end the run
+                failures.append(f"{_text(values)}: expected another kind of answer, got {shown(answer)}")
+    return min(failures, key=len, default="")
+
+
+def _text(values: Sequence[Value]) -> str:
+    """What is asked, as a message shows it."""
+    return shortened(", ".join(map(repr, values)))
+
+
+def _cases(probe: Probe, number: int) -> list[Sequence[Any]]:
+    """The inputs that a probe is tried on: its examples, and as many others as it counts, which follow from a number."""
+    cases = list(probe.examples)
+    if not probe.inputs:
+        return cases or [()]
+
+    def collect(**values: Any) -> None:
+        cases.append(tuple(values[name] for name in probe.inputs))
+
+    draw = settings(
+        derandomize=True,
+        database=None,
+        deadline=None,
+        max_examples=probe.count,
+        phases=[Phase.generate],
+        suppress_health_check=list[Any](HealthCheck),
+    )
+    seed(f"{number} {probe.task} {probe.says}")(draw(given(**probe.inputs)(collect)))()
+    return cases

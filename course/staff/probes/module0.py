@@ -1,0 +1,249 @@
+"""Probes of Module 0: operators on floats, and functions of lists."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis.strategies import floats, lists, tuples
+
+from course.staff.probes.check import Check, Wrong, number, probe, raises, same
+from course.staff.probes.program import Program, Value
+
+OPERATORS = "minitorch.operators"
+
+EXACT = 1e-9
+"""Tolerance where only the last digits may differ."""
+
+SHIFT = 1e-6
+"""What log adds to its argument."""
+
+some = floats(-100, 100, allow_nan=False)
+away = some.filter(lambda x: abs(x) >= 1e-3)
+above = floats(0, 100)
+numbers = lists(floats(-10, 10), max_size=6)
+
+
+# Task 0.1
+
+
+def operator(
+    name: str, says: str, expected: Callable[..., float], *drawn: Any, close: float = 0.0, examples: list[tuple[float, ...]] | None = None
+) -> None:
+    """Enter the probe of a function of floats.
+
+    Args:
+        name: The function.
+        says: What must hold.
+        expected: What it must return.
+        drawn: What its arguments are drawn from.
+        close: Tolerance.
+        examples: Arguments that are always tried.
+    """
+
+    def check(p: Program, *arguments: float) -> Check:
+        (got,) = yield [p.find(f"{OPERATORS}:{name}")(*arguments)]
+        same(got, expected(*arguments), close)
+
+    inputs = dict(zip("xy", drawn, strict=False))
+    probe("0.1", says, count=20, examples=examples or [], **inputs)(check)
+
+
+def stable_sigmoid(x: float) -> float:
+    """1 / (1 + e^-x), where e is raised to negative powers alone."""
+    power = math.exp(-abs(x))
+    return (1.0 if x >= 0 else power) / (1.0 + power)
+
+
+operator("mul", "mul(x, y) is x · y", lambda x, y: x * y, some, some, examples=[(0.0, 1.0), (2.0, 3.0)])
+operator("id", "id(x) is x", lambda x: x, some, examples=[(0.5,), (-2.0,)])
+operator("add", "add(x, y) is x + y", lambda x, y: x + y, some, some, examples=[(2.0, 3.0)])
+operator("neg", "neg(x) is -x", lambda x: -x, some, examples=[(2.0,), (-2.0,)])
+operator(
+    "lt",
+    "lt(x, y) is 1.0 where x < y, else 0.0",
+    lambda x, y: float(x < y),
+    some,
+    some,
+    examples=[(1.0, 2.0), (2.0, 1.0), (3.0, 3.0), (math.nan, 1.0), (-2.0, -1.0)],
+)
+operator(
+    "eq",
+    "eq(x, y) is 1.0 where x and y are the same number, else 0.0",
+    lambda x, y: float(x == y),
+    some,
+    some,
+    examples=[(2.0, 2.0), (2.0, -2.0), (1.0, 1.0 + 1e-12), (math.nan, math.nan), (0.0, 1e-300)],
+)
+operator(
+    "max",
+    "max(x, y) is the larger of the two",
+    lambda x, y: x if x >= y else y,
+    some,
+    some,
+    examples=[(-3.0, -2.0), (-3.0, 2.0), (2.0, 2.0), (0.0, -5.0)],
+)
+operator(
+    "sigmoid",
+    "sigmoid(x) is 1 / (1 + e^-x)",
+    stable_sigmoid,
+    some,
+    close=EXACT,
+    examples=[(0.0,), (2.0,), (-2.0,)],
+)
+operator("relu", "relu(x) is x where x > 0, else 0.0", lambda x: max(x, 0.0), some, examples=[(-1.0,), (0.0,), (1e-300,), (2.0,)])
+operator(
+    "log", "log(x) is ln(x + 1e-6)", lambda x: math.log(x + SHIFT), above, close=EXACT, examples=[(0.0,), (SHIFT,), (1.0,), (SHIFT / 2,)]
+)
+operator("exp", "exp(x) is e^x", math.exp, some, close=EXACT, examples=[(0.0,), (1.0,), (-100.0,), (100.0,)])
+operator(
+    "log_back",
+    "log_back(x, d) is d / (x + 1e-6)",
+    lambda x, d: d / (x + SHIFT),
+    above,
+    some,
+    close=EXACT,
+    examples=[(0.0, 1.0), (SHIFT, 1.0), (2.0, -3.0)],
+)
+operator("inv", "inv(x) is 1 / x", lambda x: 1.0 / x, away, close=EXACT, examples=[(-2.0,), (1e-300,), (4.0,)])
+operator(
+    "inv_back",
+    "inv_back(x, d) is -d / x²",
+    lambda x, d: -d / x**2,
+    away,
+    some,
+    close=EXACT,
+    examples=[(2.0, 1.0), (-2.0, 1.0), (2.0, -4.0)],
+)
+operator(
+    "relu_back",
+    "relu_back(x, d) is d where x > 0, else 0.0",
+    lambda x, d: d if x > 0 else 0.0,
+    some,
+    some,
+    examples=[(0.0, 5.0), (-1.0, 5.0), (1.0, -5.0), (1e-300, 2.0)],
+)
+
+
+@probe(
+    "0.1",
+    "is_close(x, y) holds where x and y are less than 1e-2 apart",
+    count=20,
+    examples=[(1.0, 0.0099), (1.0, -0.0099), (0.0, 1e-2), (0.0, -1e-2), (50.0, 0.4), (3.0, -40.0), (0.0, 0.0)],
+    x=floats(-64, 64),
+    gap=floats(-0.1, 0.1),
+)
+def is_close(p: Program, x: float, gap: float) -> Check:
+    """The two numbers are x and x + gap."""
+    (got,) = yield [p.find(f"{OPERATORS}:is_close")(x, x + gap)]
+    if type(got) not in (bool, int, float) or got not in (0, 1):
+        raise Wrong(f"expected a truth value, got {got!r}")
+    difference = (x + gap) - x
+    same(bool(got), abs(difference) < 1e-2)
+
+
+@probe("0.1", "sigmoid and inv neither overflow nor hide an error", weight=2, examples=[(1000.0, 1.0), (-1000.0, 0.0)])
+def extremes(p: Program, x: float, expected: float) -> Check:
+    """Far from 0, close to it, and at a pole."""
+    sigmoid = p.find(f"{OPERATORS}:sigmoid")
+    far, tiny = yield [sigmoid(x), sigmoid(-50.0)]
+    same(far, expected)
+    same(number(tiny) / math.exp(-50.0), 1.0, EXACT)
+    yield from raises(Program().find(f"{OPERATORS}:inv")(0.0), "ZeroDivisionError")
+
+
+# Task 0.3
+
+
+def linear(p: Program) -> Value:
+    """A function of one number in the child, 3 x - 1."""
+    return p.function(1, lambda p, x: x * 3.0 - 1.0)
+
+
+def lopsided(p: Program) -> Value:
+    """A function of two numbers in the child, x - 2 y: neither commutative nor associative."""
+    return p.function(2, lambda p, x, y: x - y * 2.0)
+
+
+def a_list(p: Program, values: list[float]) -> Value:
+    """A list in the child that stays the same object."""
+    return p.find("builtins:list")(values)
+
+
+@probe("0.3", "map(f) gives f of every element of a list, at each call, and leaves the list as it was", examples=[([],)], ls=numbers)
+def map_lists(p: Program, ls: list[float]) -> Check:
+    """Two calls of one function that map has made."""
+    over, given = p.find(f"{OPERATORS}:map")(linear(p)), a_list(p, ls)
+    as_list = p.find("builtins:list")
+    got = yield [as_list(over(given)), as_list(over(given)), given]
+    expected = [3.0 * x - 1.0 for x in ls]
+    same(got, [expected, expected, ls])
+
+
+@probe("0.3", "map(f) takes whatever can be gone through once", ls=numbers, count=8)
+def map_once(p: Program, ls: list[float]) -> Check:
+    """An iterator has no length."""
+    over = p.find(f"{OPERATORS}:map")(linear(p))
+    (got,) = yield [p.find("builtins:list")(over(p.find("builtins:iter")(ls)))]
+    same(got, [3.0 * x - 1.0 for x in ls])
+
+
+@probe(
+    "0.3",
+    "zipWith(f) combines two lists pairwise and leaves out what has no partner",
+    examples=[([], []), ([1.0], []), ([1.0, 2.0], [5.0]), ([5.0], [1.0, 2.0]), ([1.0, 2.0], [3.0, 4.0])],
+    a=numbers,
+    b=numbers,
+)
+def zip_lists(p: Program, a: list[float], b: list[float]) -> Check:
+    """By a function in which the order matters."""
+    (got,) = yield [p.find("builtins:list")(p.find(f"{OPERATORS}:zipWith")(lopsided(p))(a, b))]
+    same(got, [x - 2.0 * y for x, y in zip(a, b, strict=False)])
+
+
+@probe(
+    "0.3",
+    "reduce(f, start) folds a list from the left, at each call, and leaves the list as it was",
+    examples=[([], 4.0), ([1.0], 4.0), ([1.0, 2.0, 3.0], 0.0)],
+    ls=numbers,
+    start=floats(-10, 10),
+)
+def reduce_lists(p: Program, ls: list[float], start: float) -> Check:
+    """Two calls, by a function in which the order matters."""
+    fold, given = p.find(f"{OPERATORS}:reduce")(lopsided(p), start), a_list(p, ls)
+    first, second, left = yield [fold(given), fold(given), given]
+    expected = functools.reduce(lambda x, y: x - y * 2.0, ls, start)
+    same((number(first), number(second), left), (expected, expected, ls), EXACT)
+
+
+@probe("0.3", "negList gives every element negated, in order", examples=[([],), ([1.0, 2.0],)], ls=numbers)
+def neg_list(p: Program, ls: list[float]) -> Check:
+    """Each in its place."""
+    (got,) = yield [p.find("builtins:list")(p.find(f"{OPERATORS}:negList")(ls))]
+    same(got, [-x for x in ls])
+
+
+@probe(
+    "0.3", "addLists adds two lists element by element", examples=[([(1.0, 3.0), (2.0, 4.0)],)], pairs=lists(tuples(some, some), max_size=5)
+)
+def add_lists(p: Program, pairs: list[tuple[float, float]]) -> Check:
+    """Lists of one length."""
+    a, b = [x for x, _ in pairs], [y for _, y in pairs]
+    (got,) = yield [p.find("builtins:list")(p.find(f"{OPERATORS}:addLists")(a, b))]
+    same(got, [x + y for x, y in pairs])
+
+
+@probe("0.3", "sum adds all elements; of none it is 0", examples=[([],), ([2.0, 2.0, 2.0],), ([1.0, -4.0],)], ls=numbers)
+def sum_list(p: Program, ls: list[float]) -> Check:
+    """Equal elements count as often as they stand there."""
+    (got,) = yield [p.find(f"{OPERATORS}:sum")(ls)]
+    same(number(got), math.fsum(ls), EXACT)
+
+
+@probe("0.3", "prod multiplies all elements; of none it is 1", examples=[([],), ([2.0, 2.0, 2.0],), ([3.0, -4.0],)], ls=numbers)
+def prod_list(p: Program, ls: list[float]) -> Check:
+    """From the left."""
+    (got,) = yield [p.find(f"{OPERATORS}:prod")(ls)]
+    same(number(got), math.prod(ls, start=1.0), EXACT)

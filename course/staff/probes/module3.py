@@ -1,0 +1,264 @@
+"""Probes of Module 3: compiled kernels, the matrix product, and a network on a compiled backend.
+
+A kernel is compiled anew in every program that makes it, which takes seconds: so one program runs it on many inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis.strategies import integers
+
+from course.staff.probes.check import Check, number, probe, same
+from course.staff.probes.layers import linear_layer, network, write
+from course.staff.probes.module2 import drawn
+from course.staff.probes.networks import Perceptron, labelled_points
+from course.staff.probes.program import Program, Value
+from course.staff.probes.tensors import EXACT, Laid, for_kernel, laid, numbers, seeds, shrunk, tensor
+
+COMPILING = 240.0
+"""Seconds for an answer in which kernels are compiled."""
+
+SHAPES: list[tuple[int, ...]] = [(2, 3), (3, 2), (4,), (2, 3, 2), (3, 1, 2), (1,), (), (2, 2), (3, 3)]
+
+
+def operator(p: Program, name: str) -> Value:
+    """A function of operators.py, as kernels are given it."""
+    return p.find("minitorch.fast_ops:callable_from_kernels")(p.find(f"minitorch.operators:{name}"))
+
+
+def ready(p: Program, kernel: Value) -> Value:
+    """A kernel that is called with storages and tuples."""
+    return p.find("minitorch.fast_ops:ready")(kernel)
+
+
+def layouts(seed: int, count: int = 3) -> list[tuple[tuple[int, ...], np.random.Generator, bool]]:
+    """Shapes of results with what the rest is drawn from, and whether there are gaps."""
+    return [(shape, drawn(seed + 10 * n + m), m > 0) for n, shape in enumerate(SHAPES) for m in range(count)]
+
+
+def stretched(small: Laid, shape: Sequence[int]) -> Laid:
+    """A smaller array as one of this shape, with stride 0 where it is stretched."""
+    strides = [stride if size > 1 else 0 for size, stride in zip(small.shape, small.strides, strict=True)]
+    return Laid(small.storage, tuple(shape), (*[0] * (len(shape) - len(strides)), *strides), small.offset)
+
+
+# Task 3.1
+
+
+@probe(
+    "3.1", "the compiled map writes f of every element where out has it, in any layout", weight=3, count=1, seconds=COMPILING, seed=seeds
+)
+def compiled_map(p: Program, seed: int) -> Check:
+    """Aligned and not, and with a smaller input."""
+    kernel = ready(p, p.find("minitorch.fast_ops:tensor_map")(operator(p, "relu")))
+    outs, expected = [], []
+    for shape, draw, gaps in layouts(seed):
+        x, out = laid(shrunk(shape, draw) if draw.random() < 0.6 else shape, draw, gaps), laid(shape, draw, gaps).filled(math.nan)
+        target = for_kernel(p, out)
+        kernel(*target, *for_kernel(p, x))
+        outs.append(target[0])
+        expected.append(out.filled(np.maximum(x.array, 0)).storage[out.offset :])
+    for shape, wide in (((2, 3), (1, 3)), ((3, 2, 2), (3, 1, 2))):  # the same strides, and other shapes
+        x = Laid(numbers((12,), drawn(seed)), wide, tuple(int(stride) for stride in np.cumprod([1, *shape[:0:-1]])[::-1]), 0)
+        out = Laid(np.full(math.prod(shape), math.nan), shape, x.strides, 0)
+        target = for_kernel(p, out)
+        kernel(*target, *for_kernel(p, x))
+        outs.append(target[0])
+        expected.append(out.filled(np.maximum(x.array, 0)).storage)
+    got = yield outs
+    for one, right in zip(got, expected, strict=True):
+        same(one, right)
+
+
+@probe(
+    "3.1", "the compiled zip writes f of both elements where out has them, in any layout", weight=3, count=1, seconds=COMPILING, seed=seeds
+)
+def compiled_zip(p: Program, seed: int) -> Check:
+    """By relu_back, in which the order of the two matters."""
+    kernel = ready(p, p.find("minitorch.fast_ops:tensor_zip")(operator(p, "relu_back")))
+    outs, expected = [], []
+    for n, (shape, draw, gaps) in enumerate(layouts(seed, 4)):
+        out = laid(shape, draw, gaps).filled(math.nan)
+        a, b = (laid(shrunk(shape, draw) if draw.random() < 0.5 else shape, draw, gaps) for _ in "ab")
+        alike = Laid(numbers(out.storage.shape, draw), shape, out.strides, out.offset)  # lies as out does
+        if n % 4 == 1:
+            a = alike
+        elif n % 4 == 2:
+            b = alike
+        elif n % 4 == 3:
+            a = b = laid(shape, draw, gaps)
+        target = for_kernel(p, out)
+        kernel(*target, *for_kernel(p, a), *for_kernel(p, b))
+        outs.append(target[0])
+        expected.append(out.filled(np.where(a.array > 0, b.array, 0)).storage[out.offset :])
+    for first in (True, False):  # one of them has the strides of out, and another shape
+        row, full = Laid(numbers((3,), drawn(seed)), (1, 3), (3, 1), 0), Laid(numbers((6,), drawn(seed + 1)), (2, 3), (3, 1), 0)
+        a, b = (row, full) if first else (full, row)
+        target = for_kernel(p, full.filled(math.nan))
+        kernel(*target, *for_kernel(p, a), *for_kernel(p, b))
+        outs.append(target[0])
+        expected.append(np.where(a.array > 0, b.array, 0).reshape(-1))
+    got = yield outs
+    for one, right in zip(got, expected, strict=True):
+        same(one, right)
+
+
+@probe(
+    "3.1",
+    "the compiled reduce folds the dimension in order, beginning with what stands in out",
+    weight=3,
+    count=1,
+    seconds=COMPILING,
+    seed=seeds,
+)
+def compiled_reduce(p: Program, seed: int) -> Check:
+    """By inv_back, -d / x², in which the order matters."""
+    kernel = ready(p, p.find("minitorch.fast_ops:tensor_reduce")(operator(p, "inv_back")))
+    outs, expected = [], []
+    for shape, draw, gaps in layouts(seed):
+        for dim in range(len(shape)):
+            a, kept = laid(shape, draw, gaps), (*shape[:dim], 1, *shape[dim + 1 :])
+            starts = numbers(kept, draw)
+            out = laid(kept, draw, gaps).filled(starts)
+            target = for_kernel(p, out)
+            kernel(*target, *for_kernel(p, a), dim)
+            outs.append(target[0])
+            for i in range(shape[dim]):
+                starts = -np.take(a.array, [i], axis=dim) / starts**2
+            expected.append(out.filled(starts).storage[out.offset :])
+    got = yield outs
+    for one, right in zip(got, expected, strict=True):
+        same(one, right, 1e-6)
+
+
+@probe("3.1", "tensors of the compiled backend compute what those of Module 2 do", count=1, seconds=COMPILING, seed=seeds)
+def compiled_tensors(p: Program, seed: int) -> Check:
+    """A product that broadcasts, and its sum."""
+    x, y = laid((3, 4), drawn(seed)), laid((4,), drawn(seed + 1))
+    fast = p.find("minitorch:FastBackend")
+    a, b = tensor(p, x, fast), tensor(p, y, fast)
+    got = yield [a * b, (a * b).sum(0), (a * b).sum(1)]
+    for one, right in zip(
+        got, [x.array * y.array, (x.array * y.array).sum(0, keepdims=True), (x.array * y.array).sum(1, keepdims=True)], strict=True
+    ):
+        same(one, right, EXACT)
+
+
+def counted(p: Program, size: int, cycle: int) -> Value:
+    """The numbers 0.0, 1.0, … below cycle, again and again, as an array in the child: too many to be sent there."""
+    return p.find("operator:mod")(p.find("numpy:arange")(size, dtype="float64"), cycle)
+
+
+def sums(p: Program, array: Value, size: int) -> list[Value]:
+    """The sum of an array in the child and one in which places differ: whole numbers, which are added without rounding."""
+    return [array.sum().item(), p.find("numpy:dot")(array, counted(p, size, 17)).item()]
+
+
+def same_sums(got: Sequence[Any], arrays: Sequence[np.ndarray]) -> None:
+    """That these are the sums of arrays."""
+    for n, array in enumerate(arrays):
+        flat = array.reshape(-1)
+        same(list(got[2 * n : 2 * n + 2]), [float(flat.sum()), float(flat @ (np.arange(flat.size) % 17))], of="for their sums")
+
+
+@probe("3.1", "threads that work at the same time do not disturb each other in map, zip and reduce", weight=2, seconds=COMPILING)
+def threads_apart(p: Program) -> Check:
+    """Half a million elements that lie in other orders than those of the result, three times over."""
+    (off,) = yield [p.find("minitorch.compiled:compiler_is_off")()]
+    shape = (6, 5, 4) if off is True else (300, 200, 8)  # without the compiler there is one thread
+    first, second, size = shape[0], shape[1], math.prod(shape)
+    turned, twisted, packed = (1, first, first * second), (shape[2], size // second, 1), (size // first, shape[2], 1)
+    q = Program()
+    x, zeros = counted(q, size, 1009), q.find("numpy:zeros")
+    kernels = [
+        ready(q, q.find(f"minitorch.fast_ops:tensor_{kind}")(operator(q, name)))
+        for kind, name in (("map", "neg"), ("zip", "add"), ("reduce", "add"))
+    ]
+    asked: list[Value] = []
+    for _ in range(3):
+        mapped, zipped, reduced = zeros(size), zeros(size), zeros(size // second)
+        kernels[0](mapped, shape, packed, x, shape, turned)
+        kernels[1](zipped, shape, packed, x, shape, turned, x, shape, twisted)
+        kernels[2](reduced, (first, 1, shape[2]), (shape[2], shape[2], 1), x, shape, turned, 1)
+        asked += [*sums(q, mapped, size), *sums(q, zipped, size), *sums(q, reduced, size // second)]
+    got = yield asked
+    numbers = np.arange(size, dtype=float) % 1009
+    a, b = Laid(numbers, shape, turned, 0).array, Laid(numbers, shape, twisted, 0).array
+    same_sums(got, [-a, a + b, a.sum(1)] * 3)
+
+
+# Task 3.2
+
+PRODUCTS = [(1, 1, 1), (2, 3, 4), (4, 3, 2), (3, 3, 3), (1, 5, 2), (5, 1, 3), (2, 6, 1), (7, 4, 5)]
+"""Rows, inner size and columns."""
+
+
+@probe("3.2", "the compiled matrix product of batches of any size and layout", weight=4, count=1, seconds=COMPILING, seed=seeds)
+def compiled_product(p: Program, seed: int) -> Check:
+    """A batch of one serves all matrices of the other; what stands in out does not count."""
+    kernel = ready(p, p.find("minitorch.fast_ops:matrix_multiply_kernel")())
+    outs, expected = [], []
+    cases = [(size, batch, gaps) for size in PRODUCTS for batch in ((1, 1), (2, 2), (1, 3), (3, 1)) for gaps in (False, True)]
+    for n, ((rows, inner, columns), (left, right), gaps) in enumerate(cases):
+        draw = drawn(seed + n)
+        a, b = laid((left, rows, inner), draw, gaps), laid((right, inner, columns), draw, gaps)
+        out = laid((max(left, right), rows, columns), draw, gaps).filled(math.nan)
+        target = for_kernel(p, out)
+        kernel(*target, *for_kernel(p, a), *for_kernel(p, b))
+        outs.append(target[0])
+        expected.append(out.filled(a.array @ b.array).storage[out.offset :])
+    got = yield outs
+    for one, right in zip(got, expected, strict=True):
+        same(one, right, EXACT)
+
+
+@probe("3.2", "x @ y on the compiled backend, with its gradients", weight=2, count=1, seconds=COMPILING, seed=seeds)
+def product_of_tensors(p: Program, seed: int) -> Check:
+    """The gradients are products with the transposes."""
+    x, y, w = laid((3, 4), drawn(seed)), laid((4, 2), drawn(seed + 1)), numbers((3, 2), drawn(seed + 2))
+    fast = p.find("minitorch:FastBackend")
+    a, b = tensor(p, x, fast, grad=True), tensor(p, y, fast, grad=True)
+    out = a @ b
+    out.backward(tensor(p, w, fast))
+    got = yield [out, a.grad, b.grad]
+    for one, right in zip(got, [x.array @ y.array, w @ y.array.T, x.array.T @ w], strict=True):
+        same(one, right, EXACT)
+
+
+# Task 3.5
+
+BACKENDS = ["minitorch:FastBackend", "minitorch:SimpleBackend"]
+
+linear_layer("3.5", "project.run_fast_tensor", BACKENDS)
+network("3.5", "project.run_fast_tensor", BACKENDS)
+
+
+@probe(
+    "3.5",
+    "a network that is trained gives hidden points the probabilities that gradient descent leads to",
+    weight=3,
+    seconds=COMPILING,
+    examples=[("Xor", 6, 1)],
+    dataset=integers(0, 1).map(["Split", "Simple"].__getitem__),
+    hidden=integers(2, 8),
+    seed=seeds,
+    count=1,
+)
+def training(p: Program, dataset: str, hidden: int, seed: int) -> Check:
+    """Ten epochs of one batch of ten points, beside the same descent in NumPy."""
+    known = Perceptron(hidden, seed)
+    setting = p.find("project.lab.fast_trainer:FastSetting")(dataset=dataset, points=10, hidden=hidden, rate=0.5, epochs=10, seed=seed)
+    trainer = p.find("project.lab.fast_trainer:FastTrainer")(setting, p.find("project.run_fast_tensor:Network"))
+    write(p, trainer.network, known.named(), p.find("minitorch:FastBackend"))
+    for _ in range(10):
+        trainer.run_epoch()
+    hidden_points = drawn(seed).uniform(0, 1, (5, 2))
+    (got,) = yield [trainer.probabilities(hidden_points)]
+    points, labels = labelled_points(dataset, 10, seed)
+    for _ in range(10):
+        known.descend(points, labels, 0.5)
+    same([number(one) for one in got], known(hidden_points).tolist(), 1e-6)
