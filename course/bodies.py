@@ -1,0 +1,318 @@
+"""Functions found in a file of a workspace, and their text put into another one: by lines, so that every other byte stays.
+
+A function is named by its path, as in the manifest: `relu`, `Scalar.__add__`, `tensor_map._map`. Of a property, `Scalar.name` is the
+getter and `Scalar.name@setter` the setter.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+LINE_END = re.compile(r"\r\n|\r|\n")
+"""Where Python sees a line end; `str.splitlines` knows more."""
+
+OPENER = re.compile(r"([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)")
+
+
+class Unreadable(ValueError):
+    """A file that cannot be taken apart.
+
+    Args:
+        reason: Why.
+        line: Where, from 1; 0 if that is not known.
+    """
+
+    def __init__(self, reason: str, line: int = 0) -> None:
+        super().__init__(f"line {line}: {reason}" if line else reason)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Function:
+    """Where a function stands in a text.
+
+    Attributes:
+        name: Its path.
+        start: Where its first line begins, that of a decorator if it has one.
+        code: Where the lines behind its docstring begin; of `def f(x): return x`, where `return` does.
+        end: Where the line behind its last one begins; comments as deep as its body belong to it.
+        indent: What stands before `def`.
+        inner: What stands before the lines of its body.
+        inline: Whether all of it is one line.
+        lines: Its first and last line, from 1.
+    """
+
+    name: str
+    start: int
+    code: int
+    end: int
+    indent: str
+    inner: str
+    inline: bool
+    lines: tuple[int, int]
+
+
+def decode(data: bytes) -> tuple[str, str]:
+    """The text of a Python file, line ends as they are, and the codec that makes the same bytes of it again, byte order mark included.
+
+    Raises:
+        Unreadable: If the bytes are no text in the encoding that the file names, or in UTF-8 if it names none.
+    """
+    try:
+        codec, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(codec), codec
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"expected text in {error.encoding}, got the byte 0x{data[error.start]:02x}", line_at(data, error.start)) from None
+    except (SyntaxError, LookupError) as error:
+        raise Unreadable(f"expected a text in a known encoding: {error}", 1) from None
+
+
+def line_at(data: bytes, place: int) -> int:
+    """The number of the line, from 1, in which this byte stands."""
+    return 1 + data[:place].replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n")
+
+
+def parse(text: str) -> ast.Module:
+    """The syntax tree; nothing is run.
+
+    Raises:
+        Unreadable: If the text is not valid Python.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        raise Unreadable(f"not valid Python: {error.msg}", error.lineno or 0) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Unreadable(f"not valid Python: {error or 'too deep'}") from None
+
+
+def find(text: str) -> dict[str, Function]:
+    """Every function of the text by its name; of two with one name the last.
+
+    Raises:
+        Unreadable: If the text is not valid Python.
+    """
+    lines = _Lines(text)
+    return {name: _function(name, node, lines) for name, node in named(parse(text))}
+
+
+def named(tree: ast.AST, path: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """All functions below a node with their names, in the order of the text."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            name = path + node.name + _role(node)
+            yield name, node
+            yield from named(node, f"{name}.")
+        elif isinstance(node, ast.ClassDef):
+            yield from named(node, f"{path}{node.name}.")
+        elif not isinstance(node, ast.expr):
+            yield from named(node, path)
+
+
+def definitions(text: str) -> dict[str, str]:
+    """The text of every function by its name, decorators included, moved to the left edge.
+
+    Raises:
+        Unreadable: If the text is not valid Python.
+    """
+    return {name: _moved(text, function.start, function.end, function.indent, "") for name, function in find(text).items()}
+
+
+def codes(text: str) -> dict[str, str]:
+    """What stands in every function behind its docstring, by its name, moved to the left edge, without blank lines around it.
+
+    Raises:
+        Unreadable: If the text is not valid Python.
+    """
+    found = find(text)
+    return {name: unix(_block(text, function, "").strip("\r\n")).rstrip() for name, function in found.items()}
+
+
+def graft(text: str, given: Mapping[str, str], whole: bool = False) -> str:
+    """The text with the named functions replaced by given ones.
+
+    Args:
+        text: Python source.
+        given: A definition by function name: `def relu(x): …`, as `definitions` has them. Its last name must be the function's.
+        whole: Take decorators, arguments and docstring of the given one too, not only what stands behind its docstring.
+
+    Raises:
+        Unreadable: If the text has no such function, or what is given is not one definition of that name, or one is not valid Python.
+    """
+    for name, definition in given.items():
+        target = find(text).get(name)  # anew each time: places move
+        if target is None:
+            raise Unreadable(f"expected a function {name}, found none")
+        expected = name.split("@")[0].rpartition(".")[2]
+        nodes = parse(definition).body
+        if len(nodes) != 1 or not isinstance(nodes[0], (ast.FunctionDef, ast.AsyncFunctionDef)) or nodes[0].name != expected:
+            raise Unreadable(f"expected one definition, def {expected}(…), got: {(definition.strip().splitlines() or ['nothing'])[0]}")
+        source = find(definition)[expected + _role(nodes[0])]
+        text = replace_whole(text, target, definition, source) if whole else _replace_code(text, target, definition, source)
+    return text
+
+
+def replace_whole(text: str, target: Function, other: str, source: Function) -> str:
+    """The text with one function replaced by one of another text, decorators, arguments and docstring included."""
+    return _spliced(text, target.start, target.end, _moved(other, source.start, source.end, source.indent, target.indent))
+
+
+def find_loosely(text: str, name: str) -> Function | None:
+    """Where a function seems to stand in a text that is not valid Python, by indentation alone; None if that does not tell."""
+    lines = _Lines(text)
+    path: list[tuple[int, str]] = []
+    for number, line in enumerate(lines.texts):
+        opener = OPENER.match(line)
+        if opener is None:
+            continue
+        depth = _depth(line)
+        path = [*(entry for entry in path if entry[0] < depth), (depth, opener[2])]
+        if ".".join(part for _, part in path) != name:
+            continue
+        first = number
+        while first and lines.texts[first - 1].startswith(f"{opener[1]}@"):
+            first -= 1
+        last = number
+        for below in range(number + 1, len(lines.texts)):
+            other = lines.texts[below]
+            if other.strip() and not other.lstrip().startswith(("#", ")")) and _depth(other) <= depth:
+                break
+            last = below if (other.strip() and _depth(other) > depth) or other.lstrip().startswith(")") else last
+        start, end = lines.starts[first], lines.starts[last + 1]
+        return Function(name, start, end, end, opener[1], opener[1] + "    ", False, (first + 1, last + 1))
+    return None
+
+
+def unix(text: str) -> str:
+    """The text with line feeds alone: how an editor or git ends lines is nothing that anybody wrote."""
+    return LINE_END.sub("\n", text)
+
+
+def line_end(text: str) -> str:
+    """How the lines of a text end: as most of them do."""
+    windows = text.count("\r\n")
+    return "\r\n" if windows > text.count("\n") - windows else "\n"
+
+
+class _Lines:
+    """Where the lines of a text begin, and what they say.
+
+    Attributes:
+        starts: Of each line, and of the end of the text.
+        texts: Each line without its end.
+    """
+
+    def __init__(self, text: str) -> None:
+        ends = list(LINE_END.finditer(text))
+        self.starts = [0, *(end.end() for end in ends)]
+        self.texts = [text[start : end.start()] for start, end in zip(self.starts, ends, strict=False)]
+        if self.starts[-1] < len(text):
+            self.texts.append(text[self.starts[-1] :])
+            self.starts.append(len(text))
+
+    def place(self, line: int, column: int) -> int:
+        """The place in the text of a node's line and column, which counts bytes of UTF-8."""
+        return self.starts[line - 1] + len(self.texts[line - 1].encode()[:column].decode())
+
+
+def _function(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: _Lines) -> Function:
+    first = min(node.lineno, *(line.lineno for line in node.decorator_list)) if node.decorator_list else node.lineno
+    indent = lines.texts[node.lineno - 1][: len(lines.texts[node.lineno - 1]) - len(lines.texts[node.lineno - 1].lstrip(" \t\f"))]
+    statement = node.body[0]
+    place = lines.place(statement.lineno, statement.col_offset)
+    before = lines.texts[_first_line(statement) - 1][: place - lines.starts[_first_line(statement) - 1]]
+    last = node.end_lineno or node.lineno
+    if before.strip():
+        return Function(name, lines.starts[first - 1], place, lines.starts[last], indent, indent + "    ", True, (first, last))
+    inner = re.match(r"[ \t\f]*", lines.texts[_first_line(statement) - 1])[0]  # type: ignore[index]  # it always matches
+    for number in range(last, len(lines.texts)):
+        comment = lines.texts[number].lstrip()
+        if comment and not (comment.startswith("#") and _depth(lines.texts[number]) > _depth(indent + "x")):
+            break
+        last = number + 1 if comment else last
+    documented = ast.get_docstring(node, clean=False) is not None
+    alone = len(node.body) == 1 or node.body[1].lineno > (statement.end_lineno or 0)
+    header = (statement.end_lineno or 0) if documented and alone else _header_end(node, lines)
+    return Function(name, lines.starts[first - 1], lines.starts[header], lines.starts[last], indent, inner, False, (first, last))
+
+
+def _first_line(statement: ast.stmt) -> int:
+    """The line of a statement, or of its first decorator."""
+    return min([statement.lineno, *(line.lineno for line in getattr(statement, "decorator_list", []))])
+
+
+def _header_end(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: _Lines) -> int:
+    """The number of the line in which the colon of `def` stands."""
+    after = (node.returns.end_lineno or 0, node.returns.end_col_offset or 0) if node.returns else (0, 0)
+    header = lines.texts[node.lineno - 1 : _first_line(node.body[0]) - 1]
+    depth = 0
+    for token in tokenize.generate_tokens(io.StringIO("\n".join([*header, ""])).readline):
+        line = token.start[0] + node.lineno - 1
+        depth += (token.string in "([{") - (token.string in ")]}") if token.type == tokenize.OP else 0
+        if token.type == tokenize.OP and token.string == ":" and depth == 0 and (line, token.start[1]) >= after:
+            return line
+    return node.lineno
+
+
+def _role(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """ "@setter" and its like for the parts of a property, "@overload" for an overload."""
+    for line in node.decorator_list:
+        last = ast.unparse(line).split(".")[-1]
+        if last in ("setter", "getter", "deleter", "overload"):
+            return f"@{last}"
+    return ""
+
+
+def _depth(line: str) -> int:
+    """How far a line is indented, a tab counted as Python does."""
+    return len(line) - len(line.lstrip(" \t")) if "\t" not in line else len(line.expandtabs()) - len(line.expandtabs().lstrip())
+
+
+def _replace_code(text: str, target: Function, other: str, source: Function) -> str:
+    """The text with what stands behind the docstring of one function replaced by that of a function of another text."""
+    block = _block(other, source, target.inner)
+    if target.inline:
+        return _spliced(text, len(text[: target.code].rstrip(" \t")), target.end, "\n" + block)
+    return _spliced(text, target.code, target.end, block)
+
+
+def _spliced(text: str, start: int, end: int, new: str) -> str:
+    """The text with other lines in the place of some; they end as all others do."""
+    new = unix(new)
+    if end < len(text) and not new.endswith("\n"):
+        new += "\n"
+    elif end == len(text) and text[-1:] not in "\r\n":
+        new = new.removesuffix("\n")
+    return text[:start] + new.replace("\n", line_end(text)) + text[end:]
+
+
+def _block(text: str, function: Function, indent: str) -> str:
+    """The lines of a function behind its docstring, indented so."""
+    if function.inline:
+        return indent + text[function.code : function.end]
+    return _moved(text, function.code, function.end, function.inner, indent)
+
+
+def _moved(text: str, start: int, end: int, old: str, new: str) -> str:
+    """These lines with one indentation in the place of another; what stands in strings of several lines stays."""
+    if old == new:
+        return text[start:end]
+    fixed: set[int] = set()
+    for node in ast.walk(parse(text)):
+        if isinstance(node, (ast.Constant, ast.JoinedStr)) and (node.end_lineno or 0) > node.lineno:
+            fixed |= set(range(node.lineno + 1, (node.end_lineno or 0) + 1))
+    lines = _Lines(text)
+    moved = []
+    for number, place in enumerate(lines.starts[:-1], start=1):
+        if start <= place < end:
+            line = text[place : lines.starts[number]]
+            moved.append(new + line[len(old) :] if number not in fixed and line.startswith(old) and line.strip() else line)
+    return "".join(moved)

@@ -1,0 +1,138 @@
+"""Functions in a student's file: found, taken out and put in, with every other byte as it was."""
+
+import pytest
+
+from course import bodies
+from course.manifest import ROOT, course
+from course.staff import syntax
+from course.staff.handout import write_names
+
+TEXT = '''"""A file."""
+import functools
+
+
+@functools.cache
+def first(x: int = 1, *, f=lambda y: y) -> dict[str, int]:  # noqa
+    """One."""
+    # why
+
+    return {
+        "a": x
+    }
+    # the end
+
+
+class A:
+    # of A
+    @property
+    def name(self) -> str:
+        return """two
+  lines"""
+
+    @name.setter
+    def name(self, value):
+        """Set."""
+
+    def short(self): return 1
+
+    if True:
+
+        def outer(self):
+            def inner(
+                x,
+            ):
+                # only a comment above
+                return x
+
+            return inner
+'''
+
+
+def test_functions_are_found_by_their_paths() -> None:
+    found = bodies.find(TEXT)
+    assert list(found) == ["first", "A.name", "A.name@setter", "A.short", "A.outer", "A.outer.inner"]
+    assert TEXT[found["first"].start :].startswith("@functools.cache")
+    assert TEXT[found["first"].code : found["first"].end] == '    # why\n\n    return {\n        "a": x\n    }\n    # the end\n'
+    assert TEXT[found["A.short"].code : found["A.short"].end] == "return 1\n"
+    assert TEXT[found["A.outer.inner"].code : found["A.outer.inner"].end] == (
+        "                # only a comment above\n                return x\n"
+    )
+
+
+def test_both_ways_to_graft_agree_on_every_function_of_the_manifest() -> None:
+    count = 0
+    for path, tasks in write_names(course(), course().tasks[-1].stage).items():
+        reference = (ROOT / path).read_text(encoding="utf-8")
+        test = path.startswith("tests/")
+        stubs = syntax.stub(reference, tasks, test)
+        theirs, mine = syntax.functions(reference), bodies.definitions(reference)
+        grafted = bodies.graft(stubs, {name: mine[name] for name in tasks}, whole=test)
+        assert grafted == syntax.graft(stubs, {name: theirs[name] for name in tasks}, whole=test)
+        assert grafted == reference
+        found = bodies.find(stubs)
+        for name in tasks:
+            assert "Need to implement" in stubs[found[name].code : found[name].end]
+        count += len(tasks)
+    assert count == sum(len(task.write) for task in course().tasks)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_all_other_bytes_stay_and_new_lines_end_like_the_others(end: str) -> None:
+    text = "def f(x):\n    '''Doc.'''\n    raise NotImplementedError\n# below\n\n\nx = 1  \n".replace("\n", end)
+    grafted = bodies.graft(text, {"f": 'def f(x):\n  """Other."""\n  if x:\n    return 2\n'})
+    assert grafted == "def f(x):\n    '''Doc.'''\n    if x:\n      return 2\n# below\n\n\nx = 1  \n".replace("\n", end)
+
+
+def test_a_body_takes_the_tabs_of_its_new_place_and_strings_stay() -> None:
+    text = "class A:\n\tdef f(self):\n\t\tpass"
+    grafted = bodies.graft(text, {"A.f": 'def f(self):\n    return """a\n    b"""\n'})
+    assert grafted == 'class A:\n\tdef f(self):\n\t\treturn """a\n    b"""'
+
+
+def test_a_whole_function_brings_its_decorators_and_arguments() -> None:
+    text = "import pytest\n\n@pytest.mark.task0_2\ndef test_a():\n    raise NotImplementedError\n\nx = 1\n"
+    grafted = bodies.graft(text, {"test_a": "@mark\n@given(floats)\ndef test_a(x):\n    assert x\n"}, whole=True)
+    assert grafted == "import pytest\n\n@mark\n@given(floats)\ndef test_a(x):\n    assert x\n\nx = 1\n"
+
+
+def test_a_line_is_opened_for_more_than_one_line() -> None:
+    assert bodies.graft("def f(x): return x\ny = 1\n", {"f": "def f(x):\n    x += 1\n    return x\n"}) == (
+        "def f(x):\n    x += 1\n    return x\ny = 1\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "message"),
+    [
+        ("x = 1", {"f": "def f(): pass"}, "expected a function f, found none"),
+        ("def f(): pass", {"f": "def g(): pass"}, "expected one definition, def f(…), got: def g(): pass"),
+        ("def f(:", {"f": "def f(): pass"}, "line 1: not valid Python: invalid syntax"),
+    ],
+)
+def test_what_does_not_fit_is_refused(text: str, given: dict[str, str], message: str) -> None:
+    with pytest.raises(bodies.Unreadable) as error:
+        bodies.graft(text, given)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("data", [b"\xef\xbb\xbfx = '\xc3\xa4'\r\n", b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", b""])
+def test_a_text_becomes_the_same_bytes_again(data: bytes) -> None:
+    text, codec = bodies.decode(data)
+    assert text.encode(codec) == data
+
+
+def test_bytes_that_are_no_text_are_named_with_their_line() -> None:
+    with pytest.raises(bodies.Unreadable, match=r"^line 3: expected text in utf-8, got the byte 0xe4$"):
+        bodies.decode(b"x = 1\r\n\r\ny = '\xe4'\r\n")
+    with pytest.raises(bodies.Unreadable, match=r"^line 1: expected a text in a known encoding: unknown encoding: klingon$"):
+        bodies.decode(b"# coding: klingon\n")
+
+
+def test_a_function_is_found_in_a_file_that_is_not_valid_python() -> None:
+    text = (
+        "class A:\n    @given\n    def f(\n        self,\n    ) -> None:\n        return ((\n\n    # of g\n    def g(self):\n        pass\n"
+    )
+    found = bodies.find_loosely(text, "A.f")
+    assert found is not None
+    assert text[found.start : found.end] == "    @given\n    def f(\n        self,\n    ) -> None:\n        return ((\n"
+    assert bodies.find_loosely(text, "f") is None
