@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 from pathlib import Path
@@ -99,10 +100,10 @@ def test_an_attack_has_not_succeeded_if_nothing_came_of_it() -> None:
 # The doctor
 
 
-def printed(monkeypatch: pytest.MonkeyPatch, some: list[Attack]) -> tuple[int, str]:
+def printed(monkeypatch: pytest.MonkeyPatch, some: list[Attack], as_json: bool = False) -> tuple[int, str]:
     monkeypatch.setattr(attacks, "load_attacks", lambda: some)
     out = io.StringIO()
-    status = doctor(Console(file=out, width=80, highlight=False))
+    status = doctor(Console(file=out, width=80, highlight=False), as_json)
     return status, out.getvalue()
 
 
@@ -150,6 +151,21 @@ def test_the_doctor_of_a_machine_without_a_sandbox_says_what_to_install(monkeypa
         "next: apt-get install bubblewrap, then course-staff grade-doctor",
     ]
     assert status == 3
+
+
+def test_the_doctor_writes_json_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    box_of("bubblewrap")
+    status, text = printed(monkeypatch, [Attack("open the door", "broken('the [door]')"), Attack("wait", "sys.exit(4)")], as_json=True)
+    assert json.loads(text) == {
+        "schema": 1,
+        "level": "bubblewrap",
+        "missing": {},
+        "attacks": [
+            {"name": "open the door", "succeeded": True, "how": "the [door]"},
+            {"name": "wait", "succeeded": False, "how": "status 4"},
+        ],
+    }
+    assert status == 1
 
 
 def test_attacks_in_a_sandbox_that_fails_are_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
@@ -17,9 +18,12 @@ from rich.markup import escape
 from rich.progress import Progress
 
 from course.staff.attacks.desk import Attempt, Desk
-from course.staff.sandbox import Limits, Sandbox, SandboxError, best_level
+from course.staff.sandbox import WARNINGS, Limits, Sandbox, SandboxError, best_level
 
 FILE = Path(__file__).with_name("attacks.toml")
+
+SCHEMA = 1
+"""Version of the doctor's JSON."""
 
 AT_ONCE = 4
 """Attacks that run at a time; most of them wait."""
@@ -105,44 +109,54 @@ def attempts(attacks: Sequence[Attack], sandbox: Sandbox | None, done: Callable[
             raise
 
 
-def doctor(out: Console | None = None) -> int:
+def doctor(out: Console | None = None, as_json: bool = False) -> int:
     """Try every attack in the best sandbox of this machine, and print what became of it.
 
     Args:
         out: Where to print.
+        as_json: Whether to print one JSON document instead of lines.
 
     Returns:
         The exit status: 0 if none succeeded, 1 if one did, 3 if there is no sandbox.
     """
     out = out or Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     reached = best_level()
-    for level, reason in reached.missing.items():
-        out.print(f"[yellow]not {level}[/yellow]: {escape(reason)}", soft_wrap=True)
-    try:
-        sandbox = Sandbox()
-    except SandboxError:
-        out.print("[red]no sandbox[/red]: a submission could read and change whatever you can")
-        out.print("next: apt-get install bubblewrap, then course-staff grade-doctor")
-        return SandboxError.code
-    who = "as a user of its own for each program" if os.geteuid() == 0 else "as you, in a namespace of its own"
-    out.print(f"sandbox: [bold]{sandbox.level}[/bold], {who if sandbox.level == 'bubblewrap' else sandbox.warning}", soft_wrap=True)
-    attacks = load_attacks()
-    succeeded = 0
+    attacks = load_attacks() if reached.level != "none" else []
+    if not as_json:
+        for level, reason in reached.missing.items():
+            out.print(f"[yellow]not {level}[/yellow]: {escape(reason)}", soft_wrap=True)
+        out.print(_level(reached.level), soft_wrap=True)
+    results: list[Attempt] = []
     progress_to = Console(stderr=True)
     with Progress(console=progress_to, transient=True, disable=not progress_to.is_terminal) as progress:
         bar = progress.add_task("attacking", total=len(attacks))
-        for attack, result in zip(attacks, attempts(attacks, sandbox, lambda: progress.advance(bar)), strict=True):
-            succeeded += result.succeeded
-            mark = (
-                f"[red]SUCCEEDED[/red] {escape(attack.name)}: {escape(result.how)}"
-                if result.succeeded
-                else f"stopped   {escape(attack.name)}"
-            )
-            out.print(mark, soft_wrap=True)
-    out.print(f"{succeeded} of {len(attacks)} attacks succeeded")
-    if succeeded:
+        for attack, result in zip(attacks, attempts(attacks, Sandbox(reached.level), lambda: progress.advance(bar)), strict=True):
+            results.append(result)
+            if not as_json:
+                out.print(_line(attack, result), soft_wrap=True)
+    succeeded = sum(result.succeeded for result in results)
+    if as_json:
+        rows = [
+            {"name": attack.name, "succeeded": result.succeeded, "how": result.how} for attack, result in zip(attacks, results, strict=True)
+        ]
+        document = {"schema": SCHEMA, "level": reached.level, "missing": dict(reached.missing), "attacks": rows}
+        out.print(json.dumps(document, indent=1), soft_wrap=True, markup=False)
+    elif attacks:
+        out.print(f"{succeeded} of {len(attacks)} attacks succeeded")
+    if succeeded and not as_json:
         out.print("next: install bubblewrap 0.8 or newer, or grade only what you trust", soft_wrap=True)
-    return 1 if succeeded else 0
+    return SandboxError.code if reached.level == "none" else 1 if succeeded else 0
+
+
+def _level(level: str) -> str:
+    """What is printed of the sandbox."""
+    if level == "none":
+        return (
+            "[red]no sandbox[/red]: a submission could read and change whatever you can\n"
+            "next: apt-get install bubblewrap, then course-staff grade-doctor"
+        )
+    who = "as a user of its own for each program" if os.geteuid() == 0 else "as you, in a namespace of its own"
+    return f"sandbox: [bold]{level}[/bold], {who if level == 'bubblewrap' else WARNINGS[level]}"
 
 
 def _line(attack: Attack, result: Attempt) -> str:
