@@ -199,8 +199,10 @@ def chain_rule(p: Program, row: tuple[str, int, Any], kind: str, x: float, y: fl
     pairs = p.find("builtins:list")(p.find(f"{FUNCTIONS}:{name}.apply")(*inputs).chain_rule(d))
     count = p.find("builtins:len")(pairs)
     parts = [part for n, one in enumerate(inputs) for part in (is_same(pairs[n][0], one), pairs[n][1])]
-    got, untouched, *parts = yield [count, first.derivative, *parts]
+    other = is_same(pairs[0][0], scalar(x))
+    got, untouched, differs, *parts = yield [count, first.derivative, other, *parts]
     same(got, arity, of="as many pairs as inputs,")
+    same(differs, False, of="two Scalars to be told apart,")
     same(parts[::2], [True] * arity, of="the inputs in order,")
     same(
         [number(part) for part in parts[1::2]],

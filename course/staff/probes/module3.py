@@ -216,6 +216,25 @@ def compiled_product(p: Program, seed: int) -> Check:
         same(one, right, EXACT)
 
 
+@probe("3.2", "threads that work at the same time do not disturb each other in a product", seconds=COMPILING)
+def products_apart(p: Program) -> Check:
+    """Of matrices with some hundred rows and columns, three times over."""
+    (off,) = yield [p.find("minitorch.compiled:compiler_is_off")()]
+    batch, rows, inner, columns = (1, 3, 4, 5) if off is True else (2, 90, 300, 110)
+    q = Program()
+    kernel = ready(q, q.find("minitorch.fast_ops:matrix_multiply_kernel")())
+    a, b = (counted(q, batch * inner * size, cycle) for size, cycle in ((rows, 13), (columns, 7)))
+    size, asked = batch * rows * columns, []
+    for _ in range(3):
+        out = q.find("numpy:zeros")(size)
+        shapes = [(out, batch, rows, columns), (a, batch, rows, inner), (b, batch, inner, columns)]
+        kernel(*[part for array, n, i, j in shapes for part in (array, (n, i, j), (i * j, j, 1))])
+        asked += sums(q, out, size)
+    got = yield asked
+    left, right = (np.arange(batch * inner * size) % cycle for size, cycle in ((rows, 13), (columns, 7)))
+    same_sums(got, [left.reshape(batch, rows, inner).astype(float) @ right.reshape(batch, inner, columns)] * 3)
+
+
 @probe("3.2", "x @ y on the compiled backend, with its gradients", weight=2, count=1, seconds=COMPILING, seed=seeds)
 def product_of_tensors(p: Program, seed: int) -> Check:
     """The gradients are products with the transposes."""

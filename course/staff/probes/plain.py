@@ -107,8 +107,8 @@ def listed(value: Any) -> list[Any]:
 
 
 def whole(value: Any) -> int:
-    """An int, and nothing else."""
-    if type(value) is not int:
+    """An int of at least 0, and nothing else."""
+    if type(value) is not int or value < 0:
         raise ValueError("no whole number")
     return value
 

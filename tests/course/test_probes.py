@@ -1,0 +1,267 @@
+"""Hidden probes: what they ask, how they judge, that the reference passes them, and that wrong answers and forgers do not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis.strategies import floats, integers
+
+from course.manifest import ROOT, Task, course
+from course.staff.answers import FOLDER, WrongAnswer, load_answers
+from course.staff.probes import Outcome, check, plain_launcher, probes_of, run_probes, share
+from course.staff.probes.bank import UNSEEN, answers_in_code, meet
+from course.staff.probes.check import Check, Wrong, number, raises, same, shown
+from course.staff.probes.plain import Number, Seen, Thing
+from course.staff.probes.program import Program
+from course.staff.probes.remote import Gone
+from course.staff.prove import needed_files
+
+FORGERS = Path(__file__).parent / "forgers"
+
+TASKS = [task for task in course().tasks if any(not full.startswith("tests.") for full in task.write)]
+"""Those with code to write."""
+
+EARLY = [task for task in TASKS if task.stage < 3]
+LATE = [task for task in TASKS if task.stage >= 3]
+
+
+def ids(tasks: Sequence[Task]) -> list[str]:
+    return [task.id for task in tasks]
+
+
+# What there is
+
+
+def test_every_task_with_code_to_write_has_probes_and_no_other_has() -> None:
+    assert [task.id for task in course().tasks if probes_of(task.id)] == ids(TASKS)
+
+
+def test_every_probe_says_something_of_its_own_and_has_a_weight() -> None:
+    for task in TASKS:
+        says = [probe.says for probe in probes_of(task.id)]
+        assert len(set(says)) == len(says), task.id
+        assert all(probe.weight > 0 and probe.seconds > 0 for probe in probes_of(task.id))
+
+
+def test_what_cannot_be_seen_from_outside_are_wrong_answers_of_the_bank() -> None:
+    assert set(UNSEEN) <= {answer.key for answer in load_answers(FOLDER, course().tasks)}
+
+
+# How they judge
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "close"),
+    [
+        (1.0, 1.0, 0.0),
+        (1.0, 1.0 + 1e-10, 1e-9),
+        (math.nan, math.nan, 0.0),
+        (math.inf, math.inf, 1e-9),
+        ([1.0, (True, None)], [1.0, (True, None)], 0.0),
+        (np.array([1.0, math.nan]), np.array([1.0, math.nan]), 0.0),
+        (Seen(np.array([[1.0]]), (1, 1), 0, False), np.array([[1.0]]), 0.0),
+        (np.array(2.0), np.float64(2.0), 0.0),
+        (np.array([True]), np.array([True]), 0.0),
+    ],
+)
+def test_an_answer_that_is_right_is_taken(got: Any, expected: Any, close: float) -> None:
+    same(got, expected, close)
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "message"),
+    [
+        (1, 1.0, "expected 1.0, got 1"),
+        (True, 1.0, "expected 1.0, got True"),
+        (1.0, True, "expected True, got 1.0"),
+        (Number("Odd", 1.0), 1.0, "expected 1.0, got Odd 1.0"),
+        (Thing("list"), [], "expected [], got a list"),
+        (math.nan, 1.0, "expected 1.0, got nan"),
+        (1.0, math.nan, "expected nan, got 1.0"),
+        ((1.0,), [1.0], "expected [1.0], got [1.0]"),
+        ([1.0], [1.0, 2.0], "expected [1.0, 2.0], got [1.0]"),
+        (2.0, np.array(2.0), "expected shape (): 2.0, got 2.0"),
+        (np.array([2.0]), np.array([[2.0]]), "expected shape (1, 1): [[2.0]], got shape (1,): [2.0]"),
+        (Seen(np.array([1.0]), (1,), 0, False), np.array([2.0]), "expected shape (1,): [2.0], got a tensor of shape (1,): [1.0]"),
+    ],
+)
+def test_an_answer_that_is_wrong_or_of_another_type_is_refused(got: Any, expected: Any, message: str) -> None:
+    with pytest.raises(Wrong) as wrong:
+        same(got, expected, 1e-9)
+    assert str(wrong.value) == message
+
+
+def test_a_number_may_be_whole_but_no_truth_value() -> None:
+    assert number(3) == 3.0
+    for other in (True, None, Number("Odd", 1.0), "3"):
+        with pytest.raises(Wrong) as wrong:
+            number(other)
+        assert str(wrong.value) == f"expected a number, got {shown(other)}"
+
+
+# How they are put
+
+
+@contextmanager
+def one_task(*probes: check.Probe) -> Iterator[Task]:
+    """Task 0.1 with these probes instead of its own."""
+    own = check._probes["0.1"]
+    check._probes["0.1"] = list(probes)
+    try:
+        yield course().task("0.1")
+    finally:
+        check._probes["0.1"] = own
+
+
+def probe(function: Any, *, count: int = 5, seconds: float = 10.0, examples: Sequence[Sequence[Any]] = (), **inputs: Any) -> check.Probe:
+    return check.Probe("0.1", function.__name__, 1, function, inputs, examples, count, seconds)
+
+
+@pytest.fixture(scope="module")
+def submission(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("submission")
+    lines = ["import os, time", "def double(x): return 2 * x if x < 7 else 0.0", "def ends(): os._exit(0)", "def hangs(): time.sleep(60)"]
+    (folder / "minitorch.py").write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+def doubles(p: Program, x: float) -> Check:
+    (got,) = yield [p.find("minitorch:double")(x)]
+    same(got, 2 * x)
+
+
+def ends(p: Program) -> Check:
+    yield [p.find("minitorch:ends")()]
+
+
+def hangs(p: Program) -> Check:
+    yield [p.find("minitorch:hangs")()]
+
+
+def misreads(p: Program) -> Check:
+    (got,) = yield [p.find("minitorch:double")(1.0)]
+    same(got["there is"]["no such thing"], 1.0)
+
+
+def asks_twice(p: Program) -> Check:
+    (first,) = yield [p.find("minitorch:double")(1.0)]
+    (second,) = yield [Program().find("minitorch:double")(first)]
+    same(second, 4.0)
+    yield from raises(Program().find("minitorch:double")("x"), "TypeError")
+
+
+def test_a_probe_that_fails_names_the_input_that_takes_the_fewest_words(submission: Path) -> None:
+    with one_task(probe(doubles, x=floats(0, 100), count=30, examples=[(1.0,), (88.5,), (9.0,)])) as task:
+        (outcome,) = run_probes(task, plain_launcher(submission))
+    assert outcome == Outcome("doubles", 1, False, "double(9.0): expected 18.0, got 0.0")
+
+
+def test_a_child_that_ends_or_hangs_fails_its_probe_and_the_next_has_a_new_one(submission: Path) -> None:
+    tried = [probe(ends), probe(hangs, seconds=0.3), probe(misreads), probe(asks_twice), probe(doubles, x=integers(0, 6))]
+    with one_task(*tried) as task:
+        outcomes = run_probes(task, plain_launcher(submission))
+    assert [outcome.reason for outcome in outcomes] == [
+        "ends(): it ended before it had answered",
+        "hangs(): it gave no answer in 0.3 s",
+        "double(1.0): expected another kind of answer, got [2.0]",
+        "",
+        "",
+    ]
+    assert share(outcomes) == 2 / 5
+
+
+def test_a_submission_that_hangs_again_and_again_is_given_less_time(submission: Path) -> None:
+    with one_task(*[probe(hangs, seconds=1.0)] * 3) as task:
+        outcomes = run_probes(task, plain_launcher(submission))
+    assert [outcome.reason.removeprefix("hangs(): it gave no answer in ") for outcome in outcomes] == ["1 s", "1 s", "0.2 s"]
+
+
+def test_a_submission_that_cannot_be_imported_is_started_once(tmp_path: Path) -> None:
+    starts = []
+
+    def launch(environment: Any) -> Any:
+        starts.append(environment)
+        raise Gone("could not be imported: it raised SyntaxError")
+
+    with one_task(probe(ends), probe(hangs)) as task:
+        outcomes = run_probes(task, launch)
+    assert [outcome.reason for outcome in outcomes] == ["could not be imported: it raised SyntaxError"] * 2
+    assert len(starts) == 1
+
+
+def test_the_same_number_gives_the_same_inputs_and_another_one_others(submission: Path) -> None:
+    drawn: list[list[float]] = []
+
+    def notes(p: Program, x: float) -> Check:
+        drawn[-1].append(x)
+        yield [p.find("minitorch:double")(x)]
+
+    with one_task(probe(notes, x=floats(0, 1), count=10)) as task:
+        for seed in (1, 1, 2):
+            drawn.append([])
+            run_probes(task, plain_launcher(submission), seed)
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(drawn[0]) == 10
+
+
+def test_no_outcomes_are_worth_nothing() -> None:
+    assert share([]) == 0.0
+
+
+# The reference, the wrong answers and the forgers
+
+
+@pytest.mark.parametrize("task", EARLY, ids=ids(EARLY))
+def test_the_reference_passes_all_probes(task: Task) -> None:
+    outcomes = run_probes(task, plain_launcher(ROOT))
+    assert [(outcome.says, outcome.reason) for outcome in outcomes if not outcome.passed] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", LATE, ids=ids(LATE))
+def test_the_reference_passes_all_probes_of_compiled_kernels_and_networks(task: Task) -> None:
+    outcomes = run_probes(task, plain_launcher(ROOT))
+    assert [(outcome.says, outcome.reason) for outcome in outcomes if not outcome.passed] == []
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, str | bytes]:
+    return needed_files(ROOT, course())
+
+
+def some(answers: list[WrongAnswer], count: int) -> list[WrongAnswer]:
+    """The first, the last, and those between at equal distances."""
+    return [answers[i * (len(answers) - 1) // (count - 1)] for i in range(count)]
+
+
+def test_wrong_answers_fail_the_probes_of_their_task(files: dict[str, str | bytes]) -> None:
+    """One of each task of the first three modules; all of them: `course.staff.probes.bank.meet`."""
+    answers = [answer for task in EARLY for answer in some(seen(task), 2)[1:]]
+    assert [met.answer.key for met in meet(answers, course(), files) if not met.by] == []
+
+
+def seen(task: Task) -> list[WrongAnswer]:
+    """The wrong answers of a task that can be seen from outside."""
+    return [answer for answer in answers_in_code(load_answers(FOLDER, [task])) if answer.key not in UNSEEN]
+
+
+def forgers() -> list[WrongAnswer]:
+    return load_answers(FORGERS, course().tasks)
+
+
+def test_there_are_more_than_eight_forgers() -> None:
+    assert len(forgers()) > 8
+
+
+def test_no_forger_gets_a_mark_that_it_did_not_earn(files: dict[str, str | bytes]) -> None:
+    """All fail the first probe of their task. One raises an error for a Scalar that no function made, as it must: that is all it gets."""
+    earned = {"1.3/makes_everything_the_same": 0.25}
+    for met in meet(forgers(), course(), files, stop=False):
+        assert met.by == probes_of(met.answer.task)[0].says, met.answer.key
+        assert met.share == earned.get(met.answer.key, 0.0), met.answer.key

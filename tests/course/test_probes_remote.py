@@ -1,0 +1,296 @@
+"""Calls into a submission's process: programs, plain data, and children that do not answer as they should."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from course.staff.probes.plain import Number, Raised, Seen, Thing, decoded
+from course.staff.probes.program import Program, coded, text_of
+from course.staff.probes.remote import Gone, Remote, plain_launcher
+
+PACKAGE = '''
+"""A package that does this and that."""
+
+import os
+import sys
+import time
+
+
+class Odd(float):
+    pass
+
+
+def add(x, y=0.0):
+    return x + y
+
+
+def odd():
+    return Odd(1.5)
+
+
+def nothing():
+    print("no answer at all", flush=True)
+
+
+def fails():
+    raise LookupError("not here")
+
+
+def exits():
+    sys.exit(3)
+
+
+def ends():
+    os._exit(0)
+
+
+def hangs():
+    time.sleep(60)
+
+
+def much():
+    return [0.0] * 100_000
+
+
+def deep():
+    found = []
+    for _ in range(50):
+        found = [found]
+    return found
+
+
+def says_nothing():
+    class Silent(Exception):
+        def __str__(self):
+            raise ValueError
+    raise Silent
+
+
+def babbles():
+    for descriptor in range(3, 10):
+        try:
+            os.write(descriptor, b'{"id": 1, "answers": []}\\n')
+        except OSError:
+            pass
+    return 1.0
+'''
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("submission")
+    (folder / "minitorch").mkdir()
+    (folder / "minitorch" / "__init__.py").write_text(PACKAGE, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def remote(package: Path) -> Iterator[Remote]:
+    with Remote(plain_launcher(package)) as remote:
+        yield remote
+
+
+def ask(remote: Remote, name: str, *arguments: Any) -> Any:
+    """What a function of the package gives."""
+    (answer,) = remote.ask([[Program().find(f"minitorch:{name}")(*arguments)]])
+    return answer if isinstance(answer, Raised) else answer[0]
+
+
+# What comes back
+
+
+def test_a_call_gives_plain_numbers(remote: Remote) -> None:
+    assert ask(remote, "add", 1.5, 2.0) == 3.5
+    assert math.isnan(ask(remote, "add", math.nan, 1.0))
+    assert ask(remote, "add", -math.inf) == -math.inf
+    assert type(ask(remote, "add", 1, 2)) is int
+    assert ask(remote, "add", (1, 2), (3,)) == (1, 2, 3)
+    assert ask(remote, "nothing") is None
+
+
+def test_a_number_of_another_class_is_not_taken_for_a_float(remote: Remote) -> None:
+    assert ask(remote, "odd") == Number("Odd", 1.5)
+
+
+def test_an_array_comes_back_with_its_dtype_and_shape(remote: Remote) -> None:
+    p = Program()
+    array = p.find("numpy:array")([[1.0, math.nan]], dtype="float32")
+    ((got, function),) = remote.ask([[array, p.find("minitorch:add")]])
+    np.testing.assert_array_equal(got, np.array([[1.0, math.nan]], dtype="float32"))
+    assert got.dtype == np.float32
+    assert function == Thing("function")
+
+
+def test_steps_make_objects_and_use_them_again(remote: Remote) -> None:
+    p = Program()
+    numbers = p.find("builtins:list")([1.0, 2.0])
+    numbers.append(3.0)
+    f = p.function(2, lambda _, x, y: -x + y * 2.0)
+    got = remote.ask([[numbers, p.find("functools:reduce")(f, numbers, 0.0), f.calls, numbers[1]]])
+    assert got == [[[1.0, 2.0, 3.0], 4.0, [(0.0, 1.0), (2.0, 2.0), (2.0, 3.0)], 2.0]]
+
+
+def test_several_programs_go_at_once_and_one_that_fails_hurts_no_other(remote: Remote) -> None:
+    before = remote.answers
+    first, second, third = remote.ask([[Program().find(f"minitorch:{name}")()] for name in ("odd", "fails", "nothing")])
+    assert (first, third) == ([Number("Odd", 1.5)], [None])
+    assert isinstance(second, Raised)
+    assert (str(second), second.kinds) == ("raised LookupError: not here", ["LookupError", "Exception", "BaseException", "object"])
+    assert remote.answers == before + 3
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("exits", "raised SystemExit: 3"),
+        ("much", "raised ValueError: an answer may hold 60000 numbers"),
+        ("deep", "raised ValueError: an answer may have 8 lists inside each other"),
+        ("says_nothing", "raised Silent"),
+        ("missing", "raised AttributeError: module 'minitorch' has no attribute 'missing'"),
+    ],
+)
+def test_what_goes_wrong_in_a_call_is_its_answer(remote: Remote, name: str, message: str) -> None:
+    assert str(ask(remote, name)) == message
+
+
+def test_a_request_is_shown_as_the_code_that_it_is() -> None:
+    p = Program()
+    x = p.find("minitorch:tensor")([1.0, 2.0], grad=True)
+    assert repr(x.sum(0).backward) == "tensor([1.0, 2.0], grad=True).sum(0).backward"
+    assert repr(p.shown(x, "x") + 1.0) == "add(x, 1.0)"
+    assert coded([x, math.inf, (np.float64(2.5),)]) == [{"step": 1}, {"float": "inf"}, {"tuple": [2.5]}]
+    assert text_of(np.array([1.0, 2.0])) == "[1.0, 2.0]"
+    assert len(text_of("x" * 1000)) < 310
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        {"float": "1.0"},
+        {"float": 1.0},
+        {"unknown": 1},
+        {"tuple": 3},
+        {"array": ["float64", [3], [1.0]]},
+        {"array": ["object", [1], [1.0]]},
+        {"array": ["float64", [-1], [1.0]]},
+        {"array": ["float64", [True], [1.0]]},
+        {"array": ["float64", [1], ["1.0"]]},
+        {"array": ["float64", [1], [[1.0]]]},
+        {"array": ["int64", [1], [10**30]]},
+        {"tensor": [[2], [1], 0, True, ["float64", [1], [1.0]]]},
+        {"number": ["x", "1.0"]},
+        {"a": 1, "b": 2},
+        {},
+        float("inf"),
+    ],
+)
+def test_what_is_no_plain_data_is_refused(plain: Any) -> None:
+    with pytest.raises((ValueError, OverflowError)):
+        decoded(plain)
+
+
+def test_a_tensor_comes_back_with_its_layout() -> None:
+    got = decoded({"tensor": [[2, 1], [1, 2], 3, True, ["float64", [2, 1], [1.0, 2.0]]]})
+    assert isinstance(got, Seen)
+    assert (got.array.tolist(), got.strides, got.offset, got.recorded) == ([[1.0], [2.0]], (1, 2), 3, True)
+
+
+# Children that do not answer
+
+
+@pytest.mark.parametrize(("name", "message"), [("ends", "ended before it had answered"), ("babbles", "sent more than one answer")])
+def test_a_child_that_ends_or_babbles_is_gone(package: Path, name: str, message: str) -> None:
+    with Remote(plain_launcher(package)) as remote:
+        with pytest.raises(Gone) as gone:
+            ask(remote, name)
+        assert str(gone.value) in (message, "answered what was not asked")
+        with pytest.raises(Gone, match=r"^ended before it was asked$"):
+            ask(remote, "nothing")
+
+
+def test_a_child_that_hangs_is_ended_in_time(package: Path) -> None:
+    with Remote(plain_launcher(package)) as remote:
+        with pytest.raises(Gone) as gone:
+            remote.ask([[Program().find("minitorch:hangs")()]], seconds=0.2)
+        assert (str(gone.value), gone.value.hung) == ("gave no answer in 0.2 s", True)
+
+
+def test_a_submission_that_cannot_be_imported_says_why(tmp_path: Path) -> None:
+    (tmp_path / "minitorch.py").write_text("1 +", encoding="utf-8")
+    with pytest.raises(Gone) as gone:
+        Remote(plain_launcher(tmp_path))
+    assert str(gone.value).startswith("could not be imported: it raised SyntaxError: invalid syntax (minitorch.py, line 1)")
+
+
+class Scripted:
+    """A child whose answers a test makes up from the requests."""
+
+    def __init__(self, reply: Callable[[dict[str, Any]], Any]) -> None:
+        self.reply = reply
+        self.ended = False
+
+    def __call__(self, environment: Mapping[str, str]) -> Scripted:
+        return self
+
+    def ask(self, line: bytes, seconds: float) -> bytes:
+        request = json.loads(line)
+        if "importlib:import_module" in line.decode():
+            return json.dumps({"id": request["id"], "answers": [[{"object": "module"}]]}).encode()
+        reply = self.reply(request)
+        return reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+
+    def end(self) -> None:
+        self.ended = True
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (lambda request: {"id": "0", "answers": [[1.0]]}, "answered what was not asked"),
+        (lambda request: b"nonsense", "sent an answer that is none"),
+        (lambda request: b"\xff\xfe", "sent an answer that is none"),
+        (lambda request: b"[" * 100_000, "sent an answer that is none"),
+        (lambda request: b"1" * 5000, "sent an answer that is none"),
+        (lambda request: [], "sent an answer that is none"),
+        (lambda request: {"id": request["id"]}, "sent an answer that is none"),
+        (lambda request: {"id": request["id"], "answers": []}, "sent an answer that is none"),
+        (lambda request: {"id": request["id"], "answers": [[1.0], [1.0]]}, "sent an answer that is none"),
+        (lambda request: {"id": request["id"], "answers": [[1.0, 2.0]]}, "sent an answer that is none"),
+        (lambda request: {"id": request["id"], "answers": [{"error": 3}]}, "sent an answer that is none"),
+        (lambda request: {"id": request["id"], "answers": [[float("nan")]]}, "sent an answer that is none"),
+        (lambda request: {"id": request["id"], "answers": [["x" * (1 << 22)]]}, "sent an answer of more than 4194304 bytes"),
+    ],
+)
+def test_an_answer_that_is_none_ends_the_child(reply: Callable[[dict[str, Any]], Any], message: str) -> None:
+    child = Scripted(reply)
+    with pytest.raises(Gone) as gone:
+        ask(Remote(child), "add")
+    assert str(gone.value) == message
+    assert child.ended
+
+
+def test_every_request_has_a_number_of_its_own() -> None:
+    seen: list[str] = []
+
+    def reply(request: dict[str, Any]) -> Any:
+        seen.append(request["id"])
+        return {"id": request["id"], "answers": [[1.0]]}
+
+    remote = Remote(Scripted(reply))
+    for _ in range(20):
+        ask(remote, "add")
+    assert len(set(seen)) == 20
+    assert all(len(number) == 16 for number in seen)
+
+
+def test_a_thousand_calls_go_in_one_line(remote: Remote) -> None:
+    """So that a busy machine does not make them wait for each other."""
+    answers = remote.ask([[Program().find("minitorch:add")(float(n), 1.0)] for n in range(1000)])
+    assert answers == [[n + 1.0] for n in range(1000)]
