@@ -180,7 +180,12 @@ def _limits(limits: Limits) -> dict[str, int]:
     """What every process is held to, by the names of the module resource."""
     none = ("RLIMIT_CORE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_RTPRIO")
     computing = math.ceil(limits.seconds * (os.cpu_count() or 1)) + 1  # in case the guard is killed
-    some = {"RLIMIT_AS": limits.memory, "RLIMIT_FSIZE": limits.file_size, "RLIMIT_NOFILE": DESCRIPTORS, "RLIMIT_CPU": computing}
+    some = {
+        "RLIMIT_AS": limits.mapped or limits.memory,
+        "RLIMIT_FSIZE": limits.file_size,
+        "RLIMIT_NOFILE": DESCRIPTORS,
+        "RLIMIT_CPU": computing,
+    }
     return some | dict.fromkeys(none, 0)
 
 

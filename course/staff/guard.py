@@ -39,13 +39,14 @@ class Limits:
 
     Attributes:
         seconds: By the clock.
-        memory: Bytes that all its processes hold together, and that each may map.
+        memory: Bytes that all its processes hold together.
         processes: Its processes and threads.
         file_size: Bytes of its largest file.
         output: Bytes that it may print.
         disk: Bytes in its private folder.
         files: Files in its private folder.
         collected: Bytes of the file that comes back.
+        mapped: Bytes of addresses that each process may reserve; as much as `memory` if None. A thread reserves 8 MB for its stack.
     """
 
     seconds: float = 10.0
@@ -56,6 +57,7 @@ class Limits:
     disk: int = 64 << 20
     files: int = 10_000
     collected: int = 4 << 20
+    mapped: int | None = None
 
 
 @dataclass(frozen=True)
