@@ -13,6 +13,7 @@ import tokenize
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 LINE_END = re.compile(r"\r\n|\r|\n")
 """Where Python sees a line end; `str.splitlines` knows more."""
@@ -65,7 +66,11 @@ def decode(data: bytes) -> tuple[str, str]:
         Unreadable: If the bytes are no text in the encoding that the file names, or in UTF-8 if it names none.
     """
     try:
-        codec, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        try:
+            codec, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        except SyntaxError:
+            data.decode("utf-8")  # this names the byte
+            raise
         return data.decode(codec), codec
     except UnicodeDecodeError as error:
         raise Unreadable(f"expected text in {error.encoding}, got the byte 0x{data[error.start]:02x}", line_at(data, error.start)) from None
@@ -147,10 +152,14 @@ def graft(text: str, given: Mapping[str, str], whole: bool = False) -> str:
     Raises:
         Unreadable: If the text has no such function, or what is given is not one definition of that name, or one is not valid Python.
     """
-    for name, definition in given.items():
-        target = find(text).get(name)  # anew each time: places move
-        if target is None:
-            raise Unreadable(f"expected a function {name}, found none")
+    found = find(text)
+    if missing := [name for name in given if name not in found]:
+        raise Unreadable(f"expected a function {missing[0]}, found none")
+    below = len(text) + 1
+    for name in sorted(given, key=lambda name: found[name].start, reverse=True):  # so that the places of the others stay
+        definition = given[name]
+        target = found[name] if found[name].end <= below else find(text)[name]  # it holds the one before
+        below = target.start
         expected = name.split("@")[0].rpartition(".")[2]
         nodes = parse(definition).body
         if len(nodes) != 1 or not isinstance(nodes[0], (ast.FunctionDef, ast.AsyncFunctionDef)) or nodes[0].name != expected:
@@ -305,14 +314,19 @@ def _moved(text: str, start: int, end: int, old: str, new: str) -> str:
     """These lines with one indentation in the place of another; what stands in strings of several lines stays."""
     if old == new:
         return text[start:end]
-    fixed: set[int] = set()
-    for node in ast.walk(parse(text)):
-        if isinstance(node, (ast.Constant, ast.JoinedStr)) and (node.end_lineno or 0) > node.lineno:
-            fixed |= set(range(node.lineno + 1, (node.end_lineno or 0) + 1))
-    lines = _Lines(text)
+    fixed = _in_strings(text)
     moved = []
-    for number, place in enumerate(lines.starts[:-1], start=1):
-        if start <= place < end:
-            line = text[place : lines.starts[number]]
-            moved.append(new + line[len(old) :] if number not in fixed and line.startswith(old) and line.strip() else line)
+    number = len(LINE_END.findall(text, 0, start)) + 1
+    while start < end:
+        match = LINE_END.search(text, start, end)
+        line = text[start : match.end() if match else end]
+        moved.append(new + line[len(old) :] if number not in fixed and line.startswith(old) and line.strip() else line)
+        start, number = start + len(line), number + 1
     return "".join(moved)
+
+
+@lru_cache(maxsize=4)
+def _in_strings(text: str) -> frozenset[int]:
+    """The lines that begin within a string."""
+    nodes = [node for node in ast.walk(parse(text)) if isinstance(node, (ast.Constant, ast.JoinedStr))]
+    return frozenset(line for node in nodes for line in range(node.lineno + 1, (node.end_lineno or 0) + 1))

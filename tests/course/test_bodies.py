@@ -101,6 +101,12 @@ def test_a_line_is_opened_for_more_than_one_line() -> None:
     )
 
 
+def test_a_function_and_one_inside_of_it_are_replaced_together() -> None:
+    text = "def f():\n    def g():\n        return 1\n\n    return g\n\n\ndef h():\n    return 3\n"
+    given = {"f.g": "def g():\n    x = 2\n    return x\n", "h": "def h():\n    return 4\n", "f": "def f():\n    return 5\n"}
+    assert bodies.graft(text, given) == "def f():\n    return 5\n\n\ndef h():\n    return 4\n"
+
+
 @pytest.mark.parametrize(
     ("text", "given", "message"),
     [
