@@ -1,0 +1,239 @@
+"""Files that are replaced together: nothing is lost, and a kill in between leaves nothing half done."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course import backups
+from course.manifest import ROOT
+from course.problem import Problem
+
+BEFORE: dict[str, bytes | None] = {"a.py": b"a\r\n", "b/c.py": b"\xff", "new/d.py": None}
+AFTER: dict[str, bytes | None] = {"a.py": b"A", "b/c.py": None, "new/d.py": b"D"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "mein Ördner"
+    (root / "b").mkdir(parents=True)
+    (root / "a.py").write_bytes(b"a\r\n")
+    (root / "b" / "c.py").write_bytes(b"\xff")
+    return root
+
+
+def held(root: Path) -> dict[str, bytes | None]:
+    return {path: backups.content(root, path) for path in BEFORE}
+
+
+def test_files_are_replaced_removed_and_made_and_come_back(root: Path) -> None:
+    name = backups.apply(root, AFTER, "a word")
+    assert held(root) == AFTER
+    assert name is not None
+    assert name.endswith("-a_word")
+    assert backups.read(root, name).files == BEFORE
+    again = backups.restore(root, name)
+    assert held(root) == BEFORE
+    assert again is not None
+    assert backups.read(root, again).files == AFTER
+    assert backups.names(root) == sorted([name, again], reverse=True)
+    assert not (root / backups.JOURNAL).exists()
+
+
+def test_what_does_not_change_makes_no_backup(root: Path) -> None:
+    assert backups.apply(root, BEFORE, "nothing") is None
+    assert backups.names(root) == []
+    name = backups.apply(root, {**BEFORE, "a.py": b"A"}, "one")
+    assert backups.read(root, str(name)).files == {"a.py": b"a\r\n"}
+
+
+def test_the_newest_backups_stay(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backups, "KEPT", 3)
+    made = [backups.apply(root, {"a.py": bytes([number])}, f"{number}") for number in range(5)]
+    assert backups.names(root) == sorted((str(name) for name in made[2:]), reverse=True)
+
+
+def test_the_mode_of_a_file_stays(root: Path) -> None:
+    (root / "a.py").chmod(0o444)
+    backups.apply(root, AFTER, "mode")
+    assert (root / "a.py").read_bytes() == b"A"
+    assert (root / "a.py").stat().st_mode & 0o777 == 0o444
+
+
+@pytest.mark.parametrize("failing", range(3))
+def test_a_file_that_cannot_be_replaced_undoes_all(root: Path, monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
+    calls = iter(range(100))
+    replace, unlink = Path.replace, Path.unlink
+
+    def refuse(self: Path, target: Path) -> Path:
+        if self.parent.name == "journal" and next(calls) == failing:
+            raise PermissionError(13, "Permission denied", str(self), None, str(target))
+        return replace(self, target)
+
+    def refuse_too(self: Path, missing_ok: bool = False) -> None:
+        if self.name == "c.py" and next(calls) == failing:
+            raise PermissionError(13, "Permission denied", str(self))
+        unlink(self, missing_ok)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse_too)
+    with pytest.raises(Problem) as error:
+        backups.apply(root, AFTER, "refused")
+    monkeypatch.undo()
+    name = ("a.py", "b/c.py", "new/d.py")[failing]
+    assert str(error.value) == (
+        f"{root / name} cannot be replaced (Permission denied), so all files are as they were; "
+        "close what holds it open or make it writable, and run this command again"
+    )
+    assert held(root) == BEFORE
+    assert not (root / backups.JOURNAL).exists()
+
+
+def test_a_full_disk_changes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(Problem) as error:
+        backups.apply(root, AFTER, "full")
+    assert str(error.value) == (
+        "the new files cannot be written ([Errno 28] No space left on device), so nothing was changed; run: course doctor"
+    )
+    assert held(root) == BEFORE
+    assert backups.names(root) == []
+    assert list((root / backups.FOLDER).iterdir()) == []
+
+
+class Killed(BaseException):
+    """What nothing catches."""
+
+
+def killing(original: Callable[..., Any], left: Iterator[int]) -> Callable[..., Any]:
+    """The function, as long as there are calls left."""
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        if next(left, None) is None:
+            raise Killed
+        return original(*arguments, **options)
+
+    return counted
+
+
+def test_after_a_kill_at_any_step_the_next_command_leaves_all_or_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process the kill is an exception that nothing catches; one real kill is below."""
+    outcomes = []
+    originals = {name: getattr(Path, name) for name in ("write_bytes", "rename", "replace", "unlink", "mkdir")}
+    for step in range(1, 60):
+        left = iter(range(step - 1))
+        with monkeypatch.context() as patch:
+            for name, original in originals.items():
+                patch.setattr(Path, name, killing(original, left))
+            patch.setattr(backups.shutil, "rmtree", lambda *arguments, **options: None)
+            try:
+                backups.apply(root, AFTER, f"step{step}")
+                killed = False
+            except Killed:
+                killed = True
+        with backups.only_one(root):
+            pass
+        assert held(root) in (BEFORE, AFTER)
+        outcomes.append(held(root) == AFTER)
+        backups.apply(root, BEFORE, "again")
+        assert held(root) == BEFORE
+        if not killed:
+            break
+    assert not killed
+    assert outcomes == sorted(outcomes)  # before the journal has its name nothing happens, behind it all
+    assert {False, True} == set(outcomes)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this platform has no SIGKILL")
+def test_a_killed_process_leaves_no_lock_and_its_change_is_finished(root: Path) -> None:
+    program = "import os, signal, sys; from pathlib import Path; from course import backups\n"
+    program += "def kill(root): os.kill(os.getpid(), signal.SIGKILL)\nbackups._carry_out = kill\n"
+    program += "backups.apply(Path(sys.argv[1]), {'a.py': b'A'}, 'killed')"
+    done = subprocess.run([sys.executable, "-c", program, str(root)], cwd=ROOT, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (root / "a.py").read_bytes() == b"a\r\n"
+    assert backups.apply(root, {}, "nothing") is None
+    assert (root / "a.py").read_bytes() == b"A"
+    assert not (root / backups.JOURNAL).exists()
+
+
+def test_what_was_edited_after_a_kill_is_backed_up_before_the_change_is_finished(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(backups, "_carry_out", killing(backups._carry_out, iter(())))
+        with pytest.raises(Killed):
+            backups.apply(root, AFTER, "killed")
+    (root / "a.py").write_bytes(b"edited")
+    backups.apply(root, {}, "nothing")
+    assert held(root) == AFTER
+    newest = next(name for name in backups.names(root) if name.endswith("edited-in-between"))
+    assert backups.read(root, newest).files == {"a.py": b"edited"}
+
+
+def test_two_commands_at_once_do_not_meet(root: Path) -> None:
+    program = "import sys; from pathlib import Path; from course import backups\n"
+    program += "with backups.only_one(Path(sys.argv[1])): print('in', flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", program, str(root)], cwd=ROOT, stdin=-1, stdout=-1, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "in\n"
+        with pytest.raises(Problem) as error:
+            backups.apply(root, AFTER, "second")
+        assert str(error.value) == "another command is changing files of this workspace; wait for it, and run this one again"
+        assert held(root) == BEFORE
+        other.communicate()
+    assert backups.apply(root, AFTER, "second") is not None
+
+
+@pytest.mark.parametrize("path", ["../out.py", "/etc/passwd", "", "b"])
+def test_nothing_outside_of_the_workspace_is_written(root: Path, path: str) -> None:
+    with pytest.raises(Problem) as error:
+        backups.apply(root, {path: b"x"}, "out")
+    expected = (
+        "b is a folder, where a file belongs; move it away, and run this command again"
+        if path == "b"
+        else f"expected a path inside the workspace, got {path!r}; run: course doctor"
+    )
+    assert str(error.value) == expected
+
+
+def test_a_link_out_of_the_workspace_is_refused_and_one_inside_is_followed(root: Path) -> None:
+    (root.parent / "outside.py").write_bytes(b"mine")
+    (root / "link.py").symlink_to(root.parent / "outside.py")
+    with pytest.raises(Problem, match=r"^link\.py is a link that leads out of the workspace, to .*; put the file itself there$"):
+        backups.apply(root, {"link.py": b"x"}, "link")
+    (root / "inside.py").symlink_to("a.py")
+    backups.apply(root, {"inside.py": b"new"}, "link")
+    assert (root / "inside.py").is_symlink()
+    assert (root / "a.py").read_bytes() == b"new"
+    assert (root.parent / "outside.py").read_bytes() == b"mine"
+
+
+def test_a_backup_that_was_changed_or_does_not_exist_is_refused(root: Path) -> None:
+    name = str(backups.apply(root, AFTER, "x"))
+    (root / backups.FOLDER / name / "files" / "a.py").write_bytes(b"other")
+    with pytest.raises(Problem) as error:
+        backups.restore(root, name)
+    assert str(error.value) == f"the backup {name} is damaged: a.py was changed in it; run: course reset --list"
+    with pytest.raises(Problem) as error:
+        backups.restore(root, "../x")
+    assert str(error.value) == "there is no backup '../x'; run: course reset --list"
+
+
+def test_a_damaged_lock_or_journal_says_what_to_delete(root: Path) -> None:
+    (root / ".course").mkdir()
+    (root / backups.LOCK).write_bytes(b"not a database" * 200)
+    with pytest.raises(Problem, match=r"^\.course/lock is damaged; delete it, and run this command again$"):
+        backups.apply(root, AFTER, "x")
+    (root / backups.LOCK).unlink()
+    (root / backups.JOURNAL).mkdir()
+    (root / backups.JOURNAL / "plan.json").write_text(json.dumps([]), encoding="utf-8")
+    with pytest.raises(Problem, match=r"^an earlier command was interrupted and cannot be finished .* delete \.course/journal, and"):
+        backups.apply(root, AFTER, "x")
+    assert held(root) == BEFORE
