@@ -1,0 +1,125 @@
+"""Stubs back in the place of a student's code, one task at a time."""
+
+from pathlib import Path
+
+import pytest
+
+from course import backups, pristine, reset
+from course.problem import Problem
+
+from .releases import SUMS, TESTS, Student
+
+ADD = '    raise NotImplementedError("Need to implement for Task 0.1")\n'
+DOUBLE = '        raise NotImplementedError("Need to implement for Task 0.2")\n\n    def half'
+
+
+@pytest.fixture
+def student(tmp_path: Path) -> Student:
+    student = Student(tmp_path / "mein Ördner")
+    student.mend("minitorch/sums.py", (ADD, "    return x + y  # mine\n"), (DOUBLE, "        return helper(x)\n\n    def half"))
+    student.mend("minitorch/sums.py", ("def given", "def helper(x):\n    return 2 * x\n\n\ndef given"))
+    return student
+
+
+def test_a_task_goes_back_to_its_stubs_and_comes_back(student: Student) -> None:
+    mine = student.snapshot()
+    assert reset.run(student.root, student.manifest, student.console, "0.1") == 0
+    name = backups.names(student.root)[0]
+    assert name.endswith("-reset-0.1")
+    assert student.told == (
+        f"Task 0.1 is back to its stubs, in minitorch/sums.py.\nWhat was there is kept. To have it back: course reset --restore {name}\n"
+    )
+    assert student.text("minitorch/sums.py") == mine["minitorch/sums.py"].decode().replace("    return x + y  # mine\n", ADD)
+    assert reset.restore(student.root, student.console, name) == 0
+    assert student.snapshot() == mine
+    assert student.told.startswith("Restored minitorch/sums.py.\nWhat was there is kept.")
+    assert reset.restore(student.root, student.console, name) == 0
+    assert student.told == f"All files are as in the backup {name}.\n"
+
+
+def test_a_task_that_is_as_it_was_says_so(student: Student) -> None:
+    assert reset.run(student.root, student.manifest, student.console, "0.3") == 0
+    assert student.told == "Task 0.3 is as it was handed out; nothing to reset.\n"
+    assert backups.names(student.root) == []
+
+
+def test_the_signature_comes_back_with_windows_line_ends_byte_order_mark_and_tabs(student: Student) -> None:
+    text = SUMS.replace("def add(x, y):", "def add(x):").replace(ADD, "\treturn x\n# below\n")
+    data = b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()
+    (student.root / "minitorch/sums.py").write_bytes(data)
+    reset.reset(student.root, student.manifest, "0.1")
+    stubs = SUMS.replace(ADD, ADD + "# below\n")
+    assert (student.root / "minitorch/sums.py").read_bytes() == b"\xef\xbb\xbf" + stubs.replace("\n", "\r\n").encode()
+
+
+def test_a_test_loses_what_its_writer_chose(student: Student) -> None:
+    student.mend("tests/test_sums.py", ("def test_own():", "@pytest.mark.parametrize('x', [1])\ndef test_own(x):"))
+    reset.reset(student.root, student.manifest, "0.3")
+    assert student.text("tests/test_sums.py") == TESTS
+
+
+def test_a_file_that_was_deleted_comes_back(student: Student) -> None:
+    (student.root / "minitorch/sums.py").unlink()
+    name = reset.reset(student.root, student.manifest, "0.2")
+    assert student.text("minitorch/sums.py") == SUMS
+    assert backups.read(student.root, str(name)).files == {"minitorch/sums.py": None}
+
+
+def test_a_body_that_is_no_python_is_replaced_and_all_else_stays(student: Student) -> None:
+    before = student.text("minitorch/sums.py")
+    student.mend("minitorch/sums.py", ("    return x + y  # mine\n", "    return x + (\n"))
+    reset.reset(student.root, student.manifest, "0.1")
+    assert student.text("minitorch/sums.py") == before.replace("    return x + y  # mine\n", ADD)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("    return x\n", "    return x +\n", "minitorch/sums.py, line 19: not valid Python: invalid syntax"),
+        ("def add(x, y):", "def plus(x, y):", "minitorch/sums.py has no function add, which Task 0.1 has you write"),
+    ],
+)
+def test_what_cannot_be_taken_apart_stays_until_asked_for(student: Student, old: str, new: str, why: str) -> None:
+    student.mend("minitorch/sums.py", (old, new))
+    before = student.snapshot()
+    with pytest.raises(Problem) as error:
+        reset.reset(student.root, student.manifest, "0.1")
+    assert str(error.value) == f"{why}; mend it, or put the whole file back: course reset 0.1 --whole-files"
+    assert error.value.code == 1
+    assert student.snapshot() == before
+    reset.reset(student.root, student.manifest, "0.1", whole_files=True)
+    assert student.text("minitorch/sums.py") == SUMS
+
+
+def test_bytes_that_are_no_text_are_named(student: Student) -> None:
+    (student.root / "minitorch/sums.py").write_bytes(SUMS.encode() + b"# \xe4\n")
+    with pytest.raises(Problem) as error:
+        reset.reset(student.root, student.manifest, "0.1")
+    assert str(error.value) == (
+        "minitorch/sums.py, line 28: expected text in utf-8, got the byte 0xe4; "
+        "mend it, or put the whole file back: course reset 0.1 --whole-files"
+    )
+
+
+def test_an_unknown_task_and_a_missing_record_say_what_to_run(student: Student) -> None:
+    with pytest.raises(Problem) as error:
+        reset.reset(student.root, student.manifest, "0.9")
+    assert str(error.value) == "there is no task '0.9'; the tasks are 0.1, 0.2, 0.3; run: course list"
+    (student.root / pristine.PATH).write_bytes(b"PK")
+    with pytest.raises(Problem) as error:
+        reset.reset(student.root, student.manifest, "0.1")
+    assert str(error.value) == ("course/pristine.zip is damaged (File is not a zip file); run: git checkout -- course/pristine.zip")
+    (student.root / pristine.PATH).unlink()
+    with pytest.raises(Problem) as error:
+        reset.reset(student.root, student.manifest, "0.1")
+    assert str(error.value) == ("course/pristine.zip is missing, which knows what was handed out; run: git checkout -- course/pristine.zip")
+
+
+def test_backups_are_listed(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
+    assert reset.list_all(student.root, student.console) == 0
+    assert student.told == "There are no backups yet.\n"
+    name = reset.reset(student.root, student.manifest, "0.1")
+    reset.list_all(student.root, student.console)
+    assert student.told == f"{name}  minitorch/sums.py\nPut one back: course reset --restore NAME\n"
+    reset.list_all(student.root, student.console, as_json=True)
+    assert f'"name": "{name}"' in capsys.readouterr().out
