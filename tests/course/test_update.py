@@ -1,0 +1,217 @@
+"""A newer release takes the place of an older one, and everything that the student wrote is still there."""
+
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from course import backups, pristine, release, update
+from course.problem import Problem
+
+from .releases import FILES, SUMS, TESTS, Student, tasks_toml, write
+from .releases import release as released
+from .test_reset import ADD, DOUBLE
+
+NEWER_SUMS = (
+    SUMS.replace('"""Sums."""', '"""Sums and more."""')
+    .replace('"""x + y."""', '"""The sum of x and y."""')
+    .replace("import math\n", "import math\nimport os\n")
+    .replace("def given(x):", "def given(x, z=0):")
+)
+NEWER = FILES | {
+    "minitorch/sums.py": NEWER_SUMS,
+    "minitorch/new.py": "NEW = 1\n",
+    "README.md": "# Read me again\n",
+}
+del NEWER["minitorch/other.py"]
+
+MINE = """\
+# My helper.
+@functools.cache
+def helper(x):
+    return 2 * x
+
+
+"""
+
+
+@pytest.fixture
+def student(tmp_path: Path) -> Student:
+    student = Student(tmp_path / "work space")
+    student.mend(
+        "minitorch/sums.py",
+        (ADD, "    # mine\n    return x + y\n    # end\n"),
+        (DOUBLE, "        return helper(x) + self._own\n\n    _own = 0\n\n    def half"),
+        ("import math\n", "import functools\nimport math\nfrom os import path\n\nLIMIT = 7\n"),
+        ("def given", MINE + "def given"),
+    )
+    student.mend("tests/test_sums.py", ("def test_own():", "@pytest.mark.parametrize('x', [1])\ndef test_own(x):"))
+    student.mend("tests/test_sums.py", ('    raise NotImplementedError("Need to implement for Task 0.3")\n', "    assert x\n"))
+    write(student.root, {"minitorch/mine.py": b"MINE = 1\n", "notes/ideen für später.txt": "ä".encode()})
+    return student
+
+
+def run(student: Student, tmp_path: Path, files: dict[str, str] = NEWER) -> str:
+    """Update to a release in a folder; what was told."""
+    shutil.rmtree(tmp_path / "release", ignore_errors=True)
+    write(tmp_path / "release", released(files))
+    assert update.run(student.root, student.manifest, student.console, tmp_path / "release") == 0
+    return student.told
+
+
+def test_an_update_keeps_functions_helpers_imports_and_files(student: Student, tmp_path: Path) -> None:
+    tests = student.text("tests/test_sums.py")
+    told = run(student, tmp_path)
+    name = backups.names(student.root)[0]
+    assert student.text("minitorch/sums.py") == (
+        NEWER_SUMS.replace(ADD, "    # mine\n    return x + y\n    # end\n")
+        .replace(DOUBLE, "        return helper(x) + self._own\n\n    _own = 0\n\n    def half")
+        .replace("import math\nimport os\n", "import functools\nimport math\nfrom os import path\n\nLIMIT = 7\nimport os\n")
+        .replace("def given", MINE + "def given")
+    )
+    assert student.text("tests/test_sums.py") == tests
+    assert student.text("minitorch/new.py") == "NEW = 1\n"
+    assert student.text("README.md") == "# Read me again\n"
+    assert student.text("minitorch/mine.py") == "MINE = 1\n"
+    assert student.text("notes/ideen für später.txt") == "ä"
+    assert not (student.root / "minitorch/other.py").exists()
+    assert told == (
+        "Updated 3 files, removed 1; carried over 2 functions of yours.\n"
+        f"What was there is kept. To have it back: course reset --restore {name}\nNext: course status\n"
+    )
+
+
+def test_the_same_release_twice_changes_nothing(student: Student, tmp_path: Path) -> None:
+    run(student, tmp_path)
+    after, made = student.snapshot(), backups.names(student.root)
+    assert run(student, tmp_path) == "This release is here already; nothing was changed.\n"
+    assert student.snapshot() == after
+    assert backups.names(student.root) == made
+
+
+def test_restoring_the_backup_undoes_an_update(student: Student, tmp_path: Path) -> None:
+    before = student.snapshot()
+    run(student, tmp_path)
+    backups.restore(student.root, backups.names(student.root)[0])
+    assert student.snapshot() == before
+
+
+def test_given_code_that_both_changed_is_the_release_s_and_named(student: Student, tmp_path: Path) -> None:
+    student.mend("minitorch/sums.py", ("    return x\n", "    return x + 1\n"))
+    student.mend("README.md", ("Read me", "My notes"))
+    told = run(student, tmp_path)
+    assert 'def given(x, z=0):\n    """x."""\n    return x\n' in student.text("minitorch/sums.py")
+    line = next(line for line in told.splitlines() if line.startswith("Changed"))
+    assert line == (
+        "Changed by you and by the release, whose version stands there now; yours is in the backup: README.md, minitorch/sums.py:given"
+    )
+    kept = backups.read(student.root, backups.names(student.root)[0]).files
+    assert b"return x + 1" in (kept["minitorch/sums.py"] or b"")
+    assert kept["README.md"] == b"# My notes\n"
+
+
+def test_a_function_that_is_gone_is_named(student: Student, tmp_path: Path) -> None:
+    toml = tasks_toml(t0_1="minitorch.sums:plus", t0_2="minitorch.sums:Box.double minitorch.sums:Box.half", t0_3="tests.test_sums:test_own")
+    told = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("def add", "def plus"), "course/tasks.toml": toml})
+    assert "No longer in the course, so yours is in the backup alone: minitorch/sums.py:add\n" in told
+    assert "return x + y" not in student.text("minitorch/sums.py")
+
+
+def test_a_file_that_is_gone_stays_if_the_student_wrote_in_it(student: Student, tmp_path: Path) -> None:
+    files = {path: text for path, text in NEWER.items() if path != "tests/test_sums.py"}
+    told = run(student, tmp_path, files | {"course/tasks.toml": tasks_toml(t0_1="minitorch.sums:add")})
+    assert "No longer in the course; kept, as you changed it: tests/test_sums.py\n" in told
+    assert "tests/test_sums.py:test_own" in told
+    assert "assert x" in student.text("tests/test_sums.py")
+
+
+def test_a_file_that_the_student_deleted_comes_back(student: Student, tmp_path: Path) -> None:
+    (student.root / "tests/test_sums.py").unlink()
+    assert "Deleted by you, and back: tests/test_sums.py\n" in run(student, tmp_path)
+    assert student.text("tests/test_sums.py") == TESTS
+
+
+def test_a_file_of_the_student_s_in_the_place_of_a_new_one_is_named(student: Student, tmp_path: Path) -> None:
+    write(student.root, {"minitorch/new.py": b"MY = 1\n"})
+    assert "yours is in the backup: minitorch/new.py\n" in run(student, tmp_path)
+    assert backups.read(student.root, backups.names(student.root)[0]).files["minitorch/new.py"] == b"MY = 1\n"
+
+
+def test_line_ends_of_windows_and_a_byte_order_mark_stay(student: Student, tmp_path: Path) -> None:
+    for path in FILES:
+        file = student.root / path
+        file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    sums = student.root / "minitorch/sums.py"
+    sums.write_bytes(b"\xef\xbb\xbf" + sums.read_bytes())
+    told = run(student, tmp_path)
+    assert "Changed by you" not in told
+    data = sums.read_bytes()
+    assert data.startswith(b'\xef\xbb\xbf"""Sums and more."""\r\n')
+    assert data.count(b"\n") == data.count(b"\r\n")
+    assert b"    return x + y\r\n" in data
+
+
+def test_a_file_that_is_no_python_stops_the_update(student: Student, tmp_path: Path) -> None:
+    student.mend("minitorch/sums.py", ("    return x + y\n", "    return (\n"))
+    before = student.snapshot()
+    write(tmp_path / "release", released(NEWER))
+    with pytest.raises(Problem) as error:
+        update.run(student.root, student.manifest, student.console, tmp_path / "release")
+    assert str(error.value) == (
+        "minitorch/sums.py, line 15: not valid Python: '(' was never closed; "
+        "the release changes this file and needs your functions in it: mend it, and run course update again"
+    )
+    assert student.snapshot() == before
+    assert backups.names(student.root) == []
+
+
+def test_a_release_comes_as_a_zip_file_too(student: Student, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "release.zip", "w") as archive:
+        for path, data in released(NEWER).items():
+            archive.writestr(f"release-2/{path}", data)
+        archive.writestr("release-2/notes.txt", "not of the release")
+    assert update.run(student.root, student.manifest, student.console, tmp_path / "release.zip") == 0
+    assert student.text("minitorch/new.py") == "NEW = 1\n"
+    assert not (student.root / "notes.txt").exists()
+
+
+def test_a_release_comes_as_a_git_bundle_too(student: Student, tmp_path: Path) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    folder = write(tmp_path / "release", released(NEWER))
+    for command in (
+        ["init", "--quiet", "--initial-branch=main", "--template="],
+        ["add", "--all"],
+        ["-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "--quiet", "--message", "x"],
+        ["bundle", "create", "--quiet", str(tmp_path / "release.bundle"), "HEAD", "main"],
+    ):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    assert update.run(student.root, student.manifest, student.console, tmp_path / "release.bundle") == 0
+    assert student.text("minitorch/new.py") == "NEW = 1\n"
+
+
+def test_what_is_no_release_is_refused(student: Student, tmp_path: Path) -> None:
+    def message(source: Path) -> str:
+        with pytest.raises(Problem) as error:
+            release.read(source)
+        return str(error.value)
+
+    nowhere, text, folder = tmp_path / "nowhere", tmp_path / "a.txt", tmp_path / "folder"
+    assert message(nowhere) == f"there is no {nowhere}; name the folder, zip file or git bundle of a release: course update SOURCE"
+    text.write_text("text", encoding="utf-8")
+    assert message(text) == f"{text} is no folder, zip file or git bundle; name one of a release: course update SOURCE"
+    folder.mkdir()
+    assert message(folder) == f"{folder} is no release: it holds no course/pristine.zip; name one: course update SOURCE"
+    write(folder, released(NEWER))
+    (folder / "README.md").write_text("changed", encoding="utf-8")
+    again = "fetch the release again: course update SOURCE"
+    assert message(folder) == f"{folder} is not as it was handed out: it has changes in README.md; {again}"
+    (folder / "README.md").unlink()
+    assert message(folder) == f"{folder} is not as it was handed out: it lacks README.md; {again}"
+    (folder / pristine.PATH).write_bytes(b"PK")
+    assert message(folder) == f"{folder} is damaged: course/pristine.zip: File is not a zip file; {again}"
+    bundle = tmp_path / "x.bundle"
+    bundle.write_bytes(b"# v2 git bundle\nnothing\n")
+    assert message(bundle).startswith(f"git cannot read {bundle}: ") or "git is not installed" in message(bundle)
