@@ -1,0 +1,122 @@
+"""The hand-in of the training tasks: written once, gone on with, and never half there."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from course import backups, report
+from course.manifest import ROOT, course
+from course.problem import Problem
+
+from .releases import Student, write
+from .test_reset import ADD, DOUBLE
+
+ONE = """
+import pathlib, sys
+folder = pathlib.Path(sys.argv[sys.argv.index("--report") + 1])
+print("epoch 1", sys.argv[1:3])
+(folder / "report.md").write_text("# One")
+"""
+
+TWO = """
+import pathlib, sys
+flag = lambda name: pathlib.Path(sys.argv[sys.argv.index(name) + 1])
+if "--resume" not in sys.argv:
+    flag("--checkpoint").write_text("half")
+    print("half way")
+    sys.exit(int(pathlib.Path("status").read_text()))
+print("gone on from", flag("--checkpoint").read_text())
+(flag("--report") / "two.txt").write_text("two")
+"""
+
+HAND_INS = (report.HandIn("0.1", "one", ("run_one.py", "--set", "Xor")), report.HandIn("0.2", "two", ("run_two.py",), resumes=True))
+
+
+@pytest.fixture
+def student(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Student:
+    monkeypatch.setattr(report, "HAND_INS", HAND_INS)
+    student = Student(tmp_path / "mein Ördner")
+    student.mend("minitorch/sums.py", (ADD, "    return x + y\n"))
+    write(student.root, {"project/run_one.py": ONE.encode(), "project/run_two.py": TWO.encode(), "status": b"1"})
+    return student
+
+
+def run(student: Student, id: str = "", again: bool = False) -> int:
+    return report.run(student.root, student.manifest, student.console, id, again)
+
+
+def test_what_is_written_is_run_and_what_is_not_is_left_out(student: Student) -> None:
+    assert run(student) == 0
+    lines = student.told.splitlines()
+    assert lines[0] == "1 of 2  Task 0.1  reports/one  python project/run_one.py --set Xor --report reports/one"
+    assert lines[2:] == [
+        "2 of 2  Task 0.2  reports/two  left out: Task 0.2 is not written yet, in minitorch/sums.py",
+        "Next: course submit",
+    ]
+    assert (student.root / "reports/one/report.md").read_text(encoding="utf-8") == "# One"
+    assert (student.root / "reports/one/log.txt").read_text(encoding="utf-8") == "epoch 1 ['--set', 'Xor']\n"
+    assert (student.root / "reports/index.md").read_text(encoding="utf-8") == (
+        "# Reports\n\n| Task | Report | Command | Outcome |\n|---|---|---|---|\n"
+        "| 0.1 | [one](one/) | `python project/run_one.py --set Xor --report reports/one` | epoch 1 ['--set', 'Xor'] |\n"
+    )
+
+
+def test_what_is_there_is_not_run_again_unless_asked_for(student: Student) -> None:
+    run(student, "0.1")
+    write(student.root, {"reports/one/notes.txt": b"mine"})
+    student.told  # noqa: B018  # what was printed before
+    run(student, "0.1")
+    assert student.told.splitlines()[0] == "1 of 1  Task 0.1  reports/one  is there"
+    run(student, "0.1", again=True)
+    assert not (student.root / "reports/one/notes.txt").exists()
+    assert (student.root / "reports/one/report.md").exists()
+    assert backups.read(student.root, backups.names(student.root)[0]).files["reports/one/notes.txt"] == b"mine"
+
+
+def test_a_run_that_broke_off_is_gone_on_with(student: Student) -> None:
+    student.mend("minitorch/sums.py", (DOUBLE, "        return 2 * x\n\n    def half"))
+    student.mend("minitorch/sums.py", ('raise NotImplementedError("Need to implement for Task 0.2")', "return x / 2"))
+    assert run(student) == 1
+    told = student.told
+    assert "  ended with status 1:\n  half way\n" in told
+    assert told.endswith("1 could not be written. Next: course test 0.2\n")
+    assert not (student.root / "reports/two").exists()
+    assert run(student, "0.2") == 0
+    assert (student.root / "reports/two/log.txt").read_text(encoding="utf-8") == "half way\ngone on from half\n"
+    assert list((student.root / report.MAKING).iterdir()) == []
+
+
+def test_a_program_that_was_stopped_stops_the_command(student: Student) -> None:
+    student.mend("minitorch/sums.py", (DOUBLE, "        return 2 * x\n\n    def half"))
+    student.mend("minitorch/sums.py", ('raise NotImplementedError("Need to implement for Task 0.2")', "return x / 2"))
+    write(student.root, {"status": b"130"})
+    with pytest.raises(KeyboardInterrupt):
+        run(student, "0.2")
+    assert not (student.root / "reports/two").exists()
+
+
+def test_a_task_without_a_report_says_which_have_one(student: Student) -> None:
+    with pytest.raises(Problem) as error:
+        run(student, "0.3")
+    assert str(error.value) == "Task 0.3 has no report; those with one are 0.1, 0.2; run: course report"
+    with pytest.raises(Problem) as error:
+        run(student, "0.9")
+    assert str(error.value) == "there is no task '0.9'; the tasks are 0.1, 0.2, 0.3; run: course list"
+
+
+@pytest.mark.parametrize("hand_in", report.HAND_INS, ids=lambda hand_in: hand_in.name)
+def test_the_programs_know_these_flags(hand_in: report.HandIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each refuses the last flag alone, so the others are its own; the one without that flag runs."""
+    assert hand_in.task in [task.id for task in course().tasks]
+    program, *flags = hand_in.command
+    assert (ROOT / "project" / program).is_file()
+    module = importlib.import_module(f"project.{program.removesuffix('.py')}")
+    given = [*flags, "--report", str(tmp_path)] + (["--checkpoint", str(tmp_path / "c")] if hand_in.resumes else [])
+    if program == "run_manual.py":
+        assert module.main(given) == 0
+        assert (tmp_path / "manual.md").is_file()
+        return
+    with pytest.raises(SystemExit):
+        module.main([*given, "--log-every", "0"])
+    assert "log-every expected a whole number of at least 1, got 0" in capsys.readouterr().err

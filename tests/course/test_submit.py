@@ -1,0 +1,137 @@
+"""The hand-in: just the files that are graded, and a list of what is in it and what is not."""
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from course import report, submit
+from course.problem import Problem
+
+from .releases import Student, write
+from .test_reset import ADD
+
+
+@pytest.fixture
+def student(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Student:
+    monkeypatch.setattr(report, "HAND_INS", (report.HandIn("0.2", "scalar", ("run_scalar.py",)),))
+    student = Student(tmp_path / "mein Ördner")
+    student.mend("minitorch/sums.py", (ADD, "    return x + y\n"))
+    junk = [".git/config", "minitorch/__pycache__/a.pyc", ".course/results.json", "data/big.bin", ".venv/lib/a.py", "reports/other/a.png"]
+    write(student.root, dict.fromkeys(junk, b"junk") | {"reports/scalar/report.md": b"# Report\n"})
+    return student
+
+
+def entries(student: Student) -> dict[str, bytes]:
+    with zipfile.ZipFile(student.root / "submission.zip") as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_the_tasks_files_and_reports_go_in_and_nothing_else(student: Student) -> None:
+    assert submit.run(student.root, student.manifest, student.console) == 0
+    paths = ["minitorch/sums.py", "reports/scalar/report.md", "tests/test_sums.py"]
+    assert entries(student) == {path: (student.root / path).read_bytes() for path in paths}
+    size = (student.root / "submission.zip").stat().st_size
+    assert student.told == (
+        "Task 0.1  unknown  minitorch/sums.py\n"
+        "Task 0.2  unknown  minitorch/sums.py, reports/scalar/report.md\n"
+        "Task 0.3  unknown  tests/test_sums.py\n"
+        f"{student.root / 'submission.zip'}: 3 files, {size} bytes\n"
+        "Unknown states: course status runs the tests.\n"
+    )
+
+
+def test_the_same_files_make_the_same_bytes(student: Student) -> None:
+    hashes = set()
+    for _ in range(2):
+        submit.run(student.root, student.manifest, student.console)
+        hashes.add(hashlib.sha256((student.root / "submission.zip").read_bytes()).hexdigest())
+        sums = student.root / "minitorch/sums.py"
+        sums.write_bytes(sums.read_bytes())
+        sums.chmod(0o600)
+    assert len(hashes) == 1
+    assert [path.name for path in student.root.iterdir() if "submission" in path.name] == ["submission.zip"]
+
+
+def test_what_stays_behind_is_named_with_its_reason(student: Student) -> None:
+    student.mend("minitorch/other.py", ("OTHER = 1", "OTHER = 2"))
+    student.mend("minitorch/sums.py", ("import math\n", "import math\nfrom minitorch.mine import MINE\n"))
+    write(student.root, {"minitorch/mine.py": b"MINE = 1\n", "notes.txt": b"notes"})
+    (student.root / "tests/test_sums.py").unlink()
+    submit.run(student.root, student.manifest, student.console)
+    told = student.told
+    assert (
+        "Not in it:\n"
+        "  tests/test_sums.py: is missing; course reset brings its stubs back\n"
+        "  minitorch/mine.py: belongs to no task\n"
+        "  minitorch/other.py: given code, graded with a fresh copy\n"
+        "Mind:\n"
+        "  minitorch/sums.py imports minitorch/mine.py, which belongs to no task and is not handed in; "
+        "put what it needs into minitorch/sums.py\n"
+    ) in told
+    assert "Task 0.3  unknown  nothing\n" in told
+    assert "notes.txt" not in told
+
+
+def test_a_link_out_of_the_workspace_and_a_huge_file_stay_behind(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = student.root.parent / "secret.py"
+    secret.write_text("x = 1\n", encoding="utf-8")
+    (student.root / "tests/test_sums.py").unlink()
+    (student.root / "tests/test_sums.py").symlink_to(secret)
+    monkeypatch.setattr(submit, "LARGEST", 8)
+    write(student.root, {"minitorch/sums.py": b"x = 1\n"})
+    submit.run(student.root, student.manifest, student.console)
+    assert list(entries(student)) == ["minitorch/sums.py"]
+    told = student.told
+    assert f"  tests/test_sums.py: tests/test_sums.py is a link that leads out of the workspace, to {secret}; put the file itself" in told
+    assert "  reports/scalar/report.md: 9 bytes, more than 8\n" in told
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"x = (\n", "line 1: not valid Python: '(' was never closed"),
+        (b"x = '\xe4'\n", "line 1: expected text in utf-8, got the byte 0xe4"),
+        (b"\n" * 2 + b"x = '\xe4'\n", "line 3: expected text in utf-8, got the byte 0xe4"),
+    ],
+)
+def test_what_is_no_python_is_refused_unless_asked_for(student: Student, data: bytes, why: str) -> None:
+    write(student.root, {"minitorch/sums.py": data})
+    with pytest.raises(Problem) as error:
+        submit.run(student.root, student.manifest, student.console)
+    assert str(error.value) == (f"minitorch/sums.py, {why}; nothing of such a file can be graded: mend it, or run: course submit --anyway")
+    assert not (student.root / "submission.zip").exists()
+    assert submit.run(student.root, student.manifest, student.console, anyway=True) == 0
+    assert entries(student)["minitorch/sums.py"] == data
+    assert f"Mind:\n  minitorch/sums.py, {why}\n" in student.told
+
+
+def test_a_file_that_is_no_zip_file_is_not_written_over(student: Student) -> None:
+    before = student.snapshot()
+    for out, message in (
+        ("minitorch/sums.py", f"{student.root / 'minitorch/sums.py'} is there and no zip file; name another: course submit --out FILE"),
+        ("minitorch", f"{student.root / 'minitorch'} is there and a folder; name another: course submit --out FILE"),
+        ("a/b.zip", f"there is no folder {student.root / 'a'}; name a file in one that exists: course submit --out FILE"),
+    ):
+        with pytest.raises(Problem) as error:
+            submit.run(student.root, student.manifest, student.console, out)
+        assert str(error.value) == message
+    assert student.snapshot() == before
+
+
+def test_programs_get_json(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
+    submit.run(student.root, student.manifest, student.console, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["files"] == ["minitorch/sums.py", "reports/scalar/report.md", "tests/test_sums.py"]
+    assert told["states"] == {"0.1": "unknown", "0.2": "unknown", "0.3": "unknown"}
+    assert (told["left_out"], told["broken"], told["warnings"]) == ({}, [], [])
+
+
+def test_an_empty_workspace_has_nothing_to_hand_in(student: Student) -> None:
+    manifest = student.manifest
+    for path in ("minitorch/sums.py", "tests/test_sums.py", "reports/scalar/report.md"):
+        (student.root / path).unlink()
+    with pytest.raises(Problem, match=r"^there is none of the files in which you write; run: course doctor$"):
+        submit.run(student.root, manifest, student.console)
