@@ -1,0 +1,183 @@
+"""What the doctor finds, and the one way to mend it that it names."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import webbrowser
+from pathlib import Path
+
+import pytest
+
+from course import doctor, pristine
+from course.doctor import Check
+
+from .releases import Student, write
+
+
+@pytest.fixture
+def student(tmp_path: Path) -> Student:
+    student = Student(tmp_path / "mein Ördner")
+    write(student.root, {"pyproject.toml": b'[project]\nrequires-python = ">=3.11"\n', "requirements.txt": b"pytest>=1\n"})
+    return student
+
+
+def test_a_line_each_and_the_exit_code_of_the_worst(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fine(root: Path) -> Check:
+        return Check("Disk", "ok", "9 GB free")
+
+    def warned(root: Path) -> Check:
+        return Check("git", "warning", "is not installed", "install git")
+
+    def wrong(root: Path) -> Check:
+        return Check("Python", "wrong", "2.7, expected >=3.11", "install a newer Python")
+
+    monkeypatch.setattr(doctor, "CHECKS", (fine, warned))
+    assert doctor.run(student.root, student.console) == 0
+    assert student.told == "✓ Disk       9 GB free\n! git        is not installed\n             install git\nReady. Next: course status\n"
+    monkeypatch.setattr(doctor, "CHECKS", (fine, wrong))
+    assert doctor.run(student.root, student.console) == 3
+    assert student.told.splitlines()[1:] == [
+        "✗ Python     2.7, expected >=3.11",
+        "             install a newer Python",
+        "1 of 2 are wrong; mend the first one first.",
+    ]
+
+
+def test_every_look_gives_a_line_and_whatever_is_not_ok_a_fix(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
+    code = doctor.run(student.root, student.console, as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    names = ["Python", "Packages", "numba", "Folders", "Workspace", "GPU", "Browser", "Disk", "git", "Terminal", "Clock"]
+    assert [check["name"] for check in found] == names
+    assert all((check["state"] == "ok") == (check["fix"] == "") for check in found)
+    assert code == (3 if any(check["state"] == "wrong" for check in found) else 0)
+    numba = found[names.index("numba")]
+    assert numba["state"] in ("ok", "warning")
+    assert "compiles and runs with" in numba["says"]
+
+
+def test_packages_that_are_missing_or_old_are_named_together(student: Student) -> None:
+    write(
+        student.root, {"requirements.txt": b"# of the course\npytest>=999\nno-such-package-of-this-course>=1\nrich[all]>=1,<999  # why\n"}
+    )
+    found = doctor.packages(student.root)
+    assert found.state == "wrong"
+    assert found.says.endswith(", expected >=999; no-such-package-of-this-course is missing")
+    assert found.fix == f"run: {sys.executable} -m pip install -r requirements.txt -r requirements.extra.txt"
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "fitting"),
+    [
+        ("2.2", ">=2.2", True),
+        ("2.10.1", ">=2.9", True),
+        ("2.1.9", ">=2.2", False),
+        ("1.70.0", ">=1.67,<1.70", False),
+        ("1.69.9", ">=1.67,<1.70", True),
+        ("0.30.2", "==0.30.*", True),
+        ("0.31", "==0.30.*", False),
+        ("3.0rc1", ">=3", True),
+        ("3.1", "!=3.1", False),
+        ("3.2", "~=3.1", True),
+        ("4.0", "~=3.1", False),
+        ("4.0", "", True),
+    ],
+)
+def test_versions_are_compared_number_by_number(version: str, wanted: str, fitting: bool) -> None:
+    assert doctor.fits(version, wanted) is fitting
+
+
+def test_an_old_python_and_one_outside_of_an_environment(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(student.root, {"pyproject.toml": b'[project]\nrequires-python = ">=9.1"\n'})
+    here = ".".join(map(str, sys.version_info[:3]))
+    assert doctor.python(student.root) == Check(
+        "Python", "wrong", f"{here}, expected >=9.1", "install a newer Python, delete .venv and run: make app"
+    )
+    (student.root / "pyproject.toml").unlink()
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    assert doctor.python(student.root).says == f"{here} without a virtual environment"
+
+
+def test_numba_that_fails_hangs_or_computes_wrong(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    again = f"run: {sys.executable} -m pip install --force-reinstall numba"
+    monkeypatch.setattr(doctor, "COMPILE", "raise SystemExit('no llvm')")
+    assert doctor.numba(student.root) == Check("numba", "wrong", "does not run: no llvm", again)
+    monkeypatch.setattr(doctor, "COMPILE", """print('{"right": false, "threads": 2, "seconds": 1, "version": "9.9"}')""")
+    assert doctor.numba(student.root) == Check("numba", "wrong", "9.9 computes wrong", again)
+    monkeypatch.setattr(doctor, "COMPILE", """print('{"right": true, "threads": 1, "seconds": 1, "version": "9.9"}')""")
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert doctor.numba(student.root).fix == "unset NUMBA_NUM_THREADS, so that loops of Module 3 run in parallel"
+    monkeypatch.setattr(doctor, "PATIENCE", 0.01)
+    assert doctor.numba(student.root).says == "a first function took more than 0.01 s"
+
+
+def test_a_folder_that_cannot_be_written_to(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor.folders(student.root).state == "ok"
+    monkeypatch.setattr(doctor, "_writable", lambda folder: folder.name != "minitorch")
+    folder = student.root / "minitorch"
+    assert doctor.folders(student.root) == Check("Folders", "wrong", f"{folder} cannot be written to", f"make it yours: chmod u+w {folder}")
+
+
+def test_a_workspace_that_is_not_whole(student: Student) -> None:
+    assert doctor.workspace(student.root) == Check("Workspace", "ok", "all 6 files of the course are there")
+    (student.root / "minitorch/other.py").unlink()
+    assert doctor.workspace(student.root) == Check(
+        "Workspace", "warning", "minitorch/other.py missing", "run: git checkout -- minitorch/other.py"
+    )
+    (student.root / pristine.PATH).unlink()
+    assert doctor.workspace(student.root) == Check(
+        "Workspace",
+        "wrong",
+        "course/pristine.zip is missing, which knows what was handed out",
+        "run: git checkout -- course/pristine.zip",
+    )
+    (student.root / ".course/journal").mkdir(parents=True)
+    assert doctor.workspace(student.root).says == "a command was interrupted"
+
+
+def test_gpu_browser_disk_git_and_terminal(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_browser() -> None:
+        raise webbrowser.Error("none")
+
+    monkeypatch.setattr(webbrowser, "get", no_browser)
+    assert doctor.browser(student.root).fix == "run: make app, and open the address that it prints in a browser"
+    monkeypatch.setattr(doctor, "has_gpu", lambda: False)
+    assert doctor.gpu(student.root) == Check("GPU", "ok", "none; the tasks that need one run in numba's simulator")
+    monkeypatch.setattr(doctor, "has_gpu", lambda: True)
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    assert doctor.gpu(student.root).fix == "read docs/module3/gpu_machines.md"
+    for free, state in ((10**7, "wrong"), (10**9, "warning"), (10**10, "ok")):
+        monkeypatch.setattr(shutil, "disk_usage", lambda root, free=free: shutil._ntuple_diskusage(free, 0, free))  # type: ignore[attr-defined]
+        assert doctor.disk(student.root).state == state
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert doctor.git(student.root) == Check("git", "warning", "is not installed", "install git from https://git-scm.com")
+    monkeypatch.setattr(sys, "stdout", type("Stream", (), {"encoding": "ascii"})())
+    assert doctor.terminal(student.root) == Check(
+        "Terminal", "warning", "ascii lacks signs such as ✓", "set PYTHONUTF8=1 in the environment"
+    )
+
+
+def test_a_workspace_without_a_history(student: Student) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    assert doctor.git(student.root).fix == "run: git init && git add . && git commit -m Workspace"
+    subprocess.run(["git", "init", "--quiet"], cwd=student.root, check=True)
+    assert doctor.git(student.root).state == "ok"
+
+
+def test_a_clock_that_differs_and_files_from_the_future(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = time.time() + 3600
+    os.utime(student.root / "minitorch/sums.py", (later, later))
+    assert doctor.clock(student.root) == Check(
+        "Clock",
+        "warning",
+        "minitorch/sums.py was saved in the future; 1 such files",
+        "save it again, or: touch minitorch/sums.py",
+    )
+    now = time.time()
+    monkeypatch.setattr(doctor.time, "time", lambda: now - 100)
+    found = doctor.clock(student.root)
+    assert found.state == "warning"
+    assert found.says in ("a file made now is 100 s ahead", "a file made now is 101 s ahead")
