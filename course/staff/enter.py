@@ -71,7 +71,8 @@ def main(orders: dict[str, Any]) -> None:
         if number is not None:
             _, most = resource.getrlimit(number)
             value = value if most == resource.RLIM_INFINITY else min(value, most)
-            resource.setrlimit(number, (value, value))
+            with contextlib.suppress(*(() if sys.platform == "linux" else (OSError, ValueError))):  # macOS knows some only by name
+                resource.setrlimit(number, (value, value))
     if orders["uid"] is not None:
         os.setgroups([])
         os.setresgid(orders["uid"], orders["uid"], orders["uid"])
