@@ -80,6 +80,10 @@ class Task:
         """The files that the student opens, in the order of `write`, relative to the workspace."""
         return tuple(dict.fromkeys(name.split(":")[0].replace(".", "/") + ".py" for name in self.write))
 
+    def names_in(self, file: str) -> tuple[str, ...]:
+        """The functions that the student writes in one of the files."""
+        return tuple(name.split(":")[1] for name in self.write if name.split(":")[0].replace(".", "/") + ".py" == file)
+
 
 @dataclass(frozen=True)
 class Manifest:

@@ -20,24 +20,28 @@ from typing import Any
 import pytest
 
 from course.card import Card, sentence
+from course.contents import cut_package
 from course.explain import assertion_parts, cut, error_line, shown, shown_traceback, unwritten_task
 from course.files import write_json
-from course.places import Places
+from course.places import STUDENTS, Places
 
 SCHEMA = 1
 """Version of the report's format."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --course-report and --course-limit."""
+    """Add --course-report, --course-limit and --course-stage."""
     group = parser.getgroup("course")
     group.addoption("--course-report", metavar="PATH", type=Path, help="write the results of the tests as JSON")
     group.addoption("--course-limit", metavar="SECONDS", type=float, help="stop if one test takes longer, or the loading of all")
+    group.addoption("--course-stage", metavar="N", type=int, help="load the package without what the stages behind this one add to it")
 
 
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis' own plugin, so that its options win
 def pytest_configure(config: pytest.Config) -> None:
     """Set Hypothesis up and start watching."""
+    if (stage := config.getoption("--course-stage")) is not None:
+        cut_package(STUDENTS[0], stage)
     if importlib.util.find_spec("hypothesis") is not None:
         _set_up_hypothesis(config.rootpath)
     watcher = Watcher(config.rootpath, config.getoption("--course-report"), config.getoption("--course-limit"))

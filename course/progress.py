@@ -6,7 +6,6 @@ The student's code runs in a process of its own; this one never imports it.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.util
 import json
 import os
@@ -15,17 +14,20 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from course.card import Card, card_from
+from course.dependencies import fingerprints
 from course.files import write_json
 from course.gpu import environment, has_gpu, simulated
 from course.manifest import ROOT, Manifest, Task, load
+from course.platforms import kill_tree
+from course.record import note_tries
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the cache's format."""
 
 TIME_LIMIT = 30.0
@@ -39,12 +41,28 @@ GRACE = 5.0
 
 CACHE = Path(".course") / "results.json"
 
-WATCHED = ("minitorch/**/*.py", "project/run_*.py", "project/lab/*.py", "tests/**/*.py", "course/tasks.toml", "pyproject.toml")
-"""What a result depends on."""
-
 
 class CannotRun(RuntimeError):
     """The tests cannot be run here, whatever the student's code is like."""
+
+
+class Overtaken(RuntimeError):
+    """The run was ended from outside before it could tell anything."""
+
+
+class Process(subprocess.Popen[str]):
+    """A run of pytest; whoever has no use for its result any more may end it, also from another thread."""
+
+    overtaken = False
+
+    def overtake(self) -> None:
+        """End it."""
+        self.overtaken = True
+        kill_tree(self)
+
+
+Launch = Callable[[Sequence[str], Path, Mapping[str, str]], Process]
+"""Starts pytest, given its arguments, the workspace and the environment."""
 
 
 @dataclass(frozen=True)
@@ -74,39 +92,57 @@ class TaskState:
     device: str = ""
 
 
+def launch(arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Process:
+    """Start pytest in a fresh process."""
+    command = [sys.executable, "-m", "pytest", *arguments]
+    return Process(command, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+
+
 def cached_states(root: Path = ROOT) -> dict[str, TaskState]:
     """Every task's state as far as it is known; nothing is run."""
-    known = _read_cache(root, _fingerprint(root))
-    return {task.id: known.get(task.id, TaskState(task.id)) for task in _manifest(root).tasks}
+    manifest = _manifest(root)
+    return _known(manifest, _read_cache(root), _fingerprints(root, manifest))
 
 
-def run_tasks(tasks: Iterable[str], root: Path = ROOT, time_limit: float = TIME_LIMIT) -> dict[str, TaskState]:
-    """Run the tests of these tasks and remember the result.
+def last_states(root: Path = ROOT) -> dict[str, TaskState]:
+    """Every task's state when its tests last ran, whatever has changed since."""
+    last = {id: state for id, (_, state) in _read_cache(root).items()}
+    return {task.id: last.get(task.id, TaskState(task.id)) for task in _manifest(root).tasks}
+
+
+def run_tasks(tasks: Iterable[str], root: Path = ROOT, time_limit: float = TIME_LIMIT, launch: Launch = launch) -> dict[str, TaskState]:
+    """Run the tests of these tasks and remember the result. Those of each module run in a process that has nothing of the later ones.
 
     Args:
         tasks: Their ids.
         root: The workspace.
         time_limit: Seconds for each test; one that takes longer is stopped, and its task is failing.
+        launch: How pytest is started.
 
     Raises:
         CannotRun: If pytest or Hypothesis is not installed.
         ManifestError: If there is no such task.
+        Overtaken: If somebody ended the run.
     """
     manifest = _manifest(root)
     wanted = [manifest.task(id) for id in dict.fromkeys(tasks)]
     for package in ("pytest", "hypothesis"):
         if importlib.util.find_spec(package) is None:
             raise CannotRun(f"the tests need {package}, which {sys.executable} does not have; run: {_install(root)}")
-    fingerprint = _fingerprint(root)
     states: dict[str, TaskState] = {}
     while wanted:
-        around = environment(wanted[0])  # tasks run in one process as far as they need the same
-        done = _run([task for task in wanted if environment(task) == around], root, time_limit, around)
-        states |= done
+        before = _fingerprints(root, manifest)
+        stage, around = wanted[0].stage, environment(wanted[0])  # tasks run in one process as far as they need the same
+        done = _run([task for task in wanted if task.stage == stage and environment(task) == around], root, time_limit, around, launch)
         wanted = [task for task in wanted if task.id not in done]
-    if _fingerprint(root) != fingerprint:  # which of the tests ran on which code is not known
-        return {id: TaskState(id, card=Card("", id, error=f"a file changed while the tests ran; run: course test {id}")) for id in states}
-    _write_cache(root, fingerprint, _read_cache(root, fingerprint) | states)
+        after = _fingerprints(root, manifest)
+        if any(after[id] != before[id] for id in done):  # which of the tests ran on which code is not known
+            error = "a file changed while the tests ran; run: course test "
+            states |= {id: TaskState(id, card=Card("", id, error=error + id)) for id in done}
+            continue
+        states |= done
+        _write_cache(root, _read_cache(root) | {id: (before[id], state) for id, state in done.items()})
+        note_tries(root, [manifest.task(id) for id, state in done.items() if state.passed or state.failing])
     return states
 
 
@@ -123,7 +159,7 @@ def _install(root: Path) -> str:
 # One run of pytest
 
 
-def _run(tasks: Sequence[Task], root: Path, time_limit: float, around: Mapping[str, str]) -> dict[str, TaskState]:
+def _run(tasks: Sequence[Task], root: Path, time_limit: float, around: Mapping[str, str], launch: Launch) -> dict[str, TaskState]:
     """The states that one run of pytest settles: of all tasks, or of some, at least one, if it had to be stopped.
 
     `around` is what its environment holds besides this process's.
@@ -134,11 +170,11 @@ def _run(tasks: Sequence[Task], root: Path, time_limit: float, around: Mapping[s
         return testless
     with tempfile.TemporaryDirectory(prefix="course-") as folder:
         report = Path(folder) / "report.json"
-        command = [sys.executable, "-m", "pytest", "-p", "course.plugin", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
-        command += ["--color=no", "--tb=short", "-q", "-m", " or ".join(task.mark for task in tasks), f"--course-report={report}"]
-        command += [f"--course-limit={time_limit}"]
-        command += dict.fromkeys(name for task in tasks for name in sorted(files[task.id], key=lambda name: _rank(task, name)))
-        output, killed = _output(command, root, PATIENCE * time_limit, os.environ | around)
+        arguments = ["-p", "course.plugin", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
+        arguments += ["--color=no", "--tb=short", "-q", "-m", " or ".join(task.mark for task in tasks), f"--course-report={report}"]
+        arguments += [f"--course-limit={time_limit}", f"--course-stage={tasks[0].stage}"]
+        arguments += dict.fromkeys(name for task in tasks for name in sorted(files[task.id], key=lambda name: _rank(task, name)))
+        output, killed = _output(launch(arguments, root, os.environ | around), PATIENCE * time_limit)
         try:
             document = json.loads(report.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -167,20 +203,22 @@ def _rank(task: Task, name: str) -> tuple[int, str]:
     return stems.index(stem) if stem in stems else len(stems), name
 
 
-def _output(command: Sequence[str], root: Path, time_limit: float, env: Mapping[str, str]) -> tuple[str, bool]:
-    """What a command prints, and whether it had to be stopped. Interrupted from the keyboard, it takes the command along."""
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
-    with subprocess.Popen(command, cwd=root, env=env, **pipes) as process:
+def _output(process: Process, time_limit: float) -> tuple[str, bool]:
+    """What a process prints, and whether it had to be stopped. Interrupted from the keyboard, it takes the process along."""
+    with process:
         try:
-            return process.communicate(timeout=time_limit)[0], False
+            output, killed = process.communicate(timeout=time_limit)[0], False
         except subprocess.TimeoutExpired:
-            return _stop(process), True
+            output, killed = _stop(process), True
         except BaseException:
             _stop(process)
             raise
+    if process.overtaken:
+        raise Overtaken
+    return output, killed
 
 
-def _stop(process: subprocess.Popen[str]) -> str:
+def _stop(process: Process) -> str:
     """End a run of pytest, gently at first, so that it can tell which test it was at."""
     with contextlib.suppress(ValueError):  # Windows knows no SIGINT for another process
         process.send_signal(signal.SIGINT)
@@ -236,33 +274,35 @@ def _broken(task: Task, reason: str) -> TaskState:
 # The cache
 
 
-def _fingerprint(root: Path) -> str:
-    """A hash of all that the results depend on."""
-    digest = hashlib.sha256(sys.version.encode())
-    if any(task.gpu for task in _manifest(root).tasks):  # what passed in the simulator has not run on a GPU
-        digest.update(f"{has_gpu()} {simulated(os.environ)}".encode())
-    for path in sorted({path for pattern in WATCHED for path in root.glob(pattern) if path.is_file()}):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
-    return digest.hexdigest()
+def _fingerprints(root: Path, manifest: Manifest) -> dict[str, str]:
+    """For each task, a hash of all that its result depends on."""
+    stages = fingerprints(root, manifest)
+    on = f" {has_gpu()} {simulated(os.environ)}" if any(task.gpu for task in manifest.tasks) else ""
+    return {task.id: stages[task.stage] + (on if task.gpu else "") for task in manifest.tasks}  # the simulator is no GPU
 
 
-def _read_cache(root: Path, fingerprint: str) -> dict[str, TaskState]:
-    """What is remembered of these very sources; nothing if the cache is missing, old or damaged."""
+def _known(manifest: Manifest, cache: dict[str, tuple[str, TaskState]], current: Mapping[str, str]) -> dict[str, TaskState]:
+    """What the cache says of the sources as they are now."""
+    known = {id: state for id, (fingerprint, state) in cache.items() if current.get(id) == fingerprint}
+    return {task.id: known.get(task.id, TaskState(task.id)) for task in manifest.tasks}
+
+
+def _read_cache(root: Path) -> dict[str, tuple[str, TaskState]]:
+    """The last result of each task and the fingerprint of what it was got from; nothing if the cache is missing, old or damaged."""
     try:
         document = json.loads((root / CACHE).read_text(encoding="utf-8"))
-        if document["schema"] != SCHEMA or document["fingerprint"] != fingerprint:
+        if document["schema"] != SCHEMA:
             return {}
-        return {id: _state_from(data) for id, data in document["states"].items()}
+        return {id: (entry["fingerprint"], _state_from(entry["state"])) for id, entry in document["states"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 
-def _write_cache(root: Path, fingerprint: str, states: dict[str, TaskState]) -> None:
+def _write_cache(root: Path, states: Mapping[str, tuple[str, TaskState]]) -> None:
     """Remember; a workspace that cannot be written to just does not."""
-    document = {"schema": SCHEMA, "fingerprint": fingerprint, "states": {id: asdict(state) for id, state in states.items()}}
+    entries = {id: {"fingerprint": fingerprint, "state": asdict(state)} for id, (fingerprint, state) in states.items()}
     with contextlib.suppress(OSError):
-        write_json(root / CACHE, document)
+        write_json(root / CACHE, {"schema": SCHEMA, "states": entries})
 
 
 def _state_from(data: dict[str, Any]) -> TaskState:

@@ -75,7 +75,7 @@ def test_students_code_runs_in_another_process(ran: tuple[Workspace, dict[str, T
 def test_results_are_remembered(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
     workspace, states = ran
     assert cached_states(workspace.root) == states
-    assert [path.name for path in (workspace.root / ".course").glob("*.json*")] == ["results.json"]
+    assert sorted(path.name for path in (workspace.root / ".course").glob("*.json*")) == ["record.json", "results.json"]
 
 
 def test_a_task_without_tests_is_failing(workspace: Workspace) -> None:
@@ -99,7 +99,8 @@ def test_results_are_added_to_those_that_still_hold(workspace: Workspace) -> Non
 @pytest.mark.parametrize("file", ["minitorch/sums.py", "tests/test_sums.py", "course/tasks.toml", "minitorch/new.py", "project/run_new.py"])
 def test_an_edit_makes_results_unknown_and_its_reversal_known_again(workspace: Workspace, file: str) -> None:
     root = workspace.root
-    progress._write_cache(root, progress._fingerprint(root), {"0.1": TaskState("0.1", "passed", passed=1, total=1)})
+    fingerprint = progress._fingerprints(root, progress._manifest(root))["0.1"]
+    progress._write_cache(root, {"0.1": (fingerprint, TaskState("0.1", "passed", passed=1, total=1))})
     before = (root / file).read_bytes() if (root / file).exists() else None
     workspace.write(file, (before or b"").decode() + "\n")
     assert cached_states(root)["0.1"].state == "unknown"
@@ -108,6 +109,32 @@ def test_an_edit_makes_results_unknown_and_its_reversal_known_again(workspace: W
     else:
         (root / file).write_bytes(before)
     assert cached_states(root)["0.1"].state == "passed"
+
+
+@pytest.mark.parametrize(
+    ("file", "state"),
+    [
+        ("minitorch/room1.py", "passed"),  # a room of Module 1
+        ("tests/test_signs.py", "passed"),  # its tests
+        ("minitorch/room0.py", "unknown"),
+        ("tests/helpers.py", "unknown"),
+    ],
+)
+def test_a_result_does_not_depend_on_what_belongs_to_a_later_module(workspace: Workspace, file: str, state: str) -> None:
+    root = workspace.root
+    fingerprint = progress._fingerprints(root, progress._manifest(root))["0.1"]
+    progress._write_cache(root, {"0.1": (fingerprint, TaskState("0.1", "passed", passed=1, total=1))})
+    workspace.write(file, "# task1_2\n" if file.startswith("tests/test_") else "")
+    assert cached_states(root)["0.1"].state == state
+
+
+def test_the_tests_of_a_module_load_nothing_of_a_later_one(workspace: Workspace) -> None:
+    workspace.write("minitorch/__init__.py", '"""Tiny."""\n\n# Stage 0\nfirst = 1\n\n# Stage 1\nfrom minitorch.room1 import broken\n')
+    workspace.write("minitorch/room1.py", "def broken(:\n")
+    assert state_of(workspace, "0.1").state == "passed"
+    card = state_of(workspace, "1.1").card
+    assert card is not None
+    assert card.error == "SyntaxError: invalid syntax"
 
 
 def test_what_ran_while_a_file_changed_is_unknown_and_says_so(workspace: Workspace) -> None:
@@ -126,11 +153,13 @@ def test_what_ran_while_a_file_changed_is_unknown_and_says_so(workspace: Workspa
         "[]",
         "null",
         '{"schema": 99}',
-        '{"schema": 1, "fingerprint": "FINGERPRINT", "states": {"0.1": {"task": "0.1", "colour": 1}}}',
+        '{"schema": 3, "states": {"0.1": {"fingerprint": "FINGERPRINT", "state": {"task": "0.1", "colour": 1}}}}',
+        '{"schema": 2, "states": {"0.1": {"fingerprint": "FINGERPRINT", "state": {"task": "0.1"}}}}',
     ],
 )
 def test_a_damaged_cache_is_ignored(workspace: Workspace, text: str) -> None:
-    workspace.write(".course/results.json", text.replace("FINGERPRINT", progress._fingerprint(workspace.root)))
+    fingerprint = progress._fingerprints(workspace.root, progress._manifest(workspace.root))["0.1"]
+    workspace.write(".course/results.json", text.replace("FINGERPRINT", fingerprint))
     assert cached_states(workspace.root)["0.1"] == TaskState("0.1")
 
 
@@ -308,5 +337,5 @@ def test_an_editors_lock_does_not_disturb(new_workspace: Callable[[], Workspace]
 
 def test_the_cache_is_plain_json(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
     document = json.loads((ran[0].root / ".course" / "results.json").read_text(encoding="utf-8"))
-    assert document["schema"] == 2
-    assert document["states"]["0.1"]["passed"] == 1
+    assert document["schema"] == 3
+    assert document["states"]["0.1"]["state"]["passed"] == 1

@@ -1,0 +1,93 @@
+"""What is remembered of a student's way: the current task, tries and hints."""
+
+import pytest
+
+from course.hints import Hint, HintClosed, open_hint
+from course.manifest import Task, load
+from course.progress import run_tasks
+from course.record import Record, code_of, make_current, note_tries, read_record
+
+from .conftest import Workspace
+
+
+@pytest.fixture
+def task(workspace: Workspace) -> Task:
+    return load(workspace.root / "course" / "tasks.toml").task("0.1")
+
+
+def try_twice(workspace: Workspace, task: Task) -> None:
+    note_tries(workspace.root, [task])
+    workspace.mend("minitorch/sums.py", "    return x + y", "    return x - y")
+    note_tries(workspace.root, [task])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("    return x + y", "    # a comment\n    return (x + y)", True),
+        ("    return add(x, x) if x < 7 else 0", "    return 1", True),  # another task's
+        ("    return x + y", "    return y + x", False),
+        ("    return x + y", "    return x +", False),  # no longer Python
+    ],
+)
+def test_a_try_is_a_run_of_other_code_of_the_task(workspace: Workspace, task: Task, old: str, new: str, same: bool) -> None:
+    before = code_of(task, workspace.root)
+    workspace.mend("minitorch/sums.py", old, new)
+    assert (code_of(task, workspace.root) == before) == same
+
+
+def test_the_same_code_is_one_try(workspace: Workspace, task: Task) -> None:
+    for _ in range(3):
+        note_tries(workspace.root, [task])
+    assert len(read_record(workspace.root).tries["0.1"]) == 1
+
+
+@pytest.mark.usefixtures("clean")
+def test_a_run_counts_as_a_try_unless_nothing_was_written(workspace: Workspace) -> None:
+    run_tasks(["0.1", "0.3"], workspace.root)  # 0.3 is a stub
+    assert {id: len(tries) for id, tries in read_record(workspace.root).tries.items()} == {"0.1": 1}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 99}', '{"schema": 1, "colour": 1}', '{"schema": 1, "tries": {"0.1": 5}}'])
+def test_a_damaged_record_is_none(workspace: Workspace, text: str) -> None:
+    workspace.write(".course/record.json", text)
+    assert read_record(workspace.root) == Record()
+
+
+def test_a_workspace_that_cannot_be_written_to_forgets(workspace: Workspace, task: Task) -> None:
+    workspace.write(".course", "a file where the folder should be")
+    make_current(workspace.root, task)
+    assert read_record(workspace.root) == Record()
+
+
+@pytest.mark.parametrize(
+    ("tries", "message"),
+    [
+        (0, "the hints of task 0.1 open after 2 tries, got 0: 2 more tries, each with other code; run: course test 0.1"),
+        (1, "the hints of task 0.1 open after 2 tries, got 1: 1 more try, each with other code; run: course test 0.1"),
+    ],
+)
+def test_no_hint_before_two_tries(workspace: Workspace, task: Task, tries: int, message: str) -> None:
+    for _ in range(tries):
+        note_tries(workspace.root, [task])
+    with pytest.raises(HintClosed) as closed:
+        open_hint(workspace.root, task)
+    assert (str(closed.value), closed.value.missing_tries) == (message, 2 - tries)
+
+
+def test_hints_open_one_by_one_and_stay_open(workspace: Workspace, task: Task) -> None:
+    try_twice(workspace, task)
+    with pytest.raises(HintClosed) as closed:
+        open_hint(workspace.root, task, 2)
+    assert str(closed.value) == "hint 2 of task 0.1 opens after hint 1; run: course hint 0.1 1"
+    assert open_hint(workspace.root, task) == Hint("0.1", 1, 2, "A nudge for 0.1.")
+    assert open_hint(workspace.root, task, 1).level == 1
+    assert [open_hint(workspace.root, task).level for _ in range(3)] == [2, 2, 2]
+
+
+def test_hints_begin_anew_when_the_record_is_deleted(workspace: Workspace, task: Task) -> None:
+    try_twice(workspace, task)
+    open_hint(workspace.root, task)
+    (workspace.root / ".course" / "record.json").unlink()
+    with pytest.raises(HintClosed):
+        open_hint(workspace.root, task, 1)
