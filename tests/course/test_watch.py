@@ -1,0 +1,252 @@
+"""`course` in a terminal: what a save, a key and the end of a run do, and what is left behind."""
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from course import watch
+from course.changes import Changes
+from course.manifest import load
+from course.progress import TaskState
+from course.record import make_current, note_tries, read_record
+from course.watch import Watcher, progress_line
+
+from .conftest import Workspace, clean_environment
+
+pytestmark = pytest.mark.usefixtures("clean")
+
+PATIENCE = 120
+
+
+class Terminal:
+    """A watcher whose keys are pressed and whose screen is read by tests.
+
+    Args:
+        root: The workspace.
+        task: The task to begin with.
+        width: Columns of the terminal.
+    """
+
+    def __init__(self, root: Path, task: str, width: int = 80) -> None:
+        options = {"force_terminal": True, "no_color": True, "highlight": False, "emoji": False}
+        self.console = Console(file=io.StringIO(), record=True, width=width, **options)
+        manifest = load(root / "course" / "tasks.toml")
+        self.watcher = Watcher(root, manifest, self.console, manifest.task(task), 30)
+
+    def settle(self) -> str:
+        """Wait until no run is under way; what the screen shows then."""
+        end = time.monotonic() + PATIENCE
+        while self.watcher.running is not None:
+            assert time.monotonic() < end, "the run does not end"
+            self.watcher.step("")
+            time.sleep(0.02)
+        return self.screen()
+
+    def press(self, *keys: str) -> str:
+        """Press keys, and wait for what they start."""
+        for key in keys:
+            assert self.watcher.step(key)
+        return self.settle()
+
+    def saved(self) -> str:
+        """Wait until a save was noticed and its run has ended."""
+        end = time.monotonic() + PATIENCE
+        while self.watcher.running is None:
+            assert time.monotonic() < end, "the save was not noticed"
+            self.watcher.step("")
+            time.sleep(0.02)
+        return self.settle()
+
+    def screen(self) -> str:
+        """What stands there now."""
+        self.watcher._draw()
+        self.console.export_text()
+        self.watcher._draw()
+        return self.console.export_text()
+
+
+@pytest.fixture
+def terminal(workspace: Workspace) -> Iterator[Callable[..., Terminal]]:
+    """Opens the watcher in a terminal of its own."""
+    opened = []
+
+    def open_it(task: str, width: int = 80) -> Terminal:
+        opened.append(Terminal(workspace.root, task, width))
+        return opened[-1]
+
+    yield open_it
+    for each in opened:
+        each.watcher.close()
+
+
+def test_a_save_runs_the_current_task_and_nothing_moves_on_by_itself(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+    seen = terminal("0.2")
+    screen = seen.settle()
+    assert "Smallest input  x = 7\n" in screen
+    assert screen.splitlines()[-3:] == [
+        "░" * 40 + "  0 of 5 tasks passed",
+        "minitorch/sums.py:9  double",
+        "h hint  l list  c check all  x reset  q quit",
+    ]
+    assert "Task 0.2 is not passed yet." in seen.press("n")
+    workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
+    screen = seen.saved()
+    assert screen.startswith("✓ Task 0.2 Products: passed. Of 3 tests 3 pass.\n")
+    assert screen.splitlines()[-3:] == [
+        "█" * 8 + "░" * 32 + "  1 of 5 tasks passed",
+        "minitorch/sums.py:9  double",
+        "n next  h hint  l list  c check all  x reset  q quit",
+    ]
+    screen = seen.press("n")
+    assert screen.startswith("✓ Task 0.3 Powers: passed.")
+    assert read_record(workspace.root).current == "0.3"
+    assert not seen.watcher.step("q")
+
+
+def test_only_what_the_task_depends_on_runs_it_again(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+    seen = terminal("0.1")
+    seen.settle()
+    for name in ("minitorch/room1.py", "tests/test_signs.py", "notes.py", "tests/.hidden"):
+        workspace.write(name, "# task1_2\n")
+    seen.watcher._notice()
+    assert seen.watcher.running is None
+    workspace.write("minitorch/room0.py", "")
+    seen.watcher._notice()
+    assert seen.watcher.running is not None
+
+
+def test_a_run_is_overtaken_by_the_next_save(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+    endless = "    open('pid', 'w').write(str(__import__('os').getpid()))\n    while True: pass"
+    workspace.mend("minitorch/sums.py", "    return x + y", endless)
+    seen = terminal("0.1")
+    pid = workspace.root / "pid"
+    end = time.monotonic() + PATIENCE
+    while not (pid.exists() and pid.read_text()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    first = seen.watcher.running
+    assert first is not None
+    workspace.mend("minitorch/sums.py", endless, "    return y + x")
+    while seen.watcher.running is first:
+        assert time.monotonic() < end, "the save was not noticed"
+        seen.watcher.step("")
+        time.sleep(0.02)
+    assert seen.settle().startswith("✓ Task 0.1 Sums: passed.")
+    first.join()
+    assert first.states == {}
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+def test_behind_the_last_task_all_is_run_again_and_what_fails_comes_back(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+    workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
+    seen = terminal("1.2")
+    assert seen.settle().startswith("✓ Task 1.2 Signs: passed.")
+    screen = seen.press("n")
+    assert "Smallest input  x = 7\n" in screen
+    assert "Task 0.2 is failing, so it comes first." in screen
+    assert read_record(workspace.root).current == "0.2"
+
+
+def test_keys_show_hints_the_list_and_all_states(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+    seen = terminal("0.1")
+    seen.settle()
+    assert "open after 2 tries, got 1: 1 more try" in " ".join(seen.press("h").split())
+    workspace.mend("minitorch/sums.py", "    return x + y", "    return y + x")
+    note_tries(workspace.root, [seen.watcher.task])
+    assert "Hint 1 of 2\nA nudge for 0.1.\n" in seen.press("h")
+    assert "Hint 2 of 2\nA clue for 0.1.\n" in seen.press("h")
+    assert "0.3  Powers" in seen.press("l")
+    assert "0.3  Powers" not in seen.press("l")
+    assert "‖ blocked by 0.3" in seen.press("c")
+
+
+def test_reset_asks_first_and_does_nothing_on_any_other_key(
+    workspace: Workspace, terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = []
+    monkeypatch.setattr(watch.reset, "reset", lambda root, manifest, id: done.append(id) or "NAME")
+    seen = terminal("0.1")
+    seen.settle()
+    assert "y: yes" in seen.press("x")
+    assert "Nothing was reset." in seen.press("n")
+    assert done == []
+    assert "course reset --restore NAME" in " ".join(seen.press("x", "y").split())
+    assert done == ["0.1"]
+
+
+def test_a_narrow_terminal_is_enough(terminal: Callable[..., Terminal]) -> None:
+    seen = terminal("0.2", width=40)
+    screen = seen.settle()
+    assert "░" * 18 + "  0 of 5 tasks passed" in screen
+    assert "h hint" in screen.splitlines()[-2]
+
+
+@pytest.mark.parametrize(("width", "line"), [(80, "█" * 20 + "░" * 20 + "  1 of 2 tasks passed"), (10, "1 of 2 tasks passed")])
+def test_the_bar_is_as_wide_as_there_is_room(width: int, line: str) -> None:
+    assert progress_line({"0.1": TaskState("0.1", "passed"), "0.2": TaskState("0.2")}, width).plain == line
+
+
+def test_a_file_that_was_saved_is_noticed_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "watchfiles", None)  # as if it were not installed
+    changes = Changes(workspace.root)
+    changes.pause = 0
+    assert not changes.happened()
+    workspace.write("minitorch/sums.py", "")
+    assert changes.happened()
+    assert not changes.happened()
+
+
+def test_the_system_tells_of_a_save(workspace: Workspace) -> None:
+    pytest.importorskip("watchfiles", reason="watchfiles is not installed, so that files are only looked at")
+    changes = Changes(workspace.root)
+    changes.pause = 1e9
+    end = time.monotonic() + PATIENCE
+    number = 0
+    while not changes.happened():  # it may listen a little later
+        assert time.monotonic() < end
+        number += 1
+        workspace.write("minitorch/sums.py", f"# {number}\n")
+        time.sleep(0.1)
+    changes.close()
+
+
+# In a real terminal
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (None, 0)])
+def test_the_terminal_is_left_as_it_was(workspace: Workspace, number: int | None, code: int) -> None:
+    import pty
+    import termios
+
+    make_current(workspace.root, load(workspace.root / "course" / "tasks.toml").task("0.3"))
+    master, slave = pty.openpty()
+    before = termios.tcgetattr(slave)
+    environment = clean_environment() | {"TERM": "xterm", "COLUMNS": "80"}
+    ends = {"stdin": slave, "stdout": slave, "stderr": slave}
+    with subprocess.Popen([sys.executable, "-m", "course"], cwd=workspace.root, env=environment, **ends) as process:
+        shown = b""
+        while not re.search(rb"x reset  q quit.*x reset  q quit", shown, re.DOTALL):  # drawn when the run begins, and when it ends
+            shown += os.read(master, 4096)
+        assert termios.tcgetattr(slave)[3] != before[3]
+        if number is None:
+            os.write(master, b"q")
+        else:
+            process.send_signal(number)
+        process.wait(PATIENCE)
+    assert process.returncode == code
+    assert termios.tcgetattr(slave) == before
+    assert b"Write           minitorch/sums.py:16  square" in re.sub(rb"\x1b\[[0-9;]*m", b"", shown)
+    os.close(master)
+    os.close(slave)
