@@ -36,6 +36,9 @@ LEVELS = ("bubblewrap", "landlock", "none")
 
 ENTER = Path(__file__).with_name("enter.py")
 
+LIFE = 600.0
+"""Seconds that a program which answers may live, if nothing else is said."""
+
 UIDS = range(60706, 61184)
 """Users that nobody is, on no system: one for each program that runs at a time, for Linux counts processes by user."""
 
@@ -142,15 +145,7 @@ class Sandbox:
         Raises:
             SandboxError: If the sandbox could not be set up. What the program does is never an error.
         """
-        job = Job(
-            tuple(command),
-            files.absolute(),
-            limits or Limits(),
-            tuple(Path(path).absolute() for path in reads),
-            dict(environment or {}),
-            collect,
-            cache,
-        )
+        job = Job(tuple(command), files.absolute(), limits or Limits(), tuple(reads), dict(environment or {}), collect, cache)
         with ExitStack() as stack:
             source = stack.enter_context(_readable(stdin))
             guard, scratch = self._launch(stack, job, source, {})
@@ -178,15 +173,8 @@ class Sandbox:
         Raises:
             SandboxError: At the end of the context, if the sandbox could not be set up.
         """
-        job = Job(
-            tuple(command),
-            files.absolute(),
-            limits or Limits(),
-            tuple(Path(path).absolute() for path in reads),
-            dict(environment or {}),
-            None,
-            cache,
-        )
+        limits = limits or Limits(seconds=LIFE)
+        job = Job(tuple(command), files.absolute(), limits, tuple(reads), dict(environment or {}), None, cache)
         with ExitStack() as stack:
             theirs, requests = _pipe(stack)
             replies, answers = _pipe(stack)

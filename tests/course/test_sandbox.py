@@ -313,6 +313,16 @@ def test_the_time_of_a_whole_life_is_limited_too(any_box: Sandbox, files: Path) 
     assert child.ended.seconds < LONG
 
 
+def test_a_program_that_answers_may_live_longer_than_one_that_runs_to_its_end(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    monkeypatch.setattr(sandbox, "in_place", lambda job, *rest, **options: given.append(job.limits.seconds) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        Sandbox("none").run([*INSIDE, "pass"], files=files)
+    with pytest.raises(ZeroDivisionError), Sandbox("none").start([*INSIDE, ECHO], files=files):
+        pass
+    assert given == [10, 600]
+
+
 def test_a_question_is_one_line(files: Path) -> None:
     with Sandbox("none").start([*INSIDE, ECHO], files=files) as child:
         with pytest.raises(ValueError, match=re.escape("a request is one line; got a newline inside it, write it as JSON")):
