@@ -214,6 +214,21 @@ def test_no_outcomes_are_worth_nothing() -> None:
     assert share([]) == 0.0
 
 
+def test_probes_are_put_in_the_sandbox_alike(submission: Path) -> None:
+    """What hangs or ends there fails its probe in the same words."""
+    from course.staff.probes.sandboxed import sandbox_launcher
+    from course.staff.sandbox import Sandbox, best_level
+
+    level = best_level().level
+    if level == "none":
+        pytest.skip("this machine has no sandbox: neither bubblewrap nor Landlock")
+    submission.chmod(0o755)
+    with one_task(probe(doubles, x=integers(0, 6)), probe(ends), probe(hangs, seconds=0.5), probe(asks_twice)) as task:
+        outcomes = run_probes(task, sandbox_launcher(Sandbox(level), submission))
+    reasons = ["", "ends(): it ended before it had answered", "hangs(): it gave no answer in time", ""]
+    assert [outcome.reason for outcome in outcomes] == reasons
+
+
 # The reference, the wrong answers and the forgers
 
 

@@ -1,4 +1,17 @@
-"""Hidden probes: the mark of a task, from calls of the submission whose expected values and verdict stay outside its process."""
+"""Hidden probes: the mark of a task, from calls of the submission whose expected values and verdict stay outside its process.
+
+The submission runs in a child, which answers calls with plain data (`course/staff/child.py`). What is right is worked out here, by Python,
+NumPy or finite differences, when the answer has come. So a submission earns a probe by answering rightly, in whatever way it does so.
+
+What cannot be seen from outside stays with the visible tests:
+
+* that a function calls no other of its file, which the compiler of Module 3 could not see;
+* that a loop is parallel and a kernel compiled, that no index buffer is made, that a layer computes one matrix product on its own backend;
+* that a GPU's threads share the work, each read memory once, write only what is theirs, and meet at barriers outside of any branch;
+* tests that students write, which are graded by wrong answers.
+
+`bank.UNSEEN` names the wrong answers that this lets through.
+"""
 
 from __future__ import annotations
 

@@ -171,6 +171,7 @@ def threads_apart(p: Program) -> Check:
     (off,) = yield [p.find("minitorch.compiled:compiler_is_off")()]
     shape = (6, 5, 4) if off is True else (300, 200, 8)  # without the compiler there is one thread
     first, second, size = shape[0], shape[1], math.prod(shape)
+    rows, columns = first * 2, size // (first * 4)  # of many folds of two numbers
     turned, twisted, packed = (1, first, first * second), (shape[2], size // second, 1), (size // first, shape[2], 1)
     q = Program()
     x, zeros = counted(q, size, 1009), q.find("numpy:zeros")
@@ -180,15 +181,16 @@ def threads_apart(p: Program) -> Check:
     ]
     asked: list[Value] = []
     for _ in range(3):
-        mapped, zipped, reduced = zeros(size), zeros(size), zeros(size // second)
+        mapped, zipped, reduced = zeros(size), zeros(size), zeros(size // 2)
         kernels[0](mapped, shape, packed, x, shape, turned)
         kernels[1](zipped, shape, packed, x, shape, turned, x, shape, twisted)
-        kernels[2](reduced, (first, 1, shape[2]), (shape[2], shape[2], 1), x, shape, turned, 1)
-        asked += [*sums(q, mapped, size), *sums(q, zipped, size), *sums(q, reduced, size // second)]
+        kernels[2](reduced, (rows, columns, 1), (columns, 1, 1), x, (rows, columns, 2), (1, rows, size // 2), 2)
+        asked += [*sums(q, mapped, size), *sums(q, zipped, size), *sums(q, reduced, size // 2)]
     got = yield asked
     numbers = np.arange(size, dtype=float) % 1009
     a, b = Laid(numbers, shape, turned, 0).array, Laid(numbers, shape, twisted, 0).array
-    same_sums(got, [-a, a + b, a.sum(1)] * 3)
+    pairs = Laid(numbers, (rows, columns, 2), (1, rows, size // 2), 0).array
+    same_sums(got, [-a, a + b, pairs.sum(2)] * 3)
 
 
 # Task 3.2

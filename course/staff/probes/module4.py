@@ -9,7 +9,7 @@ import numpy as np
 from course.staff.probes.check import Check, probe, same
 from course.staff.probes.convolutions import convolved, flows
 from course.staff.probes.module2 import UNTOUCHED, drawn
-from course.staff.probes.module3 import COMPILING, ready
+from course.staff.probes.module3 import COMPILING, counted, ready, same_sums, sums
 from course.staff.probes.module3_cuda import SIMULATING, OnDevice, holds, on_gpu
 from course.staff.probes.program import Program
 from course.staff.probes.tensors import EXACT, Laid, for_kernel, laid, numbers, seeds, tensor
@@ -60,8 +60,27 @@ def conv_kernel(task: str, dims: int) -> None:
         for one, right in zip(got, [convolved(x.array, w.array), *flows(x.array, w.array, arriving)], strict=True):
             same(one, right, EXACT)
 
+    def threads_apart(p: Program) -> Check:
+        (off,) = yield [p.find("minitorch.compiled:compiler_is_off")()]
+        batch, inputs, outputs, *sizes = (1, 2, 3, 4, 3)[: 3 + dims] if off is True else (3, 24, 10, 40, 25)[: 3 + dims]
+        q, kernel = Program(), (3, 2)[:dims]
+        run = ready(q, q.find(f"minitorch.fast_conv:conv{dims}d_kernel")())
+        shapes = [(batch, outputs, *sizes), (batch, inputs, *sizes), (outputs, inputs, *kernel)]
+        strides = [tuple(math.prod(shape[n + 1 :]) for n in range(len(shape))) for shape in shapes]
+        x, w = counted(q, math.prod(shapes[1]), 13), counted(q, math.prod(shapes[2]), 7)
+        size, asked = math.prod(shapes[0]), []
+        for _ in range(5):
+            out = q.find("numpy:zeros")(size)
+            run(out, shapes[0], strides[0], size, x, shapes[1], strides[1], w, shapes[2], strides[2], False)
+            asked += sums(q, out, size)
+        got = yield asked
+        a, b = ((np.arange(math.prod(shape), dtype=float) % cycle).reshape(shape) for shape, cycle in zip(shapes[1:], (13, 7), strict=True))
+        same_sums(got, [convolved(a, b)] * 5)
+
     says = "the compiled convolution of inputs, windows and results of any size and layout, in both directions"
     probe(task, says, weight=4, count=1, seconds=COMPILING, seed=seeds)(kernel)
+    says = "threads that work at the same time do not disturb each other in a convolution"
+    probe(task, says, weight=2, seconds=COMPILING)(threads_apart)
     probe(task, f"conv{dims}d of tensors, with its gradients", weight=2, count=1, seconds=COMPILING, seed=seeds)(gradients)
 
 

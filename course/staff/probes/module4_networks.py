@@ -133,7 +133,7 @@ def image_layers(p: Program, side: int, pool: int) -> Check:
     "4.5",
     "the network that reads sentences has three convolutions of its widths and a linear layer",
     weight=2,
-    examples=[(100, 50, (3, 4, 5)), (4, 3, (1, 2, 2)), (3, 5, (2, 2, 2))],
+    examples=[(20, 50, (3, 4, 5)), (4, 3, (1, 2, 2)), (3, 5, (2, 2, 2))],
 )
 def word_layers(p: Program, maps: int, embedding: int, widths: tuple[int, int, int]) -> Check:
     """By the names and shapes of the parameters."""
