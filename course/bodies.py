@@ -83,8 +83,9 @@ def line_at(data: bytes, place: int) -> int:
     return 1 + data[:place].replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n")
 
 
+@lru_cache(maxsize=8)
 def parse(text: str) -> ast.Module:
-    """The syntax tree; nothing is run.
+    """The syntax tree, to be read alone; nothing is run.
 
     Raises:
         Unreadable: If the text is not valid Python.
@@ -99,7 +100,8 @@ def parse(text: str) -> ast.Module:
         raise Unreadable(f"not valid Python: {error or 'too deep'}") from None
 
 
-def find(text: str) -> dict[str, Function]:
+@lru_cache(maxsize=8)
+def find(text: str) -> Mapping[str, Function]:
     """Every function of the text by its name; of two with one name the last.
 
     Raises:

@@ -13,7 +13,7 @@ from rich.console import Console
 from course import backups, bodies, merge, pristine, release
 from course.manifest import Manifest
 from course.pristine import Pristine
-from course.problem import TESTS_FAIL, Problem
+from course.problem import ENVIRONMENT, TESTS_FAIL, Problem
 from course.release import Release
 from course.reset import say_how_to_restore
 
@@ -115,11 +115,17 @@ def _merged(path: str, old: bytes, yours: bytes, new: bytes, names: tuple[set[st
     """The release's file with the student's work in it."""
     try:
         text, codec = bodies.decode(yours)
-        merged = merge.merge(bodies.decode(old)[0], text, bodies.decode(new)[0], names, path.startswith("tests/"))
+        bodies.parse(text)
     except bodies.Unreadable as error:
         raise Problem(
             f"{path}, {error}; the release changes this file and needs your functions in it: mend it, and run course update again",
             TESTS_FAIL,
+        ) from None
+    try:
+        merged = merge.merge(bodies.decode(old)[0], text, bodies.decode(new)[0], names, path.startswith("tests/"))
+    except bodies.Unreadable as error:
+        raise Problem(
+            f"{path} of the release and yours do not go together ({error}); show your teacher: course diff", ENVIRONMENT
         ) from None
     done.taken += [f"{path}:{name}" for name in merged.taken]
     done.gone += [f"{path}:{name}" for name in merged.gone]

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from course import backups, pristine, release, update
+from course import backups, merge, pristine, release, update
+from course.manifest import ROOT, course
 from course.problem import Problem
+from course.staff import syntax
 
 from .releases import FILES, SUMS, TESTS, Student, tasks_toml, write
 from .releases import release as released
@@ -165,6 +167,41 @@ def test_a_file_that_is_no_python_stops_the_update(student: Student, tmp_path: P
     )
     assert student.snapshot() == before
     assert backups.names(student.root) == []
+
+
+def test_what_the_student_adds_to_given_code_comes_along_or_is_named(student: Student, tmp_path: Path) -> None:
+    student.mend(
+        "minitorch/sums.py",
+        ("from os import path\n", "from os import path, sep\nfrom math import (\n    pi,\n)\n"),
+        ('class Box:\n    """A box."""\n', 'class Box:\n    """A box."""\n\n    class Inner:\n        one = 1\n'),
+    )
+    end = "\n\nclass Mine(Box):\n    pass\n\n\nprint('debug')\n\n\ndef theirs():\n    return 'my own'\n"
+    path = student.root / "minitorch/sums.py"
+    path.write_text(path.read_text(encoding="utf-8") + end, encoding="utf-8")
+    kept_text = student.text("minitorch/sums.py")
+    newer = NEWER_SUMS.replace("import os\n", "from os import path\n") + "\n\ndef theirs():\n    return 'of the release'\n"
+    told = run(student, tmp_path, NEWER | {"minitorch/sums.py": newer})
+    text = student.text("minitorch/sums.py")
+    assert "import math\nfrom os import sep\nfrom math import (\n    pi,\n)\n" in text
+    assert '    """A box."""\n\n    class Inner:\n        one = 1\n\n    def double' in text
+    assert text.count("class Mine(Box):\n    pass\n") == 1
+    assert "debug" not in text
+    assert "of the release" in text
+    assert "my own" not in text
+    debug = 1 + kept_text[: kept_text.index("print('debug')")].count("\n")
+    assert f"yours is in the backup: minitorch/sums.py, line {debug}, minitorch/sums.py:theirs\n" in told
+
+
+@pytest.mark.parametrize("path", ["minitorch/operators.py", "minitorch/tensor_ops.py", "tests/test_operators.py", "project/run_scalar.py"])
+def test_files_of_the_course_take_their_functions_back(path: str) -> None:
+    tasks = pristine.task_functions(course())[path]
+    reference, is_test = (ROOT / path).read_text(encoding="utf-8"), path.startswith("tests/")
+    first, rest = syntax.stub(reference, tasks, is_test).split("\n", 1)
+    new = f"{first}\n# Of the newer release.\n{rest}\n\nNEWER = 1\n"
+    merged = merge.merge(f"{first}\n{rest}", reference, new, (set(tasks), set(tasks)), is_test)
+    assert merged.text == reference.replace("\n", "\n# Of the newer release.\n", 1) + "\n\nNEWER = 1\n"
+    assert sorted(merged.taken) == sorted(tasks)
+    assert merged.gone == merged.lost == []
 
 
 def test_a_release_comes_as_a_zip_file_too(student: Student, tmp_path: Path) -> None:
