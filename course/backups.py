@@ -68,8 +68,12 @@ def apply(root: Path, changes: Changes, why: str) -> str | None:
 
 
 @contextlib.contextmanager
-def only_one(root: Path) -> Iterator[None]:
+def only_one(root: Path, lock: Path = LOCK) -> Iterator[None]:
     """Within, no other command changes files of this workspace; what an earlier one left undone has been done.
+
+    Args:
+        root: The workspace.
+        lock: What is locked; a command that takes minutes, and writes nothing that others do, has a lock of its own.
 
     Raises:
         Problem: If another command does.
@@ -78,7 +82,7 @@ def only_one(root: Path) -> Iterator[None]:
 
     try:
         (root / LOCK.parent).mkdir(exist_ok=True)
-        connection = sqlite3.connect(root / LOCK, timeout=0, isolation_level=None)
+        connection = sqlite3.connect(root / lock, timeout=0, isolation_level=None)
     except (OSError, sqlite3.Error) as error:
         raise Problem(f"{root / LOCK.parent} cannot be written to ({error}); run: course doctor", ENVIRONMENT) from None
     with contextlib.closing(connection):
@@ -87,10 +91,11 @@ def only_one(root: Path) -> Iterator[None]:
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
                 raise Problem("another command is changing files of this workspace; wait for it, and run this one again", USAGE) from None
-            raise Problem(f"{root / LOCK} cannot be locked ({error}); run: course doctor", ENVIRONMENT) from None
+            raise Problem(f"{root / lock} cannot be locked ({error}); run: course doctor", ENVIRONMENT) from None
         except sqlite3.DatabaseError:
-            raise Problem(f"{LOCK.as_posix()} is damaged; delete it, and run this command again", ENVIRONMENT) from None
-        _recover(root)
+            raise Problem(f"{lock.as_posix()} is damaged; delete it, and run this command again", ENVIRONMENT) from None
+        if lock == LOCK:
+            _recover(root)
         yield
 
 

@@ -24,6 +24,7 @@ from course.problem import TESTS_FAIL, USAGE, Problem
 
 FOLDER = Path("reports")
 MAKING = Path(".course") / "reports"
+LOCK = Path(".course") / "report.lock"
 INTERRUPTED = 130
 LOG = "log.txt"
 """What the program printed, in the folder of its report."""
@@ -85,8 +86,20 @@ def run(root: Path, manifest: Manifest, console: Console, id: str = "", again: b
     if not wanted:
         tasks = ", ".join(dict.fromkeys(hand_in.task for hand_in in HAND_INS if hand_in.task in known))
         raise Problem(f"Task {id} has no report; those with one are {tasks}; run: course report", USAGE)
-    if again:
-        _set_aside(root, wanted, console)
+    with backups.only_one(root, LOCK):
+        if again:
+            _set_aside(root, wanted, console)
+        failed = _write_missing(root, manifest, console, wanted)
+        _write_index(root)
+    if failed:
+        console.print(f"{len(failed)} could not be written. Next: course test {failed[0].task}", soft_wrap=True)
+        return TESTS_FAIL
+    console.print("Next: course submit")
+    return 0
+
+
+def _write_missing(root: Path, manifest: Manifest, console: Console, wanted: Sequence[HandIn]) -> list[HandIn]:
+    """Run the programs of the reports that are not there; returns those that did not work."""
     failed = []
     for number, hand_in in enumerate(wanted, start=1):
         place = f"{number} of {len(wanted)}  Task {hand_in.task}  {(FOLDER / hand_in.name).as_posix()}"
@@ -102,12 +115,7 @@ def run(root: Path, manifest: Manifest, console: Console, id: str = "", again: b
                 console.print(reason, soft_wrap=True, markup=False)
             else:
                 console.print(f"  done in {time.monotonic() - began:.1f} s")
-    _write_index(root)
-    if failed:
-        console.print(f"{len(failed)} could not be written. Next: course test {failed[0].task}", soft_wrap=True)
-        return TESTS_FAIL
-    console.print("Next: course submit")
-    return 0
+    return failed
 
 
 def is_complete(root: Path, hand_in: HandIn) -> bool:

@@ -96,6 +96,13 @@ def test_a_program_that_was_stopped_stops_the_command(student: Student) -> None:
     assert not (student.root / "reports/two").exists()
 
 
+def test_two_of_them_do_not_meet(student: Student) -> None:
+    with backups.only_one(student.root, report.LOCK), pytest.raises(Problem, match=r"^another command is changing files"):
+        run(student, "0.1")
+    with backups.only_one(student.root):  # a report that takes minutes keeps nobody from a reset, nor this one it
+        assert run(student, "0.1") == 0
+
+
 def test_a_task_without_a_report_says_which_have_one(student: Student) -> None:
     with pytest.raises(Problem) as error:
         run(student, "0.3")
