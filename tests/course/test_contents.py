@@ -1,0 +1,42 @@
+"""The package as it is after a stage."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from course.contents import cut
+
+INIT = '''"""Contents."""
+
+# Stage 0 - Floats
+from minitorch.first import one
+
+# Stage 1 - Scalars
+from minitorch.second import two
+raise RuntimeError("stage 1")
+
+# Not of a stage
+rest = 3
+'''
+
+
+def test_paragraphs_of_later_stages_go_and_lines_keep_their_numbers() -> None:
+    lines = INIT.splitlines()
+    kept = cut(INIT, 0).splitlines()
+    assert [line for line in kept if line] == [line for line in lines if line and line not in lines[5:8]]
+    assert kept.index("rest = 3") == lines.index("rest = 3")
+    assert cut(INIT, 1) == INIT
+
+
+def test_a_cut_package_imports_nothing_of_later_stages_and_leaves_no_bytecode_of_that(tmp_path: Path) -> None:
+    package = tmp_path / "minitorch"
+    package.mkdir()
+    (package / "__init__.py").write_text(INIT, encoding="utf-8")
+    (package / "first.py").write_text("one = 1\n", encoding="utf-8")
+    (package / "second.py").write_text("two = 2\n", encoding="utf-8")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from course.contents import cut_package; cut_package('minitorch', 0); "
+    code += "import minitorch; print(minitorch.one, minitorch.rest, hasattr(minitorch, 'two'), 'minitorch.second' in sys.modules); "
+    code += "from minitorch.second import two; print(two)"  # what asks for a room by its name gets it
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=False)
+    assert done.stdout.split() == ["1", "3", "False", "False", "2"], done.stderr
+    assert not list(package.glob("__pycache__/__init__*"))
