@@ -148,7 +148,10 @@ def target(root: Path, path: str) -> Path:
     parts = PurePosixPath(path).parts
     if not parts or PurePosixPath(path).is_absolute() or ".." in parts or (os.name == "nt" and (":" in path or "\\" in path)):
         raise Problem(f"expected a path inside the workspace, got {path!r}; run: course doctor", ENVIRONMENT)
-    place = (root / path).resolve()
+    try:
+        place = (root / path).resolve()
+    except (OSError, RuntimeError):  # before Python 3.13 a link to itself
+        raise Problem(f"{path} is a link that leads nowhere; put the file itself there", ENVIRONMENT) from None
     if not place.is_relative_to(root.resolve()):
         raise Problem(f"{path} is a link that leads out of the workspace, to {place}; put the file itself there", ENVIRONMENT)
     if place.is_dir():

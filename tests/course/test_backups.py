@@ -208,6 +208,9 @@ def test_a_link_out_of_the_workspace_is_refused_and_one_inside_is_followed(root:
     (root / "link.py").symlink_to(root.parent / "outside.py")
     with pytest.raises(Problem, match=r"^link\.py is a link that leads out of the workspace, to .*; put the file itself there$"):
         backups.apply(root, {"link.py": b"x"}, "link")
+    (root / "loop.py").symlink_to("loop.py")
+    with pytest.raises(Problem, match=r"^loop\.py (is a link that leads nowhere; put the file itself there$|cannot be read)"):
+        backups.apply(root, {"loop.py": b"x"}, "link")
     (root / "inside.py").symlink_to("a.py")
     backups.apply(root, {"inside.py": b"new"}, "link")
     assert (root / "inside.py").is_symlink()
