@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -193,7 +194,8 @@ class Watcher:
             self._say(str(problem))
             return
         done = f"Task {self.task.id} is back to its stubs. To have yours back: course reset --restore {name}"
-        self._say(done if name else f"Task {self.task.id} is as it was handed out.")
+        self.note = done if name else f"Task {self.task.id} is as it was handed out."
+        self._begin([self.task])
 
     def _go_to(self, task: Task) -> None:
         self.task, self.hint, self.view = task, None, "task"
@@ -208,6 +210,8 @@ class Watcher:
         except ManifestError as error:
             self._say(f"{error}; run: git diff course/tasks.toml")
             return
+        if [task.id for task in self.manifest.tasks] != list(self.last):  # an update has brought others
+            self.states, self.last = cached_states(self.root), last_states(self.root)
         if self._fingerprint() != self.ran_on:
             self.view, self.note = "task", ""
             self._begin([self.task])
@@ -224,9 +228,11 @@ class Watcher:
     def _finish(self, done: Run) -> None:
         """Show what a run said, and warm up for the next."""
         self.running = None
-        self.states = cached_states(self.root) | done.states
+        with contextlib.suppress(ManifestError):  # its error is the run's, too
+            self.states = cached_states(self.root)
+        self.states |= done.states
         self.last |= done.states
-        self.note = done.error
+        self.note = done.error or self.note
         if len(done.tasks) > 1:
             lost = [task for task in done.tasks if self.states[task.id].state != "passed"]
             if self.view == "next" and lost:

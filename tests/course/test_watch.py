@@ -20,7 +20,7 @@ from course.progress import TaskState
 from course.record import make_current, note_tries, read_record
 from course.watch import Watcher, progress_line
 
-from .conftest import Workspace, clean_environment
+from .conftest import Workspace, clean_environment, tasks_toml
 
 pytestmark = pytest.mark.usefixtures("clean")
 
@@ -183,6 +183,25 @@ def test_reset_asks_first_and_does_nothing_on_any_other_key(
     assert done == []
     assert "course reset --restore NAME" in " ".join(seen.press("x", "y").split())
     assert done == ["0.1"]
+
+
+def test_an_update_may_bring_tasks_while_it_watches(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+    seen = terminal("0.1")
+    seen.settle()
+    more = (workspace.root / "course" / "tasks.toml").read_text(encoding="utf-8").rpartition("[[task]]")[2].replace("1.2", "1.3")
+    workspace.write("course/tasks.toml", tasks_toml() + "[[task]]" + more.replace("task1_2", "task1_3"))
+    seen.watcher._notice()
+    assert "1 of 6 tasks passed" in seen.settle()
+
+
+def test_a_manifest_that_is_broken_while_it_watches_is_told(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+    seen = terminal("0.1")
+    seen.settle()
+    workspace.write("course/tasks.toml", "[[task]\n")
+    seen.watcher._notice()
+    assert "is not valid TOML" in " ".join(seen.screen().split())
+    assert seen.watcher.note.endswith("; run: git diff course/tasks.toml")
+    assert "is not valid TOML" in " ".join(seen.press("c").split())
 
 
 def test_a_narrow_terminal_is_enough(terminal: Callable[..., Terminal]) -> None:
