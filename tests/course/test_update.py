@@ -114,6 +114,13 @@ def test_given_code_that_both_changed_is_the_release_s_and_named(student: Studen
     assert kept["README.md"] == b"# My notes\n"
 
 
+def test_a_mistake_that_both_mended_alike_is_no_conflict(student: Student, tmp_path: Path) -> None:
+    student.mend("minitorch/sums.py", ("    return x\n", "    return float(x)\n"))
+    told = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("    return x\n", "    return float(x)\n")})
+    assert "Changed by you" not in told
+    assert student.text("minitorch/sums.py").count("return float(x)") == 1
+
+
 def test_a_function_that_is_gone_is_named(student: Student, tmp_path: Path) -> None:
     toml = tasks_toml(t0_1="minitorch.sums:plus", t0_2="minitorch.sums:Box.double minitorch.sums:Box.half", t0_3="tests.test_sums:test_own")
     told = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("def add", "def plus"), "course/tasks.toml": toml})
