@@ -130,7 +130,7 @@ def of_softmax(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
 
 def of_bias_relu(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Those of relu(a + b)."""
-    kept = Keep.apply(grad, out.detach() > 0)
+    kept = Keep.apply(grad, ~(out.detach() <= 0))
     return kept, kept
 
 
@@ -331,7 +331,7 @@ COMPOSED: dict[type[Function], Callable[..., Tensor]] = {
     loops.MaxPool: largest_of_tiles,
     pooling.MaxPool: lambda input, sizes: stack(sizes.pieces(input, float("-inf"))).max(0, keepdim=False),
     Lookup: rows_of_table,
-    losses.CrossEntropy: lambda input, target, reduction: losses.nll_loss(functional.logsoftmax(input, 1), target, reduction),
+    losses.CrossEntropy: lambda input, target, reduction: losses.nll_loss(functional.logsoftmax(input, 1), target, reduction=reduction),
 }
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.autodiff import Context
+from minitorch.nn.curves import relu_back
 from minitorch.nn.fused import bias_relu_back, bias_then_relu, fusible
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.loops import flat
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import at_least_1
+from minitorch.nn.sizes import a_tensor, at_least_1
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
@@ -35,9 +36,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         Shape (…, out_features).
 
     Raises:
+        TypeError: If input is no Tensor.
         ValueError: If the shapes do not fit.
     """
-    if weight.dims != 2 or not input.dims or input.shape[-1] != weight.shape[1]:
+    if weight.dims != 2 or not a_tensor("linear", input, "input").dims or input.shape[-1] != weight.shape[1]:
         raise ValueError(
             f"linear expected input of shape (…, in_features) and weight of shape (out_features, in_features), got {input.shape} and "
             f"{weight.shape}; the last size of both must be the same"
@@ -52,7 +54,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def bias_relu(input: Tensor, bias: Tensor) -> Tensor:
-    """relu(input + bias), in one pass forward, and on the compiled backend in one pass backward.
+    """`relu` of input + bias, in one pass forward, and on the compiled backend in one pass backward.
 
     Args:
         input: Of any shape.
@@ -83,7 +85,7 @@ class BiasReLU(Function):
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
         y, shape = ctx.saved_values
         if not (fusible(y) and y.dims and shape == y.shape[-1:] and y.dtype == grad_output.dtype):
-            grad = y.f.relu_back_zip(y, grad_output)
+            grad = y.f.zip(relu_back)(y, grad_output)
             return grad, grad  # who asks for that of b sums it over what was repeated
         grad, grad_bias = TensorData.empty(y.shape, y.dtype), np.zeros(shape, y.dtype)
         columns = shape[0]
@@ -100,7 +102,8 @@ class Linear(Module):
         bias: Whether there is one; it begins as zeros, the weight as `init.kaiming_uniform_`.
 
     Raises:
-        ValueError: If a size is less than 1.
+        TypeError: If a size is not whole.
+        ValueError: If one is less than 1.
     """
 
     def __init__(
