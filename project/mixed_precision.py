@@ -10,6 +10,7 @@ import numpy as np
 import minitorch
 from minitorch import FastBackend, GradScaler, Tensor, tensor
 from minitorch.data import Digits
+from minitorch.dtypes import as_dtype
 from minitorch.nn import Module, Parameter, cross_entropy, linear
 from minitorch.optim import SGD
 from project.lab import command_line
@@ -95,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.refuse(f"{name} expected a number above 0, got {value!r}")
     if options.dtype == "bfloat16":
         try:
-            minitorch.dtypes.as_dtype("bfloat16")
+            as_dtype("bfloat16")
         except ImportError as error:
             parser.refuse(str(error))
     scaler = GradScaler(options.scale, growth_interval=options.growth)
