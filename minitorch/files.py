@@ -269,11 +269,13 @@ def _put_together(tree: Any, tensors: dict[str, Tensor]) -> Any:
     """
     if tree is None or isinstance(tree, (bool, int, float, str)):
         return tree
-    ((kind, inside),) = tree.items() if isinstance(tree, dict) else ()
+    if not isinstance(tree, dict):
+        raise TypeError("a list, which says nothing of its kind")
+    ((kind, inside),) = tree.items()
     if kind == "array":
         return tensors.pop(inside)
     if not isinstance(inside, list):
-        raise TypeError(kind)
+        raise TypeError(f"a {kind} that is no list")
     if kind != "dict":
         return {"list": list, "tuple": tuple}[kind](_put_together(each, tensors) for each in inside)
     state = {key: _put_together(each, tensors) for key, each in inside if type(key) in (str, int)}
