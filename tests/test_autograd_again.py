@@ -206,6 +206,30 @@ def test_of_a_quotient_of_halves():
     assert twice(lambda a, b: a * a / b, [2.0], [4.0], dtype="float16") == ([[0.5], [0.125]], {"float16"})  # 2 / b, 2a² / b³
 
 
+def derivatives(f, value, count):
+    """The first `count` derivatives of a function of one number."""
+    x = tensor(value, requires_grad=True)
+    found, y = [], f(x)
+    for _ in range(count):
+        (y,) = grad(y, x, create_graph=True)
+        found.append(y.item())
+    return found
+
+
+@pytest.mark.parametrize("value", [0.0, -2.0, math.inf, math.nan])
+def test_whole_powers_have_derivatives_everywhere_as_often_as_one_likes(value):
+    assert derivatives(lambda x: x**0, value, 3) == [0.0, 0.0, 0.0]
+    assert derivatives(lambda x: x**1, value, 4) == [1.0, 0.0, 0.0, 0.0]
+    assert derivatives(lambda x: x**2, value, 5)[1:] == [2.0, 0.0, 0.0, 0.0]
+
+
+def test_of_a_power_by_base_and_exponent_where_the_exponent_is_0():
+    a, b = leaf([2.0, 4.0, 0.0]), leaf([0.0, 0.0, 0.0])
+    (by_a,) = grad((a**b).sum(), a, create_graph=True)
+    (mixed,) = grad(by_a.sum(), b)
+    assert mixed.tolist() == [0.5, 0.25, 0.0]  # d/db of b · a^(b-1) at 0: 1 / a
+
+
 WATCHED = {"NormalShare"}
 """Functions without a rule whose backward is made of operations on tensors, on what was given: they are recorded as they are."""
 

@@ -77,7 +77,8 @@ def of_pow(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor |
     a, b, _ = ctx.saved_values
     by_a = by_b = None
     if ctx.needs_input_grad[0]:
-        by_a = Keep.apply(grad * b * a ** (b - 1.0), b.detach() != 0)
+        fixed = (b.detach() == 0) & ((a.detach() == 0) | (a.detach() != a.detach()))  # 1 for every a, so that no power of it is asked for
+        by_a = Keep.apply(grad * b * a.where(~fixed, 1.0) ** (b - 1.0), ~fixed)
     if ctx.needs_input_grad[1]:
         base, exponent = a.detach(), b.detach()
         logarithm = Ln.apply(a.where(base > 0, 1.0))
