@@ -10,7 +10,8 @@ from minitorch.nn import elementwise as elementwise, loops as loops
 from minitorch.nn import tree as tree
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn import init as init
-from minitorch.nn import fused as fused, pool_loops as pool_loops, norm_loops as norm_loops, sizes as sizes
+from minitorch.nn import fused as fused, pool_loops as pool_loops, sizes as sizes
+from minitorch.nn import norm_loops as norm_loops, norm_functions as norm_functions
 from minitorch.nn import loss_checks as loss_checks
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
 from minitorch.nn.loss_layers import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
