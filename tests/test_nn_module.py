@@ -183,6 +183,18 @@ def test_a_buffer_is_a_tensor_until_the_name_is_that_of_a_parameter():
     assert (module.buffers(), list(module.state_dict())) == ([], ["scale", "calls", "linear.weight", "linear.bias"])
 
 
+def test_a_module_whose_init_has_not_run_says_so():
+    class Net(Module):
+        def __init__(self):
+            pass
+
+    for use in (lambda: Net()(1), lambda: Net().register_buffer("a", None), lambda: Net().register_forward_hook(print)):
+        with raises(AttributeError, "Net is used before Module.__init__ has run; call super().__init__() first"):
+            use()
+    with raises(AttributeError, "ReLU has no attribute 'slope'; it has training"):
+        _ = ReLU().slope
+
+
 # States
 
 

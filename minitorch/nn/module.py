@@ -323,6 +323,9 @@ class Module(minitorch.module.Module):
                 _check_buffer(self, name, value)
         super().__setattr__(name, value)
 
+    def __getattr__(self, name: str) -> Any:
+        return super().__getattr__("training" if name in ("_buffers", "_pre_hooks", "_hooks") else name)  # it says what to call first
+
     def __delattr__(self, name: str) -> None:
         super().__delattr__(name)
         self._buffers.pop(name, None)
