@@ -220,7 +220,7 @@ def test_comparisons_with_pytorch_say_so_in_their_names():
             name = re.match(r"def (test_\w+)", test)
             if name and 'importorskip("torch"' in test and "torch" not in f"{path.stem} {name[1]}":
                 nameless.append(f"{path.name}::{name[1]}")
-    assert not nameless, "the job beside PyTorch selects its tests by "torch" in their names; these it would leave out:\n" + "\n".join(nameless)
+    assert not nameless, "the job beside PyTorch selects its tests by the word torch; it would leave out:\n" + "\n".join(nameless)
 
 
 # From where it is
