@@ -213,6 +213,8 @@ def test_what_grad_is_given_is_checked():
         grad(y, [None])
     with raises(TypeError, "grad expected tensors or None as grad_outputs, got float"):
         grad(y, x, 2.0)
+    with raises(TypeError, "grad expected tensors or None as grad_outputs, got ndarray"):
+        grad(x, x, [np.ones(2)])
     with raises(RuntimeError, "grad expected outputs that require gradients, got a constant as number 0; make it a leaf before use"):
         grad(c, x)
     with raises(RuntimeError, "grad expected inputs that require gradients, got a constant as number 1; make it a leaf before use"):

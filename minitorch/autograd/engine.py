@@ -59,7 +59,7 @@ def grad(
         for i, x in enumerate(tensors):
             if x.history is None:
                 raise RuntimeError(f"grad expected {name} that require gradients, got a constant as number {i}; make it a leaf before use")
-    given = [None] * len(ends) if grad_outputs is None else tensors_of(grad_outputs, "grad expected tensors or None as grad_outputs", None)
+    given = [None] * len(ends) if grad_outputs is None else tensors_of(grad_outputs, "grad expected tensors or None as grad_outputs", True)
     if len(given) != len(ends):
         raise ValueError(f"grad expected one of grad_outputs for each of {len(ends)} outputs, got {len(given)}")
     seeds = [_seed(y, seed, create_graph) for y, seed in zip(ends, given, strict=True)]
@@ -73,13 +73,13 @@ def grad(
     return tuple([None if gradient is None else gradient.f.id_map(gradient) for gradient in gradients])  # copies: some share a storage
 
 
-def tensors_of(given: Any, expected: str, *others: Any) -> list[Any]:
+def tensors_of(given: Any, expected: str, optional: bool = False) -> list[Any]:
     """One tensor or parameter, or several, as a list of tensors.
 
     Args:
         given: Those.
         expected: The beginning of the message.
-        others: What may stand among them.
+        optional: Whether None may stand among them.
 
     Raises:
         TypeError: If there is anything else.
@@ -87,7 +87,7 @@ def tensors_of(given: Any, expected: str, *others: Any) -> list[Any]:
     several = isinstance(given, Iterable) and not hasattr(given, "_tensor")
     found = [x.value if isinstance(x, Parameter) else x for x in (given if several else [given])]
     for x in found:
-        if not hasattr(x, "_tensor") and x not in others:
+        if not (hasattr(x, "_tensor") or (optional and x is None)):
             raise TypeError(f"{expected}, got {type(x).__name__}")
     return found
 
