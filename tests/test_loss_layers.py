@@ -128,7 +128,13 @@ def test_what_does_not_fit_is_refused():
     yes = tensor([0.5, 0.25])
     for loss in (binary_cross_entropy, binary_cross_entropy_with_logits):
         broadcasts = f"{loss.__name__} expected as weight a Tensor whose shape broadcasts to that of input, (2,), got"
-        for wrong, got in ((tensor([1.0, 2.0, 3.0]), "(3,)"), (tensor([[1.0, 2.0]]), "(1, 2)"), (2.0, "2.0"), ("none", f"'none'{named}")):
+        for wrong, got in (
+            (tensor([1.0, 2.0, 3.0]), "(3,)"),
+            (tensor([]), "(0,)"),
+            (tensor([[1.0, 2.0]]), "(1, 2)"),
+            (2.0, "2.0"),
+            ("none", f"'none'{named}"),
+        ):
             with raises(ValueError, f"{broadcasts} {got}"):
                 loss(yes, yes, wrong)
     broadcasts = "binary_cross_entropy_with_logits expected as pos_weight a Tensor whose shape broadcasts to that of input, (2,), got (3,)"
