@@ -76,7 +76,7 @@ class GPT(Module):
     """A transformer that says of every place of a text what comes next: embeddings of tokens and of places, blocks, and a linear layer.
 
     The last layer's weights are the embedding's. Weights begin normal with the standard deviation 0.02, those that lead back into the main
-    line of a block with a smaller one.
+    line of a block with a smaller one, and those that make queries, keys and values as in `MultiheadAttention`.
 
     Args:
         vocabulary: How many tokens there are.
