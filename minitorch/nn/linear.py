@@ -16,7 +16,7 @@ from minitorch.nn.module import Module, Parameter
 from minitorch.nn.sizes import a_tensor, at_least_1
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
-from minitorch.tensor_functions import Function
+from minitorch.tensor_functions import Function, turned
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
@@ -48,9 +48,33 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise ValueError(f"linear expected bias of shape {weight.shape[:1]} for weight of shape {weight.shape}, got {bias.shape}")
     # one product of matrices, not one for each batch
     rows = input if input.dims == 2 else input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
-    out = rows @ weight.permute(1, 0)
-    out = out if bias is None else out + bias
+    alike = rows.dtype == weight.dtype and (bias is None or bias.dtype == rows.dtype)
+    out = (Affine.apply if alike else Affine.composed)(rows, weight, bias)
     return out if input.dims == 2 else out.view(*input.shape[:-1], weight.shape[0])
+
+
+class Affine(Function):
+    """rows @ weight.t() + bias, of matrices of one dtype."""
+
+    @staticmethod
+    def forward(ctx: Context, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(rows, weight)
+        out = rows.f.matrix_multiply(rows, turned(weight))
+        return out if bias is None else rows.f.add_zip(out, bias, out)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, ...]:
+        rows, weight = ctx.saved_values
+        product = grad_output.f.matrix_multiply
+        by_rows = product(grad_output, weight) if rows.requires_grad else None
+        by_weight = product(turned(grad_output), rows) if weight.requires_grad else None
+        return by_rows, by_weight, grad_output  # who asks for that of bias sums it over the rows
+
+    @staticmethod
+    def composed(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The same of other functions."""
+        out = rows @ weight.permute(1, 0)
+        return out if bias is None else out + bias
 
 
 def bias_relu(input: Tensor, bias: Tensor) -> Tensor:
