@@ -15,8 +15,8 @@ help:  ## Show this list
 app: $(VENV)/.app  ## Serve the app and open it in the browser
 	$(PY) -m streamlit run project/app.py
 
-test: $(VENV)/.dev  ## Run all tests
-	$(PY) -m pytest
+test: $(VENV)/.dev  ## Run all tests; with TESTS=tests/test_scalar.py some
+	$(PY) -m pytest $(TESTS)
 
 check: $(VENV)/.dev  ## Check style, types and the layers of the package
 	@status=0; \

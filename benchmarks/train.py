@@ -1,86 +1,146 @@
-"""Training steps beside PyTorch's, from the same weights on the same images, measured in turns; losses and memory beside the times.
+"""Training steps beside PyTorch's, from the same weights on the same data, measured in turns; losses and memory beside the times.
 
     python -m benchmarks.train --threads 1 2 --repeats 9 --torch-python PYTHON
 
 * lenet: LeNet-5 with max pooling, batches of 16 images of 28 × 28.
 * published: the network of `project/run_mnist_multiclass.py` without its dropout, batches of 16.
 * mlp: 784-256-256-10, batches of 128.
+* module2, module3: the networks of `project/run_tensor.py` and `project/run_fast_tensor.py`, with 10 and 100 hidden numbers, on the
+  compiled backend and all 50 points at once.
+* adam: a step of Adam over a tensor of 10⁶ numbers, nothing else; `benchmarks.optim` has more of these.
+* resnet18: a forward pass in evaluation, 8 images of 64 × 64. Its time is shown, and no goal is set.
 
-Each library runs in a process of its own; what it runs stands in `benchmarks.train_contenders`.
+Each library runs in a process of its own; what it runs stands in `benchmarks.train_contenders` and `benchmarks.optim_contenders`.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from statistics import median
+from typing import NamedTuple
 
-from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Library, print_verdicts, settings, spread, tables
-from benchmarks.train_contenders import BATCH, SHAPES
+from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Library, measure, print_verdicts, settings, spread, tables
 
-ASKED = {"lenet": {1: 1.8, 2: 1.3}, "published": {1: 1.8, 2: 1.3}, "mlp": {1: 1.3, 2: 1.1}}
-"""At most so many times PyTorch's time, by network and number of threads."""
-
-MEMORY = 1.5
-"""At most so many times the memory that PyTorch's process takes in addition for its networks."""
+REPORTED = "reported"
+"""The verdict on what is asked of nobody."""
 
 SAME, APART = 20, 1e-4
 """So many losses are compared, and may differ by so much of themselves."""
 
-STEPS = 20
-"""Steps of one measurement."""
+MEMORY = 1.3
+"""At most so many times the memory that PyTorch's process takes in addition for its networks."""
+
+
+class Row(NamedTuple):
+    """What is measured.
+
+    Attributes:
+        shown: What stands in the table.
+        asked: At most so many times PyTorch's time, on one thread and on more; None where no goal is set.
+        steps: Steps of one measurement.
+        memory: At most so many times PyTorch's memory; None if no goal is set.
+    """
+
+    shown: str
+    asked: tuple[float | None, float | None]
+    steps: int
+    memory: float | None = MEMORY
+
+
+ROWS = {
+    "lenet": Row("lenet, batch 16", (1.8, 1.3), 20),
+    "published": Row("published, batch 16", (1.8, 1.3), 20),
+    "mlp": Row("mlp, batch 128", (1.3, 1.0), 20),
+    "module2": Row("module2, batch 50", (None, 0.6), 100),
+    "module3": Row("module3, batch 50", (None, 0.6), 100),
+    "resnet18": Row("resnet18 forward, batch 8", (None, None), 2, None),
+}
+"""The networks, each with its demands."""
+
+ADAM = "adam"
+"""The row that is no network, and what is asked of it: at most PyTorch's time."""
 
 
 def compared(network: str, libraries: dict[str, Library], repeats: int) -> dict[str, tuple[list[float], list[float]]]:
     """Of each library the seconds of a step, in turns, and its first losses."""
     found: dict[str, tuple[list[float], list[float]]] = {}
+    steps = ROWS[network].steps
     for name, library in libraries.items():
         library.ask(network)
-        losses = [float(x) for x in library.ask(str(SAME)).split()[1:]]  # compiles, where something has to be
+        losses = [float(x) for x in library.ask(str(min(SAME, steps))).split()[1:]]  # compiles, where something has to be
         found[name] = [], losses
     for _ in range(repeats):
         for name, library in libraries.items():
-            found[name][0].append(float(library.ask(str(STEPS)).split()[0]) / STEPS)
+            found[name][0].append(float(library.ask(str(steps)).split()[0]) / steps)
     return found
 
 
-def verdict(name: str, asked: float, got: float, times: str) -> str:
-    """Print a line; returns whether it was reached."""
-    reached = REACHED if got <= asked else MISSED
-    print(f"{name:26} at most {asked:<8.4g} {got:<10.3g} {reached}{times}", flush=True)
-    return reached
+def verdict(name: str, asked: float | None, got: float, more: str) -> str:
+    """Print a line; returns whether it was reached, or that nothing is asked."""
+    found = REPORTED if asked is None else REACHED if got <= asked else MISSED
+    print(f"{name:26} {'no goal' if asked is None else f'at most {asked:.4g}':16} {got:<10.3g} {found}{more}", flush=True)
+    return found
+
+
+def times(name: str, asked: float | None, ours: list[float], theirs: list[float] | None) -> str:
+    """Judge our time by PyTorch's; returns the verdict."""
+    if theirs is None:
+        print(f"{name:26} {NOT_RUN}; ours {spread(ours)}", flush=True)
+        return NOT_RUN
+    return verdict(name, asked, median(ours) / median(theirs), f"; ours {spread(ours)}, torch {spread(theirs)}")
+
+
+def judged(network: str, threads: int, pythons: dict[str, str], repeats: int) -> list[str]:
+    """Measure a network and print its lines; returns the verdicts."""
+    row = ROWS[network]
+    found, memory = {}, {}
+    for turn in range(2):  # at first our kernels are put on disk, which takes memory of its own
+        libraries = {name: Library(name, threads, python, "benchmarks.train_contenders") for name, python in pythons.items()}
+        found = compared(network, libraries, repeats if turn else 1)
+        memory = {name: int(library.ask("memory")) for name, library in libraries.items()}
+        for library in libraries.values():
+            library.close()
+    (ours, our_losses), (theirs, their_losses) = found["minitorch"], found.get("torch", (None, []))
+    verdicts = [times(row.shown, row.asked[min(threads, 2) - 1], ours, theirs)]
+    if theirs is None:
+        return verdicts
+    apart = max(_apart(a, b) for a, b in zip(our_losses, their_losses, strict=True))
+    last = f"; the last {our_losses[-1]:.6f} and {their_losses[-1]:.6f}"
+    grown = f"; ours {memory['minitorch'] / 2**20:.1f} MiB, torch {memory['torch'] / 2**20:.1f} MiB"
+    verdicts.append(verdict("  losses apart", APART, apart, last))
+    verdicts.append(verdict("  memory of torch's", row.memory, memory["minitorch"] / max(memory["torch"], 1), grown))
+    return verdicts
+
+
+def _apart(a: float, b: float) -> float:
+    """How far a is from b, of b; infinite if one is NaN."""
+    return math.inf if math.isnan(a - b) else abs(a - b) / abs(b)
+
+
+def adam(threads: int, pythons: dict[str, str], repeats: int) -> str:
+    """Measure a step of Adam and print its line; returns the verdict."""
+    libraries = {name: Library(name, threads, python, "benchmarks.optim_contenders") for name, python in pythons.items()}
+    seconds = measure("adam one usual", libraries, repeats)
+    for library in libraries.values():
+        library.close()
+    return times("adam, 10⁶ in a tensor", 1.0, seconds["minitorch"], seconds.get("torch"))
 
 
 def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Counter[str]:
     """Measure and print the rows for a number of threads; returns how often each verdict was given."""
     print(f"\n{threads} thread{'s' * (threads > 1)}\n{'network':26} {'asked':16} measured")
     verdicts: Counter[str] = Counter()
-    for network in (name for name in SHAPES if only in name):
-        for turn in range(2):  # at first our kernels are put on disk, which takes memory of its own
-            libraries = {name: Library(name, threads, python, "benchmarks.train_contenders") for name, python in pythons.items()}
-            found = compared(network, libraries, repeats if turn else 1)
-            memory = {name: int(library.ask("memory")) for name, library in libraries.items()}
-            for library in libraries.values():
-                library.close()
-        label = f"{network}, batch {BATCH[network]}"
-        ours = found["minitorch"]
-        if "torch" not in found:
-            print(f"{label:26} {NOT_RUN}; ours {spread(ours[0])}")
-            verdicts[NOT_RUN] += 1
-            continue
-        theirs = found["torch"]
-        times = f"; ours {spread(ours[0])}, torch {spread(theirs[0])}"
-        asked = ASKED[network][min(threads, 2)]
-        verdicts[verdict(label, asked, median(ours[0]) / median(theirs[0]), times)] += 1
-        apart = max(abs(a - b) / abs(b) for a, b in zip(ours[1], theirs[1], strict=True))
-        verdicts[verdict("  losses apart", APART, apart, f"; the last {ours[1][-1]:.6f} and {theirs[1][-1]:.6f}")] += 1
-        grown = f"; ours {memory['minitorch'] / 2**20:.1f} MiB, torch {memory['torch'] / 2**20:.1f} MiB"
-        verdicts[verdict("  memory of torch's", MEMORY, memory["minitorch"] / memory["torch"], grown)] += 1
+    for network in (name for name in ROWS if only in name):
+        verdicts.update(judged(network, threads, pythons, repeats))
+    if only in ADAM:
+        verdicts[adam(threads, pythons, repeats)] += 1
     return verdicts
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure and print the tables."""
-    options = settings("train", f"Training steps beside PyTorch's; a measurement is {STEPS} of them.", [*SHAPES], arguments)
+    options = settings("train", "Training steps beside PyTorch's.", [*ROWS, ADAM], arguments)
     heading = f"Times of a step as shares of PyTorch's; medians of {options.repeats} turns, in brackets the least and the largest."
     libraries = ["minitorch", "torch"]
     print_verdicts(tables(options, heading, libraries, lambda threads, pythons: table(threads, pythons, options.repeats, options.only)))

@@ -1,7 +1,8 @@
-"""What `benchmarks.train` measures: training steps of three networks, ours and PyTorch's, from the same weights on the same data.
+"""What `benchmarks.train` measures of networks for images, ours and PyTorch's: training steps from the same weights on the same data.
 
-Run as a program it is one library's process: a network's name is prepared, a number is answered with so many steps: "seconds loss loss …",
-"memory" with the most bytes the process has held since before the first network, beyond what it held then.
+Run as a program it is one library's process, for the networks of `benchmarks.point_contenders` and `benchmarks.resnet_contenders`, too: a
+network's name is prepared, a number is answered with so many steps: "seconds loss loss …", "memory" with the most bytes the process has
+held since before the first network, beyond what it held then.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
+from benchmarks import point_contenders, resnet_contenders
 
 RATE = 0.05
 
@@ -141,7 +144,15 @@ def of_torch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
     return step
 
 
-LIBRARIES = {"minitorch": of_minitorch, "torch": of_torch}
+LIBRARIES: dict[str, Callable[[str], Callable[..., float]]] = {"minitorch": of_minitorch, "torch": of_torch}
+
+
+def prepared(library: str, network: str) -> tuple[Callable[..., float], Iterator[tuple[Any, ...]]]:
+    """A library's step of a network, and what the step is given each time."""
+    for others in (point_contenders, resnet_contenders):
+        if network in others.NETWORKS:
+            return others.LIBRARIES[library](network), others.batches(network)
+    return LIBRARIES[library](network), batches(network)
 
 
 def peak() -> int:
@@ -157,11 +168,11 @@ def work(library: str) -> None:
     print("ready", flush=True)
     for line in sys.stdin:
         asked = line.strip()
-        if asked in SHAPES:
-            step, data = LIBRARIES[library](asked), batches(asked)
-            print("ready", flush=True)
-        elif asked == "memory":
+        if asked == "memory":
             print(peak() - before, flush=True)
+        elif not asked.isdigit():
+            step, data = prepared(library, asked)
+            print("ready", flush=True)
         else:
             assert step is not None
             given = [next(data) for _ in range(int(asked))]

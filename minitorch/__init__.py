@@ -52,7 +52,7 @@ from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max,
 
 # Stage 5 - After the course
 from minitorch import dlpack as dlpack
-from minitorch.narrow import __getattr__ as __getattr__, float16, int8, int16, uint8  # the first of them finds bfloat16
+from minitorch.narrow import TYPE_CHECKING, float16, int8, int16, uint8
 from minitorch.number_formats import bits, finfo, iinfo
 from minitorch.mixed import GradScaler
 from minitorch import models as models
@@ -60,6 +60,12 @@ from minitorch.files import load, load_hdf5, load_torch_state_dict, save, save_h
 from minitorch import device_arrays as device_arrays
 from minitorch import autograd as autograd
 from minitorch.autograd.engine import grad
+
+# Stage 5: what is looked for when it is asked for. A type checker that saw `__getattr__` would take every name for one of the package's
+if TYPE_CHECKING:
+    from minitorch.narrow import bfloat16 as bfloat16
+else:
+    from minitorch.narrow import __getattr__ as __getattr__
 
 __all__ = [
     "SGD",

@@ -55,14 +55,17 @@ class ArrayContext:
         """Write one number everywhere, on the device, and return the array.
 
         Raises:
-            TypeError: If the array belongs to another context.
+            TypeError: If the array belongs to another context, or value is no number.
             ValueError: If it cannot hold the number, or its elements do not lie one after the other.
         """
         self._own(array, "fill")
+        number = np.asarray(value)
+        if number.shape or number.dtype.kind not in "fiub":
+            raise TypeError(f"fill expected one number, got {value!r:.80}; of several make an array with array")
         if not array.flags["C_CONTIGUOUS"]:
             raise ValueError("fill expected an array whose elements lie one after the other, got a view with gaps; fill all of its array")
         if array.size:
-            self._fill(array, converted(np.asarray(value), as_dtype(array.dtype), "fill").item())
+            self._fill(array, converted(number, as_dtype(array.dtype), "fill").item())
         return array
 
     def to_numpy(self, array: Any) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,39 +157,19 @@ def load_hdf5(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[
     """
     h5py, path = _h5py(), Path(path)
     found: dict[str, Tensor] = {}
-    seen: dict[Any, str] = {}
     wrong: list[str] = []
-
-    def take(name: str, item: Any) -> None:
-        if item.shape is None or item.dtype.kind not in "fiub":
-            wrong.append(f"{name} of {'nothing' if item.shape is None else item.dtype}")
-        elif item.external or item.is_virtual:
-            wrong.append(f"{name}, whose elements lie in other files")
-        elif (item.nbytes or 0) > (DENSEST if item.compression else 1) * item.id.get_storage_size():
-            wrong.append(f"{name} of {item.nbytes} bytes, of which {item.id.get_storage_size()} are there")
-        else:
-            found[name] = _as_tensor(path, name, np.asarray(item[()], item.dtype.newbyteorder("=")), backend)
-
-    def walk(group: Any, prefix: str) -> None:
-        for key in group:
-            name, kind = f"{prefix}{key}", group.get(key, getclass=True, getlink=True)
-            item = group[key] if kind is h5py.HardLink else None
-            if item is None:
-                wrong.append(f"{name}, a link")
-            elif item in seen:  # once alone: a small file could name the same a million times
-                wrong.append(f"{name}, which is {seen[item]} again")
-            else:
-                seen[item] = name
-                if isinstance(item, h5py.Group):
-                    walk(item, f"{name}/")
-                elif isinstance(item, h5py.Dataset):
-                    take(name, item)
-
     with path.open("rb") as file:  # of h5py a missing file and a broken one are the same error
         try:
             with h5py.File(file, "r") as content:
-                seen[content["/"]] = "/"
-                walk(content, "")
+                for name, item in _datasets(h5py, content["/"], "", {content["/"]: "/"}, wrong):
+                    if item.shape is None or item.dtype.kind not in "fiub":
+                        wrong.append(f"{name} of {'nothing' if item.shape is None else item.dtype}")
+                    elif item.external or item.is_virtual:
+                        wrong.append(f"{name}, whose elements lie in other files")
+                    elif (item.nbytes or 0) > (DENSEST if item.compression else 1) * item.id.get_storage_size():
+                        wrong.append(f"{name} of {item.nbytes} bytes, of which {item.id.get_storage_size()} are there")
+                    else:
+                        found[name] = _as_tensor(path, name, np.asarray(item[()], item.dtype.newbyteorder("=")), backend)
         except FileFormatError:
             raise
         except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
@@ -197,6 +177,23 @@ def load_hdf5(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[
     if wrong:
         raise FileFormatError(path, "an HDF5 file of arrays of numbers", f"one with {'; '.join(wrong)}", "write these otherwise")
     return found
+
+
+def _datasets(h5py: Any, group: Any, prefix: str, seen: dict[Any, str], wrong: list[str]) -> Iterator[tuple[str, Any]]:
+    """The datasets of a group and of those in it, by name; what is no dataset of this file's, or has been seen, is put into `wrong`."""
+    for key in group:
+        name, kind = f"{prefix}{key}", group.get(key, getclass=True, getlink=True)
+        item = group[key] if kind is h5py.HardLink else None
+        if item is None:
+            wrong.append(f"{name}, a link")
+        elif item in seen:  # a small file could name the same a million times
+            wrong.append(f"{name}, which is {seen[item]} again")
+        else:
+            seen[item] = name
+            if isinstance(item, h5py.Group):
+                yield from _datasets(h5py, item, f"{name}/", seen, wrong)
+            elif isinstance(item, h5py.Dataset):
+                yield name, item
 
 
 def _h5py() -> Any:
@@ -272,11 +269,13 @@ def _put_together(tree: Any, tensors: dict[str, Tensor]) -> Any:
     """
     if tree is None or isinstance(tree, (bool, int, float, str)):
         return tree
-    ((kind, inside),) = tree.items() if isinstance(tree, dict) else ()
+    if not isinstance(tree, dict):
+        raise TypeError("a list, which says nothing of its kind")
+    ((kind, inside),) = tree.items()
     if kind == "array":
         return tensors.pop(inside)
     if not isinstance(inside, list):
-        raise TypeError(kind)
+        raise TypeError(f"a {kind} that is no list")
     if kind != "dict":
         return {"list": list, "tuple": tuple}[kind](_put_together(each, tensors) for each in inside)
     state = {key: _put_together(each, tensors) for key, each in inside if type(key) in (str, int)}

@@ -14,6 +14,9 @@ from minitorch.optim.optimizer import Optimizer
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
+SMALLEST = 2.0**-126
+"""The least scale, by whose inverse float32 can still be multiplied; it is reached if all gradients are NaN for long."""
+
 
 class GradScaler:
     """Scales a loss, divides the gradients by the scale again, and leaves out steps whose gradients overflowed.
@@ -54,11 +57,12 @@ class GradScaler:
         self._growth_interval = growth_interval
         self._overflowed: dict[Optimizer, bool] = {}  # of the optimizers whose gradients have been divided since the last update
         self._stepped: set[Optimizer] = set()
+        counts = hasattr(growth_interval, "__index__") and growth_interval >= 1
         for name, value, fits, expected in (
             ("init_scale", self._scale, 0 < self._scale < math.inf, "above 0 and finite"),
             ("growth_factor", self._growth_factor, 1 < self._growth_factor < math.inf, "above 1 and finite"),
             ("backoff_factor", self._backoff_factor, 0 < self._backoff_factor < 1, "between 0 and 1"),
-            ("growth_interval", growth_interval, growth_interval >= 1, "of at least 1"),
+            ("growth_interval", growth_interval, counts, "as a whole number of at least 1"),
         ):
             if not fits:
                 raise ValueError(f"GradScaler expected {name} {expected}, got {value}")
@@ -139,7 +143,7 @@ class GradScaler:
         if not self._overflowed:
             raise RuntimeError("update expected a step before it, got none; call step(optimizer) first")
         if any(self._overflowed.values()):
-            self._scale, self._tracker = self._scale * self._backoff_factor, 0
+            self._scale, self._tracker = max(self._scale * self._backoff_factor, SMALLEST), 0
         else:
             self._tracker += 1
             if self._tracker == self._growth_interval:

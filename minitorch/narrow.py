@@ -43,10 +43,14 @@ def load_bfloat16() -> np.dtype:
     return np.dtype(bfloat16)
 
 
-def __getattr__(name: str) -> Any:
-    if name != "bfloat16":
-        raise AttributeError(f"minitorch has no {name}")
-    return dtypes.as_dtype(name)
+if TYPE_CHECKING:
+    bfloat16: np.dtype
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name != "bfloat16":
+            raise AttributeError(f"minitorch has no {name}")
+        return dtypes.as_dtype(name)
 
 
 def _ready(load: Callable[[], np.dtype]) -> np.dtype:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import minitorch
-from minitorch import FastBackend, GradScaler, Tensor, tensor
+from minitorch import FastBackend, GradScaler, Tensor, dtypes, tensor
 from minitorch.data import Digits
 from minitorch.nn import Module, Parameter, cross_entropy, linear
 from minitorch.optim import SGD
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.refuse(f"{name} expected a number above 0, got {value!r}")
     if options.dtype == "bfloat16":
         try:
-            minitorch.dtypes.as_dtype("bfloat16")
+            dtypes.as_dtype("bfloat16")
         except ImportError as error:
             parser.refuse(str(error))
     scaler = GradScaler(options.scale, growth_interval=options.growth)

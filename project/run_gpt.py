@@ -1,233 +1,221 @@
-"""Train a small GPT on a text, character by character, and let it go on with a beginning.
-
-python project/run_gpt.py                       # the course's own book
-python project/run_gpt.py --text FILE --steps 2000 --checkpoint gpt.safetensors
-"""
+"""Train a small GPT on a text, character by character, and let it go on with a beginning."""
 
 from __future__ import annotations
 
-import re
+import argparse
+import math
+import shlex
+import sys
+import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from time import perf_counter
+from typing import Any
 
-import numpy as np
+from project.lab import checkpoint, command_line, text_trainer
+from project.lab.checkpoint import CheckpointError
+from project.lab.text_trainer import Run, Setting, checked
 
-import minitorch
-from minitorch import FastBackend, float32, tensor
-from minitorch.models import GPT
-from minitorch.nn import cross_entropy
-from minitorch.optim import AdamW, CosineAnnealingLR, clip_grad_norm_
-from minitorch.tensor import generator as library_generator
-from project.lab import command_line
+PROGRAM = f"{text_trainer.PROGRAM}.py"
 
-PROGRAM = "run_gpt.py"
-ROOT = Path(__file__).resolve().parents[1]
+SAVED_EVERY = 30.0
+"""Seconds from one checkpoint to the next between two lines of the log; there is one at every line too."""
 
-LARGEST_NORM = 1.0
-"""Gradients are made no longer than this."""
-
-VALIDATION_BATCHES = 8
+BEGINNING = "The "
+"""What the network goes on with unless a flag says otherwise, where the text has these characters."""
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What a run is made from.
+class Options:
+    """What a run leaves behind, and what it writes at the end.
 
     Attributes:
-        steps: How many batches to train on.
-        batch: Pieces of text in a batch.
-        context: Characters of a piece.
-        layers: Blocks of the network.
-        heads: Heads of each block's attention.
-        width: Numbers for each character.
-        dropout: Share of what is dropped in training.
-        rate: Learning rate at the beginning; it falls to a tenth.
-        seed: Of weights and of batches.
+        text: File of the text; None for the course's book.
+        every: How many steps lie between two lines of the log.
+        checkpoint: File of the checkpoint.
+        beginning: What to go on with at the end.
+        length: How many characters to add to it.
+        temperature: How daring these are.
     """
 
-    steps: int = 600
-    batch: int = 16
-    context: int = 64
-    layers: int = 3
-    heads: int = 4
-    width: int = 64
-    dropout: float = 0.0
-    rate: float = 3e-3
-    seed: int = 0
-
-
-def book() -> str:
-    """The text of the course's book, without code."""
-    chapters = [path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("docs/module*/*.md"))]
-    prose = [re.sub(r"(?ms)^(```+|:::+|---).*?^\\1\\s*$", "", chapter) for chapter in chapters]
-    return re.sub(r"\\n{3,}", "\\n\\n", "\\n".join(prose))
-
-
-class Text:
-    """A text as numbers, its last tenth kept for validation.
-
-    Args:
-        text: The text.
-        context: Characters of a piece.
-
-    Attributes:
-        characters: Those that occur, in order; a character's number is its place.
-
-    Raises:
-        ValueError: If the text is too short for the context.
-    """
-
-    def __init__(self, text: str, context: int) -> None:
-        self.characters = sorted(set(text))
-        places = {character: place for place, character in enumerate(self.characters)}
-        numbers = np.array([places[character] for character in text], np.int64)
-        cut = len(numbers) * 9 // 10
-        self.train, self.valid, self.context = numbers[:cut], numbers[cut:], context
-        if len(self.valid) <= context:
-            raise ValueError(f"a text expected more than {10 * (context + 1)} characters for a context of {context}, got {len(numbers)}")
-
-    def batch(self, numbers: np.ndarray, count: int, generator: np.random.Generator) -> tuple[minitorch.Tensor, minitorch.Tensor]:
-        """Pieces drawn at random, shape (count, context), and what follows each of their characters, shape (count · context,)."""
-        starts = generator.integers(0, len(numbers) - self.context, count)
-        pieces = np.stack([numbers[start : start + self.context + 1] for start in starts])
-        return tensor(pieces[:, :-1], FastBackend), tensor(pieces[:, 1:].reshape(-1), FastBackend)
-
-    def numbers(self, beginning: str) -> list[int]:
-        """A beginning as numbers; characters that the text has not are left out."""
-        return [self.characters.index(character) for character in beginning if character in self.characters]
-
-
-def loss_of(model: GPT, pieces: minitorch.Tensor, following: minitorch.Tensor) -> minitorch.Tensor:
-    """How surprised the network is by what follows, in nats for each character."""
-    logits = model(pieces)
-    return cross_entropy(logits.view(logits.shape[0] * logits.shape[1], logits.shape[2]), following)
-
-
-def validation_loss(model: GPT, text: Text, setting: Setting) -> float:
-    """The mean over the same few batches each time."""
-    generator, total = np.random.default_rng(1), 0.0
-    model.eval()
-    with minitorch.no_grad():
-        for _ in range(VALIDATION_BATCHES):
-            total += loss_of(model, *text.batch(text.valid, setting.batch, generator)).item()
-    model.train()
-    return total / VALIDATION_BATCHES
-
-
-class Run:
-    """A training run that can stop after any step and go on: with the same weights, bit for bit.
-
-    Args:
-        setting: What it is made from.
-        text: What it learns.
-    """
-
-    def __init__(self, setting: Setting, text: Text) -> None:
-        minitorch.manual_seed(setting.seed)
-        self.setting, self.text, self.step = setting, text, 0
-        size, sizes = len(text.characters), (setting.context, setting.layers, setting.heads, setting.width, setting.dropout)
-        self.model = GPT(size, *sizes, backend=FastBackend, dtype=float32)
-        self.optimizer = AdamW(self.model.parameters(), lr=setting.rate, weight_decay=0.1)
-        self.schedule = CosineAnnealingLR(self.optimizer, setting.steps, setting.rate / 10)
-        self.generator = np.random.default_rng(setting.seed)
-
-    def advance(self) -> float:
-        """Train on one batch; returns its loss."""
-        loss = loss_of(self.model, *self.text.batch(self.text.train, self.setting.batch, self.generator))
-        self.optimizer.zero_grad()
-        loss.backward()
-        clip_grad_norm_(self.model.parameters(), LARGEST_NORM)
-        self.optimizer.step()
-        self.schedule.step()
-        self.step += 1
-        return loss.item()
-
-    def save(self, path: Path) -> None:
-        """Write all that going on needs, in one step."""
-        generators = {"batches": self.generator.bit_generator.state, "dropout": library_generator.bit_generator.state}
-        about = {"setting": asdict(self.setting), "characters": "".join(self.text.characters), "step": self.step, "generators": generators}
-        state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "schedule": self.schedule.state_dict()}
-        minitorch.save({"about": about, **state}, path)
-
-    @staticmethod
-    def load(path: Path, text: str) -> Run:
-        """Go on from what `save` has written.
-
-        Raises:
-            ValueError: If the file is none, or was made from another text.
-            OSError: If it cannot be read.
-        """
-        state = minitorch.load(path, FastBackend)
-        if "about" not in state or "characters" not in state["about"]:
-            raise ValueError(f"{path} expected the checkpoint of a GPT, got another file; name another, or leave out --resume")
-        about = state["about"]
-        run = Run(Setting(**about["setting"]), Text(text, about["setting"]["context"]))
-        if "".join(run.text.characters) != about["characters"]:
-            raise ValueError(f"{path} was made from a text of other characters; pass that text with --text")
-        run.model.load_state_dict(state["model"])
-        run.optimizer.load_state_dict(state["optimizer"])
-        run.schedule.load_state_dict(state["schedule"])
-        run.generator.bit_generator.state = about["generators"]["batches"]
-        library_generator.bit_generator.state = about["generators"]["dropout"]
-        run.step = about["step"]
-        return run
-
-    def sample(self, beginning: str, count: int, temperature: float) -> str:
-        """Go on with a beginning."""
-        known = self.text.numbers(beginning) or [0]
-        return "".join(self.text.characters[number] for number in self.model.generate(known, count, temperature))
+    text: Path | None
+    every: int
+    checkpoint: Path | None
+    beginning: str
+    length: int
+    temperature: float
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train as the command line says; returns the exit status."""
     parser = command_line.Parser(PROGRAM, __doc__)
     for field in fields(Setting):
-        parser.add_argument(f"--{field.name}", type=type(field.default), default=field.default, metavar="N", help="see Setting")
-    parser.add_argument("--text", type=Path, metavar="FILE", help="what to learn; left out: the course's book")
-    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="where to keep the run")
-    parser.add_argument("--resume", action="store_true", help="go on from --checkpoint")
-    parser.add_argument("--log-every", type=int, default=50, metavar="N", help="steps from one line to the next")
-    parser.add_argument("--beginning", default="The ", metavar="TEXT", help="what to go on with at the end")
-    parser.add_argument("--length", type=int, default=300, metavar="N", help="characters to add to it")
-    parser.add_argument("--temperature", type=float, default=0.8, metavar="X", help="0 for the likeliest character each time")
-    options = parser.parse_args(arguments)
-    if options.resume and options.checkpoint is None:
-        parser.refuse("--resume expected --checkpoint FILE as well")
+        kind = command_line.decimal if isinstance(field.default, float) else command_line.number
+        parser.add_argument(f"--{field.name}", type=kind, default=field.default, metavar="X", help=field.metadata["help"])
+    parser.add_argument("--text", type=Path, metavar="FILE", help="what to learn, in UTF-8; None for the course's book")
+    parser.add_argument("--log-every", type=command_line.number, default=50, metavar="N", help="steps from one printed line to the next")
+    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="keep in this file all that --resume needs")
+    parser.add_argument("--resume", action="store_true", help="go on with the run of --checkpoint, by its settings")
+    parser.add_argument(
+        "--beginning", metavar="TEXT", help=f"what to go on with; None for {BEGINNING!r}, or for the text's first character"
+    )
+    parser.add_argument("--length", type=command_line.number, default=300, metavar="N", help="how many characters to add to it")
+    parser.add_argument(
+        "--temperature", type=command_line.decimal, default=0.8, metavar="X", help="how daring these are; 0: the likeliest each time"
+    )
+    names = [field.name for field in fields(Setting)]
+    found = vars(parser.parse_args(arguments, argparse.Namespace(**dict.fromkeys(names))))  # what stays None was not given
+    given = {name: found.pop(name) for name in names if found[name] is not None}
     try:
-        text = book() if options.text is None else options.text.read_text(encoding="utf-8")
-        if options.resume:
-            run = Run.load(options.checkpoint, text)
-        else:
-            setting = Setting(**{field.name: getattr(options, field.name) for field in fields(Setting)})
-            run = Run(setting, Text(text, setting.context))
-    except (OSError, ValueError) as error:
+        run, options = _prepared(parser, given, found)
+    except (ValueError, OSError) as error:
         parser.refuse(str(error))
-    _train(run, options.log_every, options.checkpoint)
-    print(f"\n{run.sample(options.beginning, options.length, options.temperature)}")
+    status = train(run, options)
+    return status or tell(run, options)
+
+
+def _prepared(parser: command_line.Parser, given: dict[str, Any], found: dict[str, Any]) -> tuple[Run, Options]:
+    """The run, new or from its checkpoint, and what to do with it."""
+    checked("log-every", found["log_every"], 1, 1, 1_000_000)
+    checked("length", found["length"], 1, 0, 1_000_000)
+    checked("temperature", found["temperature"], 1.0, 0.0, 1000.0)
+    path, resume = found["checkpoint"], found["resume"]
+    if resume and not path:
+        parser.refuse("--resume expected the file to go on from, got none; add --checkpoint FILE")
+    if path and not path.parent.is_dir():
+        parser.refuse(f"--checkpoint expected a file in a folder that is there, got {str(path)!r}; make {str(path.parent)!r} first")
+    if path and path.exists() and not resume:
+        parser.refuse(f"--checkpoint expected a new file, got {str(path)!r}, which is there; add --resume to go on with it, or delete it")
+    saved, setting = checkpoint.load(path) if resume else None, Setting(**given)
+    if saved is not None:
+        _check_resumed(given, saved, path)
+    text = text_trainer.book() if found["text"] is None else text_trainer.read(found["text"])
+    run = Run(setting, text) if saved is None else Run.restored(saved, text, str(path))
+    beginning = found["beginning"]
+    if beginning is None:
+        beginning = BEGINNING if set(BEGINNING) <= set(run.text.characters) else text[0]
+    run.text.numbers(beginning)  # refused now, not after training
+    return run, Options(found["text"], found["log_every"], path, beginning, found["length"], found["temperature"])
+
+
+def _check_resumed(given: dict[str, Any], saved: checkpoint.Checkpoint, path: Path) -> None:
+    """That a checkpoint is of this program, and that no flag asks for something else.
+
+    Raises:
+        CheckpointError: If it is not so.
+    """
+    if saved.about.get("program") != text_trainer.PROGRAM:
+        raise CheckpointError(f"{path} is a checkpoint of {saved.about.get('program')}.py; resume it there")
+    kept = saved.about["setting"]
+    differing = [f"--{name} {value} (there {kept.get(name)})" for name, value in given.items() if value != kept.get(name)]
+    if differing:
+        raise CheckpointError(
+            f"--resume goes on by the settings of {path}, got {', '.join(differing)}; leave these flags out, or begin anew"
+        )
+
+
+def train(run: Run, options: Options) -> int:
+    """Train until done or interrupted, print the log and keep the checkpoint.
+
+    Returns:
+        The exit status.
+    """
+    orderly, status = False, 0
+    try:
+        with (
+            command_line.ctrl_c_at_a_good_moment() as interrupted,
+            command_line.progress_bar(run.setting.steps, "step", run.step) as advance,
+        ):
+            print(_beginning(run, options), flush=True)
+            saved, mark = time.monotonic(), (run.step, run.seconds)
+            while not run.done and not interrupted():
+                loss = run.advance()
+                advance()
+                told = run.done or run.step % options.every == 0
+                valid = run.validation_loss() if told else 0.0
+                if not math.isfinite(loss + valid):
+                    status = 1
+                    break
+                line = _line(run, valid, mark) if told else ""
+                if options.checkpoint and (told or time.monotonic() - saved >= SAVED_EVERY):
+                    checkpoint.save(options.checkpoint, run.checkpoint())  # before the line is told: what is told is safe
+                    saved = time.monotonic()
+                if told:
+                    print(line, flush=True)
+                    mark = run.step, run.seconds
+        orderly = not status
+        if orderly and not run.done:
+            status = command_line.INTERRUPTED
+    except BrokenPipeError:  # the reader of the log has gone, between two steps
+        orderly, status = True, command_line.INTERRUPTED
+    except KeyboardInterrupt:  # the second Ctrl-C, within a step
+        status = command_line.INTERRUPTED
+    if status == 1:
+        what = f"the loss is infinite or not a number after step {run.step}"
+        print(f"{PROGRAM}: {what}; begin anew with a --rate below {run.setting.rate:g}", file=sys.stderr)
+    elif status:
+        print(f"{PROGRAM}: stopped. {_summary(run)}", file=sys.stderr)
+        _keep(run, options, orderly)
+    return status
+
+
+def _keep(run: Run, options: Options, orderly: bool) -> None:
+    """Save a run that was interrupted, between two steps if it was orderly, and say how to go on."""
+    if not options.checkpoint:
+        return
+    if orderly:
+        checkpoint.save(options.checkpoint, run.checkpoint())
+    if options.checkpoint.exists():
+        text = f" --text {shlex.quote(str(options.text))}" if options.text else ""
+        command = f"python project/{PROGRAM}{text} --checkpoint {shlex.quote(str(options.checkpoint))} --resume"
+        print(f"Go on with: {command}", file=sys.stderr)
+
+
+def _beginning(run: Run, options: Options) -> str:
+    """What is trained on what, and where a run goes on."""
+    text, size = run.text, sum(parameter.value.size for parameter in run.model.parameters())
+    name = options.text or "the course's book"
+    lines = [
+        f"{name}: {len(text.train):,} characters to train on, {len(text.valid):,} to validate with, {len(text.characters)} different",
+        f"GPT: {size:,} parameters",
+    ]
+    if run.step:
+        lines.append(f"Going on after step {run.step} of {run.setting.steps}.")
+    return "\n".join(lines)
+
+
+def _line(run: Run, valid: float, mark: tuple[int, float]) -> str:
+    """A line of the log, on the steps since the one before; mark is how many steps were done then, and in how many seconds."""
+    step, seconds = mark
+    train = math.fsum(run.losses) / len(run.losses)
+    run.losses.clear()
+    a_step = (run.seconds - seconds) / (run.step - step)
+    return f"step {run.step}/{run.setting.steps}  loss {train:.4f}  valid {valid:.4f}  {a_step:.3f} s a step"
+
+
+def _summary(run: Run) -> str:
+    """The outcome in a sentence."""
+    if not run.step:
+        return f"No step of {run.setting.steps} was finished."
+    return f"{run.step} of {run.setting.steps} steps in {run.seconds:.1f} s ({run.seconds / run.step:.3f} s a step)."
+
+
+def tell(run: Run, options: Options) -> int:
+    """Print the outcome, and the beginning with what the network adds to it.
+
+    Returns:
+        The exit status.
+    """
+    print(f"{_summary(run)}\n\n{_shown(options.beginning)}", end="", flush=True)
+    for character in run.sample(options.beginning, options.length, options.temperature):
+        print(_shown(character), end="", flush=True)
+    print()
     return 0
 
 
-def _train(run: Run, every: int, checkpoint: Path | None) -> None:
-    """Train to the end, or to Ctrl-C, and print the log."""
-    size = sum(parameter.value.size for parameter in run.model.parameters())
-    print(f"{len(run.text.train):,} characters, {len(run.text.characters)} different; {size:,} parameters")
-    start, losses, first = perf_counter(), [], run.step
-    with (
-        command_line.progress_bar(run.setting.steps, "step", run.step) as advance,
-        command_line.ctrl_c_at_a_good_moment() as stopped,
-    ):
-        while run.step < run.setting.steps and not stopped():
-            losses.append(run.advance())
-            advance()
-            if run.step % every == 0 or run.step == run.setting.steps or stopped():
-                seconds = (perf_counter() - start) / (run.step - first)
-                valid = validation_loss(run.model, run.text, run.setting)
-                print(f"step {run.step}/{run.setting.steps}  loss {np.mean(losses):.4f}  validation {valid:.4f}  {seconds:.3f} s a step")
-                losses = []
-                if checkpoint is not None:
-                    run.save(checkpoint)
+def _shown(text: str) -> str:
+    """Characters that can be printed; others may be orders to the terminal."""
+    return "".join(character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 if __name__ == "__main__":

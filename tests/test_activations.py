@@ -8,7 +8,7 @@ import pytest
 
 from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, tensor
 from minitorch.nn import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh
-from minitorch.nn.activations import gelu, leaky_relu, sigmoid, silu, tanh
+from minitorch.nn.activations import gelu, leaky_relu, relu, sigmoid, silu, tanh
 
 from .test_autograd_again import assert_second_derivatives
 
@@ -17,6 +17,7 @@ POINTS = [-6.0, -3.5, -1.25, -0.5, -1e-3, 0.0, 1e-3, 0.75, 2.0, 5.5]
 ROOT = math.sqrt(2 / math.pi)
 
 CURVES = {  # each as its paper says
+    "relu": (relu, lambda x: max(x, 0.0)),
     "leaky_relu": (lambda x: leaky_relu(x, 0.2), lambda x: x if x > 0 else 0.2 * x),
     "gelu": (gelu, lambda x: x * 0.5 * math.erfc(-x / math.sqrt(2))),
     "gelu of tanh": (lambda x: gelu(x, "tanh"), lambda x: x * 0.5 * (1 + math.tanh(ROOT * (x + 0.044715 * x**3)))),
@@ -87,6 +88,15 @@ def test_small_values_keep_their_digits(backend, dtype):
     )
 
 
+@BACKENDS
+def test_relu_keeps_what_is_no_number_and_lets_nothing_through_at_0(backend):
+    x = tensor([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0], backend, requires_grad=True)
+    y = relu(x)
+    np.testing.assert_array_equal(y.to_numpy(), [math.nan, math.inf, 0, 0, 0, 1])
+    y.backward(tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], backend))
+    assert x.grad.tolist() == [1, 2, 0, 0, 0, 6]
+
+
 def test_the_slope_of_leaky_relu_at_0_is_that_below_it():
     x = tensor([0.0, 1.0, -1.0], requires_grad=True)
     leaky_relu(x, 0.25).sum().backward()
@@ -118,7 +128,7 @@ def test_layers_call_their_functions():
         (GELU("tanh"), gelu(x, "tanh")),
         (SiLU(), silu(x)),
         (LeakyReLU(0.3), leaky_relu(x, 0.3)),
-        (ReLU(), x.relu()),
+        (ReLU(), relu(x)),
     ]
     pairs += [(Sigmoid(), x.sigmoid()), (Tanh(), x.tanh())]
     for layer, expected in pairs:
@@ -148,6 +158,7 @@ def test_activations_are_pytorchs():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     functional = torch.nn.functional
     theirs = {
+        "relu": functional.relu,
         "leaky_relu": lambda x: functional.leaky_relu(x, 0.2),
         "gelu": functional.gelu,
         "gelu of tanh": lambda x: functional.gelu(x, approximate="tanh"),

@@ -1,6 +1,7 @@
 """Attention: by hand and from NumPy, gradients against differences, and layers against PyTorch where that is installed."""
 
 import math
+import pickle
 import re
 
 import numpy as np
@@ -184,6 +185,10 @@ def test_layers_refuse_what_does_not_fit():
         MultiheadAttention(6, 0)
     with raises(ValueError, f"{name} expected dropout from 0 to 1, got 2; it is the share of the weights that become 0"):
         MultiheadAttention(6, 2, 2)
+    with raises(ValueError, f"{name} expected kdim and vdim of at least 1, got 0, 6"):
+        MultiheadAttention(6, 2, kdim=0)
+    with raises(TypeError, f"{name} expected embed_dim and num_heads as whole numbers, got '6', 2"):
+        MultiheadAttention("6", 2)
     layer, x = MultiheadAttention(2, 1), tensor(numbers((3, 4, 2)))
     shapes = f"{name} expected query, key and value of shapes (L, N, 2), (S, N, 2), (S, N, 2), or each without N, got"
     with raises(ValueError, f"{shapes} (3, 4, 2), (3, 2, 2) and (3, 2, 2)"):
@@ -196,6 +201,15 @@ def test_layers_refuse_what_does_not_fit():
         layer(x, x, x, attn_mask=tensor(np.zeros((3, 3), int)))
     with raises(ValueError, "TransformerBlock expected activation relu or gelu, or a function, got 'tanh'"):
         TransformerBlock(2, 1, activation="tanh")
+    with raises(ValueError, "TransformerBlock expected activation relu or gelu, or a function, got 3"):
+        TransformerBlock(2, 1, activation=3)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_a_block_comes_out_of_a_pickle_as_it_went_in(activation):
+    block = TransformerBlock(4, 2, 8, activation=activation).eval()
+    x = tensor(numbers((1, 3, 4)))
+    assert pickle.loads(pickle.dumps(block))(x).tolist() == block(x).tolist()
 
 
 def test_an_element_of_a_block_sees_nothing_behind_it():

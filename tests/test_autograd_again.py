@@ -126,11 +126,11 @@ NETWORK = OrderedDict({
     "conv2d with stride": (lambda x, w: nn.conv2d(x, w, stride=(2, 1)), (1, 2, 3, 3), (1, 2, 2, 2)),
     "embedding": (lambda w: nn.embedding(tensor([[0, 2], [2, 1]], w.backend, dtype=int64), w * w, 1), (4, 2)),
     "cross_entropy": (lambda x: nn.cross_entropy(x, tensor(CLASSES, x.backend, dtype=int64)), (3, 4)),
-    "cross_entropy, none": (lambda x: nn.cross_entropy(x, tensor(CLASSES, x.backend, dtype=int64), "none"), (3, 4)),
+    "cross_entropy, none": (lambda x: nn.cross_entropy(x, tensor(CLASSES, x.backend, dtype=int64), reduction="none"), (3, 4)),
     "cross_entropy of probabilities": (lambda x, t: nn.cross_entropy(x, nn.softmax(t, 1)), (2, 3), (2, 3)),
-    "nll_loss": (lambda x: nn.nll_loss(x * x, tensor(CLASSES, x.backend, dtype=int64), "sum"), (3, 4)),
+    "nll_loss": (lambda x: nn.nll_loss(x * x, tensor(CLASSES, x.backend, dtype=int64), reduction="sum"), (3, 4)),
     "mse_loss": (nn.mse_loss, (2, 3), (2, 3)),
-    "binary_cross_entropy": (lambda x, t: nn.binary_cross_entropy(x.sigmoid(), t.sigmoid(), "none"), (2, 3), (2, 3)),
+    "binary_cross_entropy": (lambda x, t: nn.binary_cross_entropy(x.sigmoid(), t.sigmoid(), reduction="none"), (2, 3), (2, 3)),
     "binary_cross_entropy_with_logits": (lambda x, t: nn.binary_cross_entropy_with_logits(x, t.sigmoid()), (2, 3), (2, 3)),
     "leaky_relu": (lambda x: nn.leaky_relu(x * x.sin(), 0.2), (2, 3)),
     "gelu": (nn.gelu, (2, 3)),
@@ -204,6 +204,30 @@ def test_through_another_dtype_and_another_backend():
 
 def test_of_a_quotient_of_halves():
     assert twice(lambda a, b: a * a / b, [2.0], [4.0], dtype="float16") == ([[0.5], [0.125]], {"float16"})  # 2 / b, 2a² / b³
+
+
+def derivatives(f, value, count):
+    """The first `count` derivatives of a function of one number."""
+    x = tensor(value, requires_grad=True)
+    found, y = [], f(x)
+    for _ in range(count):
+        (y,) = grad(y, x, create_graph=True)
+        found.append(y.item())
+    return found
+
+
+@pytest.mark.parametrize("value", [0.0, -2.0, math.inf, math.nan])
+def test_whole_powers_have_derivatives_everywhere_as_often_as_one_likes(value):
+    assert derivatives(lambda x: x**0, value, 3) == [0.0, 0.0, 0.0]
+    assert derivatives(lambda x: x**1, value, 4) == [1.0, 0.0, 0.0, 0.0]
+    assert derivatives(lambda x: x**2, value, 5)[1:] == [2.0, 0.0, 0.0, 0.0]
+
+
+def test_of_a_power_by_base_and_exponent_where_the_exponent_is_0():
+    a, b = leaf([2.0, 4.0, 0.0]), leaf([0.0, 0.0, 0.0])
+    (by_a,) = grad((a**b).sum(), a, create_graph=True)
+    (mixed,) = grad(by_a.sum(), b)
+    assert mixed.tolist() == [0.5, 0.25, 0.0]  # d/db of b · a^(b-1) at 0: 1 / a
 
 
 WATCHED = {"NormalShare"}

@@ -3,11 +3,12 @@
 import gc
 import re
 import weakref
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from minitorch import FastBackend, SimpleBackend, manual_seed, nn, no_grad, rand, tensor
+from minitorch import FastBackend, SimpleBackend, Tensor, manual_seed, nn, no_grad, rand, tensor
 from minitorch.autograd import checkpoint, grad, ledger
 from minitorch.tensor_context import grad_mode
 
@@ -95,6 +96,40 @@ def test_several_results_constants_and_plain_values():
 
     assert_same(step, [x, w])
     assert type(checkpoint(part, x, 3.0, ("a", "b"))) is list
+
+
+class Pair(NamedTuple):
+    left: Tensor
+    right: Tensor
+
+
+def test_results_may_be_what_was_given_and_stand_in_a_named_tuple():
+    x = tensor([2.0, 3.0], requires_grad=True)
+    w = tensor([5.0, 7.0], requires_grad=True)
+    assert_same(lambda run: (run(lambda a: a, x) * x).sum(), [x])
+    assert_same(lambda run: (run(lambda a: a, x * 2) * x).sum(), [x])
+    assert_same(lambda run: (run(lambda a: w, x) * x).sum(), [x, w])
+
+    def step(run):
+        pair = run(lambda a: Pair(a * w, a), x)
+        assert type(pair) is Pair
+        return (pair.left * pair.right).sum()
+
+    assert_same(step, [x, w])
+
+
+def test_gradients_of_what_lies_deeper_in_a_result_or_was_left_elsewhere_are_not_lost():
+    x = tensor([2.0, 3.0], requires_grad=True)
+    assert_same(lambda run: run(lambda a: {"y": a * a}, x * 3)["y"].sum(), [x])
+    assert_same(lambda run: sum(run(lambda a: (a * 2, [a * 3]), x)[1]).sum(), [x])
+    left = []
+
+    def step(run):
+        left.clear()
+        y = run(lambda a: left.append(a * a) or a * 3, x * 5)
+        return (y * left[0]).sum()
+
+    assert_same(step, [x])
 
 
 def test_a_result_that_nobody_uses():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minitorch
-from minitorch import FastBackend, Function, Tensor, float32, float64, no_grad, tensor
+from minitorch import FastBackend, Function, Tensor, float32, float64, nn, no_grad, tensor
 from minitorch.autograd import grad
 from minitorch.tensor_context import grad_mode
 
@@ -34,6 +34,12 @@ def test_grad_returns_the_gradients_and_leaves_the_leaves_alone():
 def test_grad_of_a_single_input_is_still_a_tuple():
     x = leaf([2.0])
     assert [g.tolist() for g in grad(x * x, x)] == [[4.0]]
+
+
+def test_grad_by_parameters():
+    layer = nn.Linear(2, 1)
+    loss = layer(tensor([[3.0, 5.0]])).sum()
+    assert [g.tolist() for g in grad(loss, layer.parameters())] == [[[3.0, 5.0]], [1.0]]
 
 
 def test_grad_by_a_tensor_on_the_way_and_by_what_it_was_computed_from():
@@ -201,8 +207,14 @@ def test_what_grad_is_given_is_checked():
     x, y, c = leaf([2.0, 3.0]), leaf([1.0]), tensor([1.0])
     with raises(TypeError, "grad expected tensors as outputs, got float"):
         grad([3.0], x)
+    with raises(TypeError, "grad expected tensors as outputs, got float"):
+        grad(3.0, x)
     with raises(TypeError, "grad expected tensors as inputs, got NoneType"):
         grad(y, [None])
+    with raises(TypeError, "grad expected tensors or None as grad_outputs, got float"):
+        grad(y, x, 2.0)
+    with raises(TypeError, "grad expected tensors or None as grad_outputs, got ndarray"):
+        grad(x, x, [np.ones(2)])
     with raises(RuntimeError, "grad expected outputs that require gradients, got a constant as number 0; make it a leaf before use"):
         grad(c, x)
     with raises(RuntimeError, "grad expected inputs that require gradients, got a constant as number 1; make it a leaf before use"):

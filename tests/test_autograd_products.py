@@ -39,6 +39,11 @@ def test_jvp_gives_the_value_and_how_it_changes_in_a_direction():
     assert (out.tolist(), tangent.tolist(), tangent.requires_grad) == ([20.0, 45.0], [60.0, 90.0], False)
 
 
+def test_jvp_takes_a_single_tensor_as_it_is():
+    value, tangent = jvp(lambda a: a * a, tensor(3.0), tensor(0.5))
+    assert (value.item(), tangent.item()) == (9.0, 3.0)
+
+
 def test_jvp_of_what_does_not_depend_on_the_point_is_zero():
     x = tensor([2.0, 3.0])
     out, tangent = jvp(lambda a: tensor([[7.0]]), [x], [x])
@@ -96,8 +101,14 @@ def test_the_hessian_of_a_product_and_of_what_is_not_curved():
 
 def test_what_they_are_given_is_checked():
     x = tensor([2.0, 3.0])
-    with raises(TypeError, "vjp expected tensors, got float; make one with tensor(...)"):
+    with raises(TypeError, "vjp expected tensors as the point, got float"):
         vjp(f, x, 3.0)
+    with raises(TypeError, "vjp expected a vector that is a Tensor, got float"):
+        vjp(lambda a: a * 2, x)[1](3.0)
+    with raises(TypeError, "jvp expected tensors as the point, got float"):
+        jvp(lambda a: a, [3.0], [1.0])
+    with raises(TypeError, "jvp expected tensors as tangents, got int"):
+        jvp(lambda a: a, x, 1)
     with raises(TypeError, "jvp expected a function that returns a Tensor, got float"):
         jvp(lambda a: a.sum().item(), [x], [x])
     with raises(ValueError, "vjp expected a vector of shape (2,), that of the value, got (1,)"):

@@ -6,8 +6,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from benchmarks import train, train_contenders
+from benchmarks import point_contenders, resnet_contenders, train, train_contenders
 from benchmarks.rivals import MISSED, NOT_RUN, REACHED
+from minitorch import datasets
 
 
 def test_weights_and_images_are_the_same_in_every_process():
@@ -38,6 +39,75 @@ def test_the_first_loss_is_numpys_and_the_steps_go_down():
     assert losses[0] > losses[1] > losses[2]
 
 
+def test_the_points_are_those_of_the_data_sets_that_the_programs_train_on():
+    for network, (hidden, _, dataset) in point_contenders.NETWORKS.items():
+        x, labels = point_contenders.points(network)
+        assert (x.shape, x.dtype, labels.shape, labels.dtype) == ((50, 2), np.float64, (50,), np.float64)
+        inside = {"Xor": lambda a, b: (a < 0.5) != (b < 0.5), "Split": lambda a, b: a < 0.2 or a > 0.8}[dataset]
+        assert labels.tolist() == [inside(a, b) for a, b in x]
+        known = datasets[dataset](200, 1)
+        assert known.y == [inside(a, b) for a, b in known.X]
+        assert [w.shape for w in point_contenders.weights(network)] == [
+            (2, hidden),
+            (hidden,),
+            (hidden, hidden),
+            (hidden,),
+            (hidden, 1),
+            (1,),
+        ]
+        assert next(point_contenders.batches(network)) == ()
+
+
+@pytest.mark.parametrize("network", ["module2", "module3"])
+def test_the_first_loss_over_points_is_numpys_and_the_steps_go_down(network):
+    w = point_contenders.weights(network)
+    x, labels = point_contenders.points(network)
+    for matrix, bias in ((w[0], w[1]), (w[2], w[3])):
+        x = np.maximum(x @ matrix + bias, 0)
+    output = 1 / (1 + np.exp(-(x @ w[4] + w[5])[:, 0]))
+    expected = -np.log(np.where(labels == 1, output, 1 - output)).mean()
+    step = point_contenders.of_minitorch(network)
+    losses = [step() for _ in range(3)]
+    assert losses[0] == pytest.approx(expected, rel=1e-5)  # our log is that of x + 1e-6
+    assert losses[0] > losses[1] > losses[2]
+
+
+@pytest.mark.parametrize("network", ["module2", "module3"])
+def test_the_steps_over_points_are_pytorchs(network, monkeypatch):
+    pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    ours, theirs = point_contenders.of_minitorch(network), point_contenders.of_torch(network)
+    assert [ours() for _ in range(5)] == pytest.approx([theirs() for _ in range(5)], rel=1e-5)
+
+
+def test_weights_of_a_residual_network_depend_on_names_and_shapes_not_on_their_order():
+    shapes = [
+        ("conv1.weight", (4, 3, 7, 7)),
+        ("bn1.weight", (4,)),
+        ("bn1.running_var", (4,)),
+        ("bn1.bias", (4,)),
+        ("bn1.num_batches_tracked", ()),
+    ]
+    made, again = resnet_contenders.weights(shapes), resnet_contenders.weights(reversed(shapes))
+    assert {name: values.shape for name, values in made.items()} == dict(shapes)
+    assert all((made[name] == again[name]).all() for name in made)
+    assert [made[name].dtype for name, _ in shapes] == [np.float32] * 4 + [np.int64]
+    assert made["conv1.weight"].std() == pytest.approx((2 / 147) ** 0.5, rel=0.1)
+    assert (made["bn1.running_var"] > 0).all()
+    images, labels = next(resnet_contenders.batches("resnet18"))
+    assert (images.shape, images.dtype, labels.shape) == ((8, 3, 64, 64), np.float32, (8,))
+
+
+def test_every_row_is_found_by_its_name():
+    for network in train.ROWS:
+        found = [module for module in (train_contenders.SHAPES, point_contenders.NETWORKS, resnet_contenders.NETWORKS) if network in module]
+        assert len(found) == 1
+    step, data = train_contenders.prepared("minitorch", "module2")
+    assert 0 < step(*next(data)) < 2
+    step, data = train_contenders.prepared("minitorch", "mlp")
+    assert step(*next(data)) > 0
+
+
 class Recorded:
     """A library's process that answers from a list."""
 
@@ -45,24 +115,61 @@ class Recorded:
         self.name, self.seconds, self.loss, self.memory, self.closed = name, seconds, loss, memory, False
 
     def ask(self, line):
-        return {"memory": str(self.memory)}.get(line) or (f"{self.seconds * train.STEPS} {self.loss}" if line.isdigit() else "ready")
+        if line == "":
+            return str(self.seconds)  # of a step of an optimizer
+        return {"memory": str(self.memory)}.get(line) or (f"{self.seconds * int(line)} {self.loss}" if line.isdigit() else "ready")
 
     def close(self):
         self.closed = True
 
 
+def beside(monkeypatch, ours, theirs):
+    """Have both libraries answer from lists."""
+    made = {"minitorch": ours, "torch": theirs}
+    monkeypatch.setattr(train, "Library", lambda name, *_: Recorded(name, *made[name]))
+
+
 @pytest.mark.parametrize(
     ("ours", "verdicts"),
-    [((1.2, 2.0, 140), [REACHED] * 3), ((1.4, 2.0, 140), [MISSED, REACHED, REACHED]), ((1.2, 2.001, 160), [REACHED, MISSED, MISSED])],
-    ids=["all reached", "too slow", "other losses, more memory"],
+    [
+        ((1.3, 2.0, 130), [REACHED] * 3),
+        ((1.31, 2.0, 130), [MISSED, REACHED, REACHED]),
+        ((1.3, 2.001, 131), [REACHED, MISSED, MISSED]),
+        ((1.3, float("nan"), 130), [REACHED, MISSED, REACHED]),
+    ],
+    ids=["all reached", "too slow", "other losses, more memory", "no losses"],
 )
 def test_times_losses_and_memory_are_judged(ours, verdicts, monkeypatch, capsys):
-    made = {"minitorch": ours, "torch": (1.0, 2.0, 100)}
-    monkeypatch.setattr(train, "Library", lambda name, *_: Recorded(name, *made[name]))
+    beside(monkeypatch, ours, (1.0, 2.0, 100))
     assert train.table(2, {"minitorch": "", "torch": ""}, 1, "lenet") == Counter(verdicts)
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:2] == ["2 threads"]
     assert lines[3].startswith("lenet, batch 16            at most 1.3")
+
+
+@pytest.mark.parametrize(
+    ("network", "asked"),
+    [("mlp", {1: 1.3, 2: 1.0}), ("module2", {2: 0.6}), ("module3", {2: 0.6}), ("adam", {1: 1.0, 2: 1.0})],
+)
+def test_goals_are_so_many_times_pytorchs_time(network, asked, monkeypatch, capsys):
+    for threads, most in asked.items():
+        for seconds, expected in ((most, REACHED), (most + 0.01, MISSED)):
+            beside(monkeypatch, (seconds, 2.0, 100), (1.0, 2.0, 100))
+            train.table(threads, {"minitorch": "", "torch": ""}, 1, network)
+            words = capsys.readouterr().out.splitlines()[3].partition(";")[0].split()
+            assert words[-5:] == ["at", "most", f"{most:.4g}", f"{seconds:.3g}", expected]
+
+
+def test_small_networks_have_no_goal_on_one_thread(monkeypatch, capsys):
+    beside(monkeypatch, (9.0, 2.0, 130), (1.0, 2.0, 100))
+    assert train.table(1, {"minitorch": "", "torch": ""}, 1, "module2") == {train.REPORTED: 1, REACHED: 2}
+    assert capsys.readouterr().out.splitlines()[3].startswith("module2, batch 50          no goal          9          reported; ours 9 s")
+
+
+def test_the_forward_pass_of_a_residual_network_is_reported_and_its_losses_are_judged(monkeypatch, capsys):
+    beside(monkeypatch, (9.0, 2.0, 900), (1.0, 2.0, 100))
+    assert train.table(1, {"minitorch": "", "torch": ""}, 1, "resnet18") == {train.REPORTED: 2, REACHED: 1}
+    assert capsys.readouterr().out.splitlines()[3].startswith("resnet18 forward, batch 8  no goal          9          reported; ours 9 s")
 
 
 def test_without_pytorch_only_our_times_are_shown(monkeypatch, capsys):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from minitorch import FastBackend, SimpleBackend, SimpleOps, Tensor, TensorBackend, conv_loops, conv_products, from_numpy, zeros
 from minitorch.fast_conv import CONVOLUTIONS, Conv1dFun, Conv2dFun
+from minitorch.nn import columns, convolution
 from minitorch.nn.convolution import conv1d, conv2d
 
 QUICK = settings(max_examples=80, deadline=None, database=None)
@@ -27,9 +28,12 @@ def set_limits(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
         room.plan.cache_clear()
 
 
-@pytest.fixture(params=["one thread", "several threads", "small bands"])
+@pytest.fixture(params=["one thread", "several threads", "small bands", "one product"])
 def launched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """However little the work, it is done by one thread, or shared; or pictures are cut into bands of four rows."""
+    """However little the work, it is done by one thread, or shared; pictures are cut into bands of four rows; all is one product."""
+    least = 1 if request.param == "one product" else 1 << 60
+    for name, limit in (("NARROW", 1 << 60), ("LONG", least), ("LONG_OF_ONE_TAP", least)):
+        monkeypatch.setattr(columns, name, limit)
     set_limits(monkeypatch, PARALLEL=1 if request.param == "several threads" else 1 << 60)
     if request.param == "small bands":
         set_limits(monkeypatch, PLANES=1, PARTIAL=1)
@@ -130,6 +134,28 @@ class TestKernels:
     @pytest.mark.parametrize("one", LARGE, ids=lambda one: f"{one[0].shape} {one[1].shape}")
     def test_conv2d_and_its_gradients_beyond_one_piece_one_block_of_taps_one_picture(self, one: Any) -> None:
         check(one)
+
+
+@pytest.mark.parametrize(("channels", "size", "taps", "times"), [(57, 8, 3, 1), (56, 8, 3, 0), (57, 9, 3, 0), (64, 8, 1, 1), (63, 8, 1, 0)])
+def test_narrow_results_of_long_windows_are_one_product(
+    monkeypatch: pytest.MonkeyPatch, channels: int, size: int, taps: int, times: int
+) -> None:
+    calls = []
+    whole = convolution.product_of_windows
+    monkeypatch.setattr(convolution, "product_of_windows", lambda *args: calls.append(args) or whole(*args))
+    image, weight = numbers(2, channels, size, size), numbers(3, channels, taps, taps, seed=1)
+    bias = numbers(3, seed=2)
+    out = conv2d(*(from_numpy(array, backend=FastBackend) for array in (image, weight, bias)), padding=taps // 2)
+    expected = by_numpy(image, weight, (1, 1), (taps // 2,) * 2, (1, 1), 1) + bias.reshape(3, 1, 1)
+    np.testing.assert_array_equal(out.to_numpy(), expected)
+    assert len(calls) == times
+
+
+def test_in_one_product_too_same_puts_the_odd_zero_behind() -> None:
+    image, weight = numbers(1, 128, 4, 4), numbers(2, 128, 2, 2, seed=1)
+    out = conv2d(from_numpy(image, backend=FastBackend), from_numpy(weight, backend=FastBackend), padding="same")
+    behind = np.pad(image, ((0, 0), (0, 0), (0, 1), (0, 1)))
+    np.testing.assert_array_equal(out.to_numpy(), by_numpy(behind, weight, (1, 1), (0, 0), (1, 1), 1))
 
 
 def test_results_and_gradients_are_the_same_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:

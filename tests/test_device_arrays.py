@@ -53,6 +53,9 @@ def test_what_does_not_fit_is_refused():
     ctx = context()
     with raises(ValueError, "fill expected whole numbers from -2147483648 to 2147483647 for int32, got 1.5"):
         ctx.fill(ctx.empty(2, int32), 1.5)
+    for value in ([1, 2], np.ones(3), "x", None, 1j):
+        with raises(TypeError, f"fill expected one number, got {value!r}; of several make an array with array"):
+            ctx.fill(ctx.empty(2), value)
     gaps = "fill expected an array whose elements lie one after the other, got a view with gaps; fill all of its array"
     with raises(ValueError, gaps):
         ctx.fill(ctx.empty((2, 3))[:, :2], 1)

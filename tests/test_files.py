@@ -207,9 +207,15 @@ def test_what_is_no_state_is_refused_when_it_is_saved(path):
     assert not path.exists()
 
 
-@pytest.mark.parametrize(
-    "note", ["{", "3", '{"list": []}', '{"array": "none"}', '{"dict": [["a", {"array": "none"}]]}', '{"dict": 3}', "[" * 9999]
-)
+X = '{"array": "x"}'
+NOTES = [
+    "{", "3", '{"list": []}', '{"array": "none"}', '{"dict": [["a", {"array": "none"}]]}', '{"dict": 3}', "[" * 9999,
+    '{"dict": []}', f'{{"dict": [["a", {X}], ["b", {X}]]}}', f'{{"dict": [["a", {X}], ["a", 1]]}}', f'{{"dict": [[1.5, {X}]]}}',
+    f'{{"dict": [["a", [{X}]]]}}', f'{{"dict": [["a", {X}], ["b", {{"list": "no"}}]]}}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("note", NOTES)
 def test_a_note_that_does_not_fit_is_refused(path, note):
     write_arrays(path, {"x": np.zeros(1)}, {"minitorch": note})
     with raises(FileFormatError, f"{path} expected a note that says where each tensor belongs, got {note:.80}; save it again"):
@@ -377,14 +383,35 @@ def test_hdf5_refuses_elements_that_are_not_in_the_file(path, h5py):
         file.create_dataset("outside", (1,), float, external=[(str(path.parent / "secret"), 0, 8)])
         file.create_virtual_dataset("virtual", layout)
         file["text"] = "abc"
+        file["nothing"] = h5py.Empty("f4")
         file["followed"] = h5py.ExternalLink(str(path.parent / "other.h5"), "x")
     elsewhere = "whose elements lie in other files"
     why = (
-        f"begun of 80000 bytes, of which 80 are there; claimed of 8000000000 bytes, of which 0 are there; outside, {elsewhere}; "
+        "begun of 80000 bytes, of which 80 are there; claimed of 8000000000 bytes, of which 0 are there; followed, a link; "
+        f"nothing of nothing; outside, {elsewhere}; "
         f"packed of 8000000000000 bytes, of which 0 are there; text of object; virtual, {elsewhere}"
     )
     with raises(FileFormatError, f"{path} expected an HDF5 file of arrays of numbers, got one with {why}; write these otherwise"):
         load_hdf5(path)
+
+
+def test_hdf5_refuses_a_second_name_for_what_has_been_read(path, h5py):
+    with h5py.File(path, "w") as file:
+        file["a/x"] = [1.0]
+        file["b"] = file["a"]
+        file["a/back"] = file["/"]
+        file["a/y"] = file["a/x"]
+        file["soft"] = h5py.SoftLink("/a/x")
+    why = "a/back, which is / again; a/y, which is a/x again; b, which is a again; soft, a link"
+    with raises(FileFormatError, f"{path} expected an HDF5 file of arrays of numbers, got one with {why}; write these otherwise"):
+        load_hdf5(path)
+
+
+@pytest.mark.parametrize("names", [["a", "a/b"], ["a/b", "a"], [""], ["/"], ["/a"], ["a/"], ["a//b"], ["."], ["a/./b"], ["a\0b"]])
+def test_hdf5_refuses_names_that_are_no_paths_beside_each_other(path, h5py, names):
+    with pytest.raises(ValueError, match=r"^save_hdf5 expected paths as names, none of them through another, got '.*'; change it$"):
+        save_hdf5(dict.fromkeys(names, tensor([1.0])), path)
+    assert not path.exists()
 
 
 def test_hdf5_refuses_files_that_are_cut_short_or_of_another_kind(path, h5py):

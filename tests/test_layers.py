@@ -8,6 +8,7 @@ import pytest
 
 from minitorch import Adam, FastBackend, IndexingError, Module, SimpleBackend, float32, get_default_dtype, manual_seed, tensor
 from minitorch.nn import (
+    AdaptiveAvgPool2d,
     AvgPool2d,
     Conv1d,
     Conv2d,
@@ -190,13 +191,43 @@ def test_wrong_sizes_are_refused():
         Conv2d(4, 6, 3, groups=4)
     with raises(ValueError, "Embedding expected num_embeddings and embedding_dim of at least 1, got 0, 2"):
         Embedding(0, 2)
-    with pytest.raises(IndexingError):
+    with raises(IndexingError, "Embedding expected padding_idx from -2 to 1 for 2 rows, got 2"):
         Embedding(2, 2, padding_idx=2)
+    with raises(TypeError, "Embedding expected padding_idx as a whole number or None, got 1.0"):
+        Embedding(2, 2, padding_idx=1.0)
+    with raises(TypeError, "Linear expected out_features and in_features as whole numbers, got 5, 2.0"):
+        Linear(2.0, 5)
     for p in (-0.1, 1.1, math.nan):
         with raises(ValueError, f"Dropout expected p from 0 to 1, got {p}; it is the share of the elements that become 0"):
             Dropout(p)
+    with raises(TypeError, "Dropout expected p as a number from 0 to 1, got None; it is the share of the elements that become 0"):
+        Dropout(None)
     with raises(TypeError, "Sequential expected Modules, got function as '1'; functions go into a forward"):
         Sequential(ReLU(), lambda x: x)
+
+
+def test_layers_refuse_at_once_what_their_functions_would():
+    for layer, setting in ((Conv1d, 1), (Conv2d, 1), (MaxPool2d, None), (AvgPool2d, None)):
+        before = () if setting is None else (1, 1)
+        with raises(ValueError, f"{layer.__name__} expected stride of at least 1, got 0"):
+            layer(*before, 2, stride=0)
+        with raises(ValueError, f"{layer.__name__} expected padding of at least 0, got -1"):
+            layer(*before, 2, padding=-1)
+    with raises(ValueError, "MaxPool2d expected padding of at most half of kernel_size (3, 3), got (2, 2); else a window would be empty"):
+        MaxPool2d(3, padding=2)
+    with raises(ValueError, "AdaptiveAvgPool2d expected output_size of at least 1, got (0, 1)"):
+        AdaptiveAvgPool2d((0, None))
+    with raises(TypeError, "Conv2d expected dilation as a whole number or two, got 1.5"):
+        Conv2d(1, 1, 3, dilation=1.5)
+    with raises(ValueError, 'Conv2d expected padding as a number, "same" or "valid", got \'full\''):
+        Conv2d(1, 1, 3, padding="full")
+    with raises(ValueError, 'Conv1d expected a stride of 1 with padding="same", got (2,); give padding as a number'):
+        Conv1d(1, 1, 3, 2, "same")
+    for layer, x in ((Linear(2, 1), [1.0, 2.0]), (Conv2d(1, 1, 1), np.zeros((1, 1, 2, 2)))):
+        with raises(
+            TypeError, f"{type(layer).__name__.lower()} expected a Tensor as input, got {type(x).__name__}; make one with tensor(...)"
+        ):
+            layer(x)
 
 
 def test_a_network_computes_what_pytorchs_does():

@@ -62,9 +62,9 @@ def test_classes_count_by_their_weights(backend):
     target, weight = tensor(CLASSES, backend), tensor(weights, backend)
     each = surprises(LOGITS)[range(4), CLASSES] * weights[CLASSES]
     for reduction, expected in (("none", each), ("sum", [each.sum()]), ("mean", [each.sum() / weights[CLASSES].sum()])):
-        got = cross_entropy(tensor(LOGITS, backend), target, reduction, weight=weight)
+        got = cross_entropy(tensor(LOGITS, backend), target, reduction=reduction, weight=weight)
         np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
-        got = nll_loss(tensor(-surprises(LOGITS), backend), target, reduction, weight=weight)
+        got = nll_loss(tensor(-surprises(LOGITS), backend), target, reduction=reduction, weight=weight)
         np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
     grad_check(lambda x: cross_entropy(x, target, weight=weight, label_smoothing=0.2), tensor(LOGITS, backend))
 
@@ -76,9 +76,9 @@ def test_ignored_samples_do_not_count(backend, ignored):
     x, target = tensor(LOGITS, backend, requires_grad=True), tensor(classes, backend)
     each = np.where([True, False, True, False], surprises(LOGITS)[range(4), [2, 0, 0, 0]], 0)
     for reduction, expected in (("none", each), ("sum", [each.sum()]), ("mean", [each.sum() / 2])):
-        np.testing.assert_allclose(cross_entropy(x, target, reduction, ignore_index=ignored).to_numpy(), expected, rtol=1e-12)
+        np.testing.assert_allclose(cross_entropy(x, target, reduction=reduction, ignore_index=ignored).to_numpy(), expected, rtol=1e-12)
         logs = tensor(-surprises(LOGITS), backend)
-        np.testing.assert_allclose(nll_loss(logs, target, reduction, ignore_index=ignored).to_numpy(), expected, rtol=1e-12)
+        np.testing.assert_allclose(nll_loss(logs, target, reduction=reduction, ignore_index=ignored).to_numpy(), expected, rtol=1e-12)
     cross_entropy(x, target, ignore_index=ignored).backward()
     assert not x.grad.to_numpy()[[1, 3]].any()
     assert x.grad.to_numpy()[[0, 2]].any()
@@ -90,16 +90,16 @@ def test_smoothing_spreads_a_part_of_the_truth(backend):
     spread = np.full((4, 3), 0.1) + 0.7 * np.eye(3)[CLASSES]
     expected = (spread * surprises(LOGITS)).sum(1)
     x = tensor(LOGITS, backend)
-    got = cross_entropy(x, tensor(CLASSES, backend), "none", label_smoothing=0.3)
+    got = cross_entropy(x, tensor(CLASSES, backend), reduction="none", label_smoothing=0.3)
     np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
-    got = cross_entropy(x, tensor(np.eye(3)[CLASSES], backend), "none", label_smoothing=0.3)
+    got = cross_entropy(x, tensor(np.eye(3)[CLASSES], backend), reduction="none", label_smoothing=0.3)
     np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
 
 
 @BACKENDS
 def test_a_class_without_weight_may_be_impossible(backend):
     logits = tensor([[0.0, -math.inf]], backend)
-    assert cross_entropy(logits, tensor(np.array([0]), backend), "sum", weight=tensor([2.0, 0.0], backend)).tolist() == [0]
+    assert cross_entropy(logits, tensor(np.array([0]), backend), reduction="sum", weight=tensor([2.0, 0.0], backend)).tolist() == [0]
 
 
 @BACKENDS
@@ -107,11 +107,11 @@ def test_elements_and_yeses_count_by_their_weights(backend):
     x, t, w = np.array([0.5, -1.0, 2.0]), np.array([1.0, 0.0, 0.25]), np.array([1.0, 2.0, 0.5])
     yes, no = np.log1p(np.exp(-x)), np.log1p(np.exp(x))
     logits, truth, weight = (tensor(v, backend) for v in (x, t, w))
-    got = binary_cross_entropy_with_logits(logits, truth, "none", weight=weight)
+    got = binary_cross_entropy_with_logits(logits, truth, reduction="none", weight=weight)
     np.testing.assert_allclose(got.to_numpy(), w * (t * yes + (1 - t) * no), rtol=1e-12)
-    got = binary_cross_entropy(logits.sigmoid(), truth, "none", weight=weight)
+    got = binary_cross_entropy(logits.sigmoid(), truth, reduction="none", weight=weight)
     np.testing.assert_allclose(got.to_numpy(), w * (t * yes + (1 - t) * no), rtol=1e-12)
-    got = binary_cross_entropy_with_logits(logits, truth, "none", pos_weight=tensor([3.0], backend))
+    got = binary_cross_entropy_with_logits(logits, truth, reduction="none", pos_weight=tensor([3.0], backend))
     np.testing.assert_allclose(got.to_numpy(), 3 * t * yes + (1 - t) * no, rtol=1e-12)
     grad_check(lambda a: binary_cross_entropy_with_logits(a, truth, weight=weight, pos_weight=tensor([3.0], backend)), logits)
 
@@ -120,8 +120,26 @@ def test_what_does_not_fit_is_refused():
     x, target = tensor(LOGITS), tensor(CLASSES)
     with raises(ValueError, "cross_entropy expected as weight a Tensor of shape (3,), a number for each class, got (4,)"):
         cross_entropy(x, target, weight=tensor(np.ones(4)))
-    with raises(ValueError, "nll_loss expected as weight a Tensor of shape (3,), a number for each class, got list"):
+    with raises(ValueError, "nll_loss expected as weight a Tensor of shape (3,), a number for each class, got [1, 1, 1]"):
         nll_loss(x, target, weight=[1, 1, 1])
+    named = "; a reduction goes by its name: reduction='none'"
+    with raises(ValueError, f"cross_entropy expected as weight a Tensor of shape (3,), a number for each class, got 'none'{named}"):
+        cross_entropy(x, target, "none")
+    yes = tensor([0.5, 0.25])
+    for loss in (binary_cross_entropy, binary_cross_entropy_with_logits):
+        broadcasts = f"{loss.__name__} expected as weight a Tensor whose shape broadcasts to that of input, (2,), got"
+        for wrong, got in (
+            (tensor([1.0, 2.0, 3.0]), "(3,)"),
+            (tensor([]), "(0,)"),
+            (tensor([[1.0, 2.0]]), "(1, 2)"),
+            (2.0, "2.0"),
+            ("none", f"'none'{named}"),
+        ):
+            with raises(ValueError, f"{broadcasts} {got}"):
+                loss(yes, yes, wrong)
+    broadcasts = "binary_cross_entropy_with_logits expected as pos_weight a Tensor whose shape broadcasts to that of input, (2,), got (3,)"
+    with raises(ValueError, broadcasts):
+        binary_cross_entropy_with_logits(yes, yes, pos_weight=tensor([1.0, 2.0, 3.0]))
     with raises(ValueError, "cross_entropy expected label_smoothing from 0 to 1, got 1.5, the part that is spread over all classes"):
         cross_entropy(x, target, label_smoothing=1.5)
     with raises(ValueError, "cross_entropy expected classes from 0 to 2, of 3, got 3 for sample 1"):

@@ -43,7 +43,7 @@ def softmax(logits):
 @REDUCED
 def test_cross_entropy_is_minus_the_logarithm_of_the_right_classs_probability(backend, reduction):
     losses = -np.log(softmax(LOGITS)[range(4), CLASSES])
-    got = cross_entropy(tensor(LOGITS, backend), tensor(CLASSES, backend), reduction)
+    got = cross_entropy(tensor(LOGITS, backend), tensor(CLASSES, backend), reduction=reduction)
     assert got.shape == reduced(losses, reduction).shape
     np.testing.assert_allclose(got.to_numpy(), reduced(losses, reduction), rtol=1e-13)
 
@@ -61,7 +61,7 @@ def test_the_mean_is_taken_unless_another_reduction_is_named(backend):
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 def test_logits_of_a_thousand_are_exact(backend, dtype):
     logits = leaf([[1000.0, -1000.0], [1000.0, -1000.0], [-1000.0, -1000.0], [1000.0, 1000.0]], backend, dtype)
-    losses = cross_entropy(logits, tensor(np.array([0, 1, 0, 1]), backend), "none")
+    losses = cross_entropy(logits, tensor(np.array([0, 1, 0, 1]), backend), reduction="none")
     assert losses.dtype == dtype
     np.testing.assert_allclose(losses.to_numpy(), [0.0, 2000.0, math.log(2), math.log(2)], rtol=1e-6)
     losses.sum().backward()
@@ -72,7 +72,7 @@ def test_logits_of_a_thousand_are_exact(backend, dtype):
 @REDUCED
 def test_the_gradient_of_cross_entropy_is_softmax_without_the_truth(backend, reduction):
     logits = leaf(LOGITS, backend)
-    loss = cross_entropy(logits, tensor(CLASSES, backend), reduction)
+    loss = cross_entropy(logits, tensor(CLASSES, backend), reduction=reduction)
     weights = np.array([1.0, -2.0, 0.5, 3.0]) if reduction == "none" else np.array([3.0])
     loss.backward(tensor(weights, backend))
     each = softmax(LOGITS) - np.eye(3)[CLASSES]
@@ -83,8 +83,8 @@ def test_the_gradient_of_cross_entropy_is_softmax_without_the_truth(backend, red
 @BACKENDS
 def test_the_gradient_of_cross_entropy_is_that_of_differences(backend):
     target = tensor(CLASSES, backend)
-    grad_check(lambda x: cross_entropy(x, target, "sum"), tensor(LOGITS, backend))
-    grad_check(lambda x: cross_entropy(x, target, "none") * cross_entropy(x, target, "none"), tensor(LOGITS, backend))
+    grad_check(lambda x: cross_entropy(x, target, reduction="sum"), tensor(LOGITS, backend))
+    grad_check(lambda x: cross_entropy(x, target, reduction="none") * cross_entropy(x, target, reduction="none"), tensor(LOGITS, backend))
 
 
 @BACKENDS
@@ -103,23 +103,23 @@ def test_logits_and_classes_may_lie_in_any_layout(backend, dtype):
     wide = np.asarray(np.random.default_rng(0).standard_normal((2, 3, 8)), dtype)
     numbers = np.array([0, 9, 2, 9, 1, 9, 2, 9], np.int32)
     logits = tensor(wide, backend)[1, :, ::2].permute(1, 0)
-    loss = cross_entropy(logits, tensor(numbers, backend, dtype=int32)[::2], "none")
+    loss = cross_entropy(logits, tensor(numbers, backend, dtype=int32)[::2], reduction="none")
     expected = -np.log(softmax(wide[1, :, ::2].T)[range(4), numbers[::2]])
     np.testing.assert_allclose(loss.to_numpy(), expected, rtol=1e-12 if dtype == float64 else 1e-5)
 
 
 @BACKENDS
 def test_one_class_holds_no_surprise_and_no_samples_have_no_mean(backend):
-    assert cross_entropy(tensor([[7.0], [-7.0]], backend), tensor(np.array([0, 0]), backend), "none").tolist() == [0.0, 0.0]
+    assert cross_entropy(tensor([[7.0], [-7.0]], backend), tensor(np.array([0, 0]), backend), reduction="none").tolist() == [0.0, 0.0]
     nothing = tensor(np.zeros((0, 3)), backend), tensor(np.zeros(0, np.int64), backend)
-    assert cross_entropy(*nothing, "sum").tolist() == [0.0]
+    assert cross_entropy(*nothing, reduction="sum").tolist() == [0.0]
     assert math.isnan(cross_entropy(*nothing).item())
 
 
 @BACKENDS
 def test_an_impossible_class_has_an_infinite_loss_and_nan_stays_nan(backend):
     logits = tensor([[0.0, -math.inf], [0.0, -math.inf], [0.0, math.nan]], backend)
-    losses = cross_entropy(logits, tensor(np.array([0, 1, 0]), backend), "none").to_numpy()
+    losses = cross_entropy(logits, tensor(np.array([0, 1, 0]), backend), reduction="none").to_numpy()
     assert losses[0] == 0.0
     assert losses[1] == math.inf
     assert math.isnan(losses[2])
@@ -150,7 +150,7 @@ def test_cross_entropy_of_any_size_is_the_same_on_both_backends(samples, classes
 def test_probabilities_as_targets_count_each_class_by_its_share(backend, reduction):
     shares = np.array([[0.5, 0.25, 0.25], [1, 0, 0], [0, 0, 1], [0.1, 0.2, 0.7]])
     losses = -(shares * np.log(softmax(LOGITS))).sum(1)
-    got = cross_entropy(tensor(LOGITS, backend), tensor(shares, backend), reduction)
+    got = cross_entropy(tensor(LOGITS, backend), tensor(shares, backend), reduction=reduction)
     np.testing.assert_allclose(got.to_numpy(), reduced(losses, reduction), rtol=1e-13)
     grad_check(lambda x, t: cross_entropy(x, t), tensor(LOGITS, backend), tensor(0.8 * shares + 0.05, backend))
 
@@ -160,10 +160,10 @@ def test_probabilities_as_targets_count_each_class_by_its_share(backend, reducti
 def test_nll_loss_is_minus_what_stands_at_the_right_class(backend, reduction):
     logs = np.array([[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]])
     target = tensor(np.array([2, 0]), backend)
-    got = nll_loss(tensor(logs, backend), target, reduction)
+    got = nll_loss(tensor(logs, backend), target, reduction=reduction)
     assert got.tolist() == {"mean": [3.5], "sum": [7.0], "none": [3.0, 4.0]}[reduction]
     x = leaf(logs, backend)
-    nll_loss(x, target, "sum").backward()
+    nll_loss(x, target, reduction="sum").backward()
     assert x.grad.tolist() == [[0, 0, -1], [-1, 0, 0]]
 
 
@@ -175,15 +175,15 @@ def test_nll_loss_is_minus_what_stands_at_the_right_class(backend, reduction):
 def test_binary_cross_entropy_is_minus_the_logarithm_of_the_truths_probability(backend, reduction):
     p, t = np.array([[0.25, 0.5], [0.9, 0.1]]), np.array([[1.0, 0.0], [1.0, 0.25]])
     losses = -(t * np.log(p) + (1 - t) * np.log(1 - p))
-    got = binary_cross_entropy(tensor(p, backend), tensor(t, backend), reduction)
+    got = binary_cross_entropy(tensor(p, backend), tensor(t, backend), reduction=reduction)
     np.testing.assert_allclose(got.to_numpy(), reduced(losses, reduction), rtol=1e-13)
-    grad_check(lambda x, y: binary_cross_entropy(x, y, reduction), tensor(p, backend), tensor(0.5 * t + 0.2, backend))
+    grad_check(lambda x, y: binary_cross_entropy(x, y, reduction=reduction), tensor(p, backend), tensor(0.5 * t + 0.2, backend))
 
 
 @BACKENDS
 def test_a_probability_of_0_costs_100_and_has_a_finite_gradient(backend):
     p = leaf([0.0, 1.0, 0.0, 1.0], backend)
-    losses = binary_cross_entropy(p, tensor([1.0, 0.0, 0.0, 1.0], backend), "none")
+    losses = binary_cross_entropy(p, tensor([1.0, 0.0, 0.0, 1.0], backend), reduction="none")
     assert losses.tolist() == [100.0, 100.0, 0.0, 0.0]
     losses.sum().backward()
     np.testing.assert_allclose(p.grad.to_numpy(), [-1e12, 1e12, 0.0, 0.0])
@@ -200,15 +200,15 @@ def test_with_logits_it_is_that_of_their_sigmoid(backend, reduction):
     x, t = np.array([[0.0, 2.0], [-3.0, 0.5]]), np.array([[1.0, 0.0], [0.0, 0.25]])
     p = 1 / (1 + np.exp(-x))
     losses = -(t * np.log(p) + (1 - t) * np.log(1 - p))
-    got = binary_cross_entropy_with_logits(tensor(x, backend), tensor(t, backend), reduction)
+    got = binary_cross_entropy_with_logits(tensor(x, backend), tensor(t, backend), reduction=reduction)
     np.testing.assert_allclose(got.to_numpy(), reduced(losses, reduction), rtol=1e-13)
-    grad_check(lambda x, y: binary_cross_entropy_with_logits(x, y, reduction), tensor(x, backend), tensor(0.5 * t + 0.2, backend))
+    grad_check(lambda x, y: binary_cross_entropy_with_logits(x, y, reduction=reduction), tensor(x, backend), tensor(0.5 * t + 0.2, backend))
 
 
 @BACKENDS
 def test_binary_logits_of_a_thousand_are_exact(backend):
     x = leaf([1000.0, 1000.0, -1000.0, -1000.0, 0.0], backend)
-    losses = binary_cross_entropy_with_logits(x, tensor([1.0, 0.0, 1.0, 0.0, 1.0], backend), "none")
+    losses = binary_cross_entropy_with_logits(x, tensor([1.0, 0.0, 1.0, 0.0, 1.0], backend), reduction="none")
     assert losses.tolist() == [0.0, 1000.0, 1000.0, 0.0, pytest.approx(math.log(2))]
     losses.sum().backward()
     assert x.grad.tolist() == [0.0, 1.0, -1.0, 0.0, -0.5]
@@ -275,7 +275,7 @@ def test_what_is_no_tensor_of_floats_and_unknown_reductions_are_refused(loss):
     with raises(TypeError, f"{name} expected input of float64 or float32, got int64; convert it: input.to(float64)"):
         loss(tensor(np.array([[1, 0]])), target)
     with raises(ValueError, f'{name} expected reduction "mean", "sum" or "none", got \'average\''):
-        loss(x, target, "average")
+        loss(x, target, reduction="average")
 
 
 @pytest.mark.parametrize("wrong", [-0.25, 1.5, math.nan])
@@ -305,7 +305,7 @@ def test_losses_are_pytorchs():
         for reduction in ("mean", "sum", "none"):
             for backend in (SimpleBackend, FastBackend):
                 a, b = leaf(x, backend), torch.tensor(x, requires_grad=True)
-                got, expected = ours(a, tensor(t, backend), reduction), theirs(b, torch.tensor(t), reduction=reduction)
+                got, expected = ours(a, tensor(t, backend), reduction=reduction), theirs(b, torch.tensor(t), reduction=reduction)
                 np.testing.assert_allclose(got.to_numpy().reshape(expected.shape), expected.detach().numpy(), rtol=1e-12)
                 (got * got).sum().backward()
                 (expected * expected).sum().backward()

@@ -77,6 +77,16 @@ def test_the_scale_grows_after_some_steps_without_an_overflow_and_stays_a_number
     assert largest.get_scale() == 2.0**127
 
 
+def test_the_scale_never_becomes_0():
+    _, optimizer, got = one_weight()
+    scaler = GradScaler(init_scale=2.0**-125)
+    for _ in range(3):
+        got(math.nan)
+        scaler.step(optimizer)
+        scaler.update()
+    assert scaler.get_scale() == 2.0**-126
+
+
 def test_gradients_can_be_clipped_between_unscale_and_step():
     weight, optimizer, got = one_weight(3.0)
     scaler = GradScaler(8.0)
@@ -162,7 +172,8 @@ def test_a_state_goes_on_where_it_was_saved():
         ({"init_scale": math.inf}, "GradScaler expected init_scale above 0 and finite, got inf"),
         ({"growth_factor": 1.0}, "GradScaler expected growth_factor above 1 and finite, got 1.0"),
         ({"backoff_factor": 1}, "GradScaler expected backoff_factor between 0 and 1, got 1.0"),
-        ({"growth_interval": 0}, "GradScaler expected growth_interval of at least 1, got 0"),
+        ({"growth_interval": 2.5}, "GradScaler expected growth_interval as a whole number of at least 1, got 2.5"),
+        ({"growth_interval": 0}, "GradScaler expected growth_interval as a whole number of at least 1, got 0"),
     ],
 )
 def test_settings_out_of_range_are_refused(options, message):

@@ -9,7 +9,7 @@ import minitorch
 from minitorch import FastBackend, float32, manual_seed, tensor
 from minitorch.models import GPT, SentimentCNN, lenet, mlp, resnet18, resnet34, resnet50, resnet101, resnet152
 from minitorch.models.resnet import BasicBlock, Bottleneck, ResNet
-from minitorch.nn import ReLU, cross_entropy
+from minitorch.nn import LeakyReLU, ReLU, cross_entropy
 
 
 def raises(error, message):
@@ -31,6 +31,12 @@ def test_an_mlp_has_its_layers_and_activations():
     assert model(tensor(np.zeros((7, 3)))).shape == (7, 2)
     with raises(ValueError, "mlp expected sizes of an input and an output at least, got (3,); try mlp([784, 100, 10])"):
         mlp([3])
+    with raises(TypeError, "mlp expected a list of sizes, got 3; try mlp([784, 100, 10])"):
+        mlp(3, 4)
+    for wrong in ("relu", ReLU()):
+        with raises(TypeError, f"mlp expected the class of an activation, such as ReLU, got {wrong!r}"):
+            mlp([3, 4, 5], wrong)
+    assert repr(mlp([1, 1, 1], lambda: LeakyReLU(0.2))[1]) == "LeakyReLU(negative_slope=0.2)"
 
 
 def test_lenet_gives_a_logit_for_each_class_and_has_the_known_number_of_parameters():

@@ -35,8 +35,18 @@ def test_a_sequence_runs_in_order_is_indexed_cut_and_extended():
     assert isinstance(last, Sequential)
     assert last(tensor([0.0])).tolist() == [120.0]
     assert last[0] is sequence[1]
-    with raises(IndexError, "Sequential expected an index of its 3 modules, got 3"):
-        sequence[3]
+    sequence[-1] = Plus(1000.0)
+    assert [(name, module.number) for name, module in sequence.named_children()] == [("0", 1.0), ("1", 10.0), ("2", 1000.0)]
+    assert last[-1].number == 100.0
+    for use in (lambda: sequence[3], lambda: sequence.__setitem__(3, Plus(0.0))):
+        with raises(IndexError, "Sequential expected an index of its 3 modules, got 3"):
+            use()
+
+
+def test_what_is_put_behind_the_end_of_a_part_takes_the_place_of_none():
+    part = Sequential(Plus(1.0), Plus(2.0), Plus(3.0))[1:].append(Plus(4.0))
+    assert [(name, module.number) for name, module in part.named_children()] == [("1", 2.0), ("2", 3.0), ("3", 4.0)]
+    assert [module.number for module in Sequential(OrderedDict(a=Plus(1.0))).extend([Plus(2.0), Plus(3.0)])] == [1.0, 2.0, 3.0]
 
 
 def test_a_sequence_of_named_modules_keeps_names_and_order():
@@ -63,6 +73,16 @@ def test_a_list_of_modules_behaves_as_a_list_and_names_by_place():
     assert isinstance(modules[:2], ModuleList)
     with raises(IndexError, "ModuleList expected an index of its 3 modules, got -4"):
         modules[-4]
+
+
+def test_a_list_of_modules_stays_as_it_is_where_something_does_not_fit():
+    modules = ModuleList([Plus(1.0), Plus(2.0)])
+    for change in (lambda: modules.insert(0, abs), lambda: modules.extend([Plus(3.0), abs]), lambda: modules.__setitem__(0, abs)):
+        with pytest.raises(TypeError, match=r"^ModuleList expected Modules, got builtin_function_or_method as '[01]'; functions"):
+            change()
+        assert [module.number for module in modules] == [1.0, 2.0]
+    with raises(TypeError, "ModuleList expected a list of Modules, got ReLU; write [module] for one"):
+        ModuleList(ReLU())
 
 
 def test_a_dictionary_of_modules_behaves_as_a_dictionary():

@@ -83,6 +83,18 @@ def test_gains_are_pytorchs():
 
 
 def test_what_is_unknown_is_refused():
+    message = "initial weights expected a Tensor or a Parameter of one, got {}; pass layer.weight"
+    for fill in (init.zeros_, init.uniform_, init.xavier_uniform_, init.kaiming_normal_):
+        for wrong in (None, np.zeros((2, 2)), Parameter(1.0)):
+            kind = "float" if isinstance(wrong, Parameter) else type(wrong).__name__
+            with raises(TypeError, message.format(kind)):
+                fill(wrong)
+    with raises(ValueError, "uniform_ expected a of at most b, got 1.0 and 0.5"):
+        init.uniform_(zeros((3,)), 1.0, 0.5)
+    with raises(ValueError, "normal_ expected std of at least 0, got -1"):
+        init.normal_(zeros((3,)), std=-1)
+    with raises(ValueError, "a fan expected weights of shape (out, in, …), got (0, 0); for a bias use zeros_ or uniform_"):
+        init.xavier_normal_(zeros((0, 0)))
     with raises(ValueError, "a fan expected weights of shape (out, in, …), got (3,); for a bias use zeros_ or uniform_"):
         init.xavier_normal_(zeros((3,)))
     with raises(ValueError, 'Kaiming weights expected mode "fan_in" or "fan_out", got \'fan\''):

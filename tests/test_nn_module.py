@@ -62,6 +62,10 @@ def test_a_shared_parameter_is_listed_once_and_saved_under_both_names():
     assert list(tied.state_dict()) == ["0.weight", "1.weight"]
     tied.load_state_dict({"0.weight": np.eye(2), "1.weight": 2 * np.eye(2)})
     assert tied[0].weight.value is tied[1].weight.value
+    for name in ("0.weight", "1.weight"):
+        assert tied.load_state_dict({name: np.full((2, 2), float(name[0]))}) == ([], [])
+        assert tied[1].weight.value.tolist() == tied[0].weight.value.tolist() == np.full((2, 2), float(name[0])).tolist()
+    assert tied.load_state_dict({}, strict=False).missing_keys == ["0.weight", "1.weight"]
 
 
 def test_modules_of_the_course_take_part():
@@ -75,7 +79,7 @@ def test_apply_meets_children_before_their_parents_and_returns_the_module():
     tree = Sequential(Linear(1, 1), Sequential(ReLU()))
     met = []
     assert tree.apply(lambda module: met.append(type(module).__name__)) is tree
-    assert met == ["ReLU", "Sequential", "Linear", "Sequential"]
+    assert met == ["Linear", "ReLU", "Sequential", "Sequential"]
 
 
 def test_train_and_eval_reach_all_and_return_the_module():
@@ -84,6 +88,17 @@ def test_train_and_eval_reach_all_and_return_the_module():
     assert not any(module.training for module in tree.modules())
     assert tree.train() is tree
     assert all(module.training for module in tree.modules())
+
+
+def test_a_module_that_defines_train_anew_is_asked():
+    class Frozen(Sequential):
+        def train(self, mode=True):
+            return super().train(False)
+
+    tree = Sequential(Frozen(Dropout()), Dropout())
+    assert [module.training for module in tree.train().modules()] == [True, False, False, True]
+    with raises(TypeError, "Dropout.train expected True or False, got 'eval'; eval() is train(False)"):
+        Dropout().train("eval")
 
 
 def test_gradients_are_forgotten_and_parameters_stand_still():
@@ -99,13 +114,14 @@ def test_gradients_are_forgotten_and_parameters_stand_still():
     ("hidden", "message"),
     [
         ([ReLU()], "Net.layers is a plain list: the ReLU in it is not found and not trained; put it into a ModuleList"),
+        ([[1], [ReLU()]], "Net.layers is a plain list: the ReLU in it is not found and not trained; put it into a ModuleList"),
         ({"a": Linear(1, 1)}, "Net.layers is a plain dict: the Linear in it is not found and not trained; put it into a ModuleDict"),
         (
             (Parameter(tensor([1.0])),),
             "Net.layers is a plain tuple: the Parameter in it is not found and not trained; use self.add_parameter(name, value)",
         ),
     ],
-    ids=["list", "dict", "tuple"],
+    ids=["list", "lists", "dict", "tuple"],
 )
 def test_what_a_plain_list_or_dictionary_hides_is_told(hidden, message):
     class Net(Module):
@@ -123,6 +139,8 @@ def test_lists_of_other_things_and_module_lists_draw_no_warning():
         def __init__(self):
             super().__init__()
             self.sizes, self.names, self.layers = [1, 2], {"a": 1}, ModuleList([Linear(1, 1)])
+            self.also = [self.layers[0], self.layers[0].weight]  # found where they are registered
+            self.also.append(self.also)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -150,6 +168,31 @@ def test_buffers_need_a_name_of_their_own():
         module.register_buffer("a.b", None)
     with raises(ValueError, "register_buffer expected a new name, got 'linear', which Scaled has; choose another"):
         module.register_buffer("linear", None)
+
+
+def test_a_buffer_is_a_tensor_until_the_name_is_that_of_a_parameter():
+    module = Scaled()
+    with raises(TypeError, "Scaled.mean expected a Tensor or None as a buffer, got float"):
+        module.register_buffer("mean", 0.5)
+    assert not hasattr(module, "mean")
+    with raises(TypeError, "Scaled.mask expected a Tensor or None as a buffer, got list"):
+        module.mask = [1.0, 1.0, 0.0]
+    module.mask = None
+    assert [name for name, _ in module.named_buffers()] == ["calls"]
+    module.calls = Parameter(tensor([1.0]))
+    assert (module.buffers(), list(module.state_dict())) == ([], ["scale", "calls", "linear.weight", "linear.bias"])
+
+
+def test_a_module_whose_init_has_not_run_says_so():
+    class Net(Module):
+        def __init__(self):
+            pass
+
+    for use in (lambda: Net()(1), lambda: Net().register_buffer("a", None), lambda: Net().register_forward_hook(print)):
+        with raises(AttributeError, "Net is used before Module.__init__ has run; call super().__init__() first"):
+            use()
+    with raises(AttributeError, "ReLU has no attribute 'slope'; it has training"):
+        _ = ReLU().slope
 
 
 # States
@@ -194,6 +237,22 @@ def test_a_state_that_does_not_fit_is_refused_with_everything_that_is_wrong_and_
     assert module.scale.value.tolist() == before
 
 
+def test_what_holds_no_numbers_or_numbers_out_of_range_is_listed_too():
+    module = Module()
+    module.weight, module.bias = Parameter(tensor([1.0, 2.0])), Parameter(tensor([0.0]))
+    module.register_buffer("pixels", tensor([1, 2], dtype="uint8"))
+    with raises(
+        ValueError,
+        "Module.load_state_dict expected its own names, shapes and kinds of numbers, got a state with 3 that differ:"
+        "\n  weight expected numbers, got ['a', 'b']\n  bias expected numbers, got None"
+        "\n  pixels expected whole numbers from 0 to 255 for uint8, got [7, 256]",
+    ):
+        module.load_state_dict({"weight": ["a", "b"], "bias": None, "pixels": np.array([7, 256])})
+    assert module.pixels.tolist() == [1, 2]
+    with raises(TypeError, "Module.load_state_dict expected tensors by their names, got list; pass a state_dict()"):
+        module.load_state_dict([1.0])
+
+
 def test_without_strictness_names_may_differ_but_shapes_may_not():
     module = Linear(2, 1)
     assert module.load_state_dict({"bias": [4.0], "other": [1.0]}, strict=False) == (["weight"], ["other"])
@@ -211,6 +270,15 @@ def test_pytorchs_states_are_taken():
     x = np.random.default_rng(0).standard_normal((5, 2, 4, 4)).astype(np.float32)
     expected = theirs(torch.from_numpy(x)).detach().numpy()
     np.testing.assert_allclose(ours(tensor(x, FastBackend)).to_numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["half", "bfloat16", "double"])
+def test_pytorchs_states_of_every_width_are_taken(kind):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    theirs = getattr(torch.nn.Linear(3, 2), kind)()
+    ours = Linear(3, 2, dtype=float32)
+    ours.load_state_dict(theirs.state_dict())
+    assert ours.weight.value.tolist() == theirs.weight.float().tolist()
 
 
 # Moves
@@ -231,6 +299,29 @@ def test_a_module_moves_with_its_gradients_and_buffers_and_leaves_whole_numbers_
     assert module.to(device=SimpleBackend).scale.value.backend is SimpleBackend
     with pytest.raises(TypeError, match=r"^expected a dtype of .*, got 'gpu'"):
         module.to("gpu")
+
+
+@pytest.mark.parametrize("kind", ["half", "bfloat16"])
+def test_halves_and_back_with_the_memories_of_an_optimizer(kind):
+    pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")
+    module = Linear(2, 1, backend=FastBackend)
+    optimizer = minitorch.Adam(module.parameters())
+    kept = {}
+    for step in (getattr(module, kind), module.double):
+        x = tensor([[1.0, 2.0]], FastBackend, dtype=step().weight.value.dtype)
+        module(x).sum().backward()
+        optimizer.step()
+        kept[x.dtype.name] = {optimizer.state[p][name].dtype for p in module.parameters() for name in ("exp_avg", "exp_avg_sq")}
+    assert kept == {{"half": "float16"}.get(kind, kind): {float32}, "float64": {float64}}
+
+
+def test_a_move_to_what_keeps_no_gradients_is_refused_and_nothing_is_moved():
+    module = Scaled()
+    for target in (int64, "bool"):
+        name = np.dtype(target).name
+        with raises(TypeError, f"Scaled.to expected a dtype of floats, got {name}; convert single tensors instead"):
+            module.to("cpu", target)
+    assert module.scale.value.backend is SimpleBackend
 
 
 def test_a_move_to_where_it_is_changes_nothing():
@@ -255,6 +346,27 @@ def test_hooks_see_and_may_replace_arguments_and_output_until_they_are_removed()
         handle.remove()
     assert module(tensor([-2.0, 2.0])).tolist() == [0.0, 2.0]
     assert len(seen) == 1
+    for register in (module.register_forward_hook, module.register_forward_pre_hook):
+        with raises(TypeError, "a hook expected a function, got NoneType; pass it without calling it"):
+            register(None)
+
+
+def test_a_hook_may_remove_itself_and_a_copy_has_hooks_of_its_own():
+    module, calls = ReLU(), []
+
+    def once(module, args, output):
+        calls.append(output.tolist())
+        handle.remove()
+
+    handle = module.register_forward_hook(once)
+    last = module.register_forward_hook(lambda module, args, output: -output)
+    for _ in range(2):
+        assert module(tensor([3.0])).tolist() == [-3.0]
+    assert calls == [[3.0]]
+    twin = copy.deepcopy(module)
+    last.remove()
+    last.remove()
+    assert (module(tensor([3.0])).tolist(), twin(tensor([3.0])).tolist()) == ([3.0], [-3.0])
 
 
 # Copies and texts

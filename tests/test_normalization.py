@@ -88,6 +88,66 @@ def test_rows_longer_than_a_block_keep_float32s_digits():
     np.testing.assert_allclose(y.to_numpy(), normal(values.astype(float), 1), atol=1e-4)
 
 
+def back(x, d, axes, eps=1e-5):
+    """The gradient of `normal`, as the papers have it."""
+    y = normal(x, axes, eps)
+    factor = 1 / np.sqrt(x.var(axes, keepdims=True) + eps)
+    return factor * (d - d.mean(axes, keepdims=True) - y * (d * y).mean(axes, keepdims=True))
+
+
+NORMS = {
+    "columns": (lambda x: batch_norm(x, None, None, training=True), (40, 300), 0),
+    "wide columns": (lambda x: batch_norm(x, None, None, training=True), (20, 60, 5), (0, 2)),
+    "planes": (lambda x: batch_norm(x, None, None, training=True), (3, 2, 1100), (0, 2)),
+    "group": (lambda x: group_norm(x.view(1, *x.shape), 1).view(*x.shape), (3, 50), None),
+    "rows": (lambda x: layer_norm(x, x.shape[1]), (3, 1100), 1),
+}
+"""On the compiled backend, each with numbers enough for several blocks or tasks."""
+
+
+@pytest.mark.parametrize("far", [0.0, 1e4])
+@pytest.mark.parametrize("name", NORMS)
+def test_numbers_far_from_zero_lose_nothing_that_float32_holds_of_them(name, far):
+    run, shape, axes = NORMS[name]
+    for dtype, tolerance in ((float64, 1e-11 if far else 1e-12), (float32, 5e-6)):
+        values, gradient = (far + numbers(shape)).astype(dtype), numbers(shape, 1).astype(dtype)
+        x = leaf(values, FastBackend)
+        y = run(x)
+        y.backward(tensor(gradient, FastBackend))
+        exact = values.astype(float)
+        np.testing.assert_allclose(y.to_numpy(), normal(exact, axes), rtol=0, atol=tolerance)
+        np.testing.assert_allclose(x.grad.to_numpy(), back(exact, gradient.astype(float), axes), rtol=0, atol=tolerance)
+
+
+@BACKENDS
+@pytest.mark.parametrize("shape", [(6, 3), (2, 3, 20)], ids=str)
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_reaches_its_own_channel_and_sample_alone(backend, shape, strange):
+    values = numbers(shape)
+    plain = batch_norm(tensor(values, backend), None, None, training=True).to_numpy()
+    values[1, 2] = strange
+    x = tensor(values, backend)
+    y = batch_norm(x, None, None, training=True).to_numpy()
+    assert np.isnan(y[:, 2]).all()
+    np.testing.assert_array_equal(y[:, :2], plain[:, :2])
+    for z in (layer_norm(x, shape[1:]), rms_norm(x, shape[1:]), group_norm(x, 1)):
+        strangers = ~np.isfinite(z.to_numpy())
+        assert strangers[1, 2].all()
+        assert not strangers[[i for i in range(shape[0]) if i != 1]].any()
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (2, 3, 20)], ids=str)
+def test_in_evaluation_an_infinite_number_stays_one_and_its_gradient_is_as_ever(shape):
+    values, mean, var = numbers(shape), np.array([0.5, 1.0, -1.0]), np.array([1.0, 4.0, 0.25])
+    values[1, 2] = np.inf
+    x = leaf(values, FastBackend)
+    y = batch_norm(x, tensor(mean, FastBackend), tensor(var, FastBackend), eps=0.0)
+    y.sum().backward()
+    along = (slice(None), *[None] * (len(shape) - 2))
+    np.testing.assert_allclose(y.to_numpy(), (values - mean[along]) / np.sqrt(var)[along], rtol=1e-12)
+    np.testing.assert_allclose(x.grad.to_numpy(), np.broadcast_to(1 / np.sqrt(var)[along], shape), rtol=1e-12)
+
+
 @BACKENDS
 def test_equal_numbers_become_zeros_and_rms_norm_of_zeros_stays(backend):
     same = tensor(np.full((4, 3), 0.1), backend)
@@ -116,7 +176,10 @@ def test_planes_and_rows_are_shared_among_threads_without_a_difference(monkeypat
         last = leaf(numbers((6,), 3), FastBackend)
         y = batch_norm(x, None, None, weight, bias, True) + group_norm(x, 2, weight, bias) + layer_norm(x, 6, last)
         y.backward(tensor(numbers((3, 4, 5, 6), 4), FastBackend))
-        results.append([t.tolist() for t in (y, x.grad, weight.grad, bias.grad, last.grad)])
+        wide = leaf(numbers((3, 600)), FastBackend)  # three tasks
+        z = batch_norm(wide, None, None, training=True)
+        z.backward(tensor(numbers((3, 600), 1), FastBackend))
+        results.append([t.tolist() for t in (y, x.grad, weight.grad, bias.grad, last.grad, z, wide.grad)])
     assert results[0] == results[1]
 
 

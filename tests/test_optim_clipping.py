@@ -51,6 +51,13 @@ def test_the_norm_is_one_of_many(norm_type, norm):
     assert clip_grad_norm_([p, q], 1.0, norm_type) == pytest.approx(1.0, rel=1e-5)
 
 
+def test_without_a_bound_the_norm_is_found_and_nothing_changed():
+    p = with_gradient([3.0, -4.0])
+    assert (clip_grad_norm_([p], math.inf), p.value.grad.tolist()) == (5.0, [3.0, -4.0])
+    p = with_gradient([3.0, math.inf])
+    assert (clip_grad_norm_([p], math.inf), p.value.grad.tolist()) == (math.inf, [3.0, math.inf])
+
+
 def test_scalars_are_clipped_alike():
     p, q, r = scalar(3.0), scalar(-4.0), Parameter(5)
     assert clip_grad_norm_((each for each in [p, q, r]), 1.0) == 5.0
@@ -129,3 +136,5 @@ def test_wrong_bounds_are_refused():
     for clip in (clip_grad_norm_, clip_grad_value_):
         with raises(TypeError, f"{clip.__name__} expected Parameters, got Tensor; pass module.parameters()"):
             clip([p.value], 1.0)
+        with raises(TypeError, f"{clip.__name__} expected Parameters, got Tensor; pass module.parameters()"):
+            clip(p.value, 1.0)

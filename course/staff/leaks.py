@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -67,6 +68,7 @@ def find_leaks(removed: Mapping[str, str], files: Mapping[str, str | bytes], als
                         grams.setdefault(gram, []).append(name)
                         bodies.setdefault(gram, set()).add(whole)
     grams = {gram: names for gram, names in grams.items() if len(bodies[gram]) == 1}
+    beginnings = {gram[:SHORTEST] for gram in grams}
     leaks: dict[tuple[str, str], Leak] = {}
     for path, content in files.items():
         if isinstance(content, bytes):
@@ -74,8 +76,9 @@ def find_leaks(removed: Mapping[str, str], files: Mapping[str, str | bytes], als
         for text in (_without_comments(content), _comments_alone(content)):
             tokens = _tokens(text)
             words = [token for token, _ in tokens]
-            for size in sizes:
-                for i, gram in enumerate(_windows(words, size)):
+            for i, beginning in enumerate(_windows(words, SHORTEST)):
+                for size in sizes if beginning in beginnings else ():
+                    gram = tuple(words[i : i + size])
                     for name in grams.get(gram, ()):
                         leaks.setdefault((name, path), Leak(name, path, tokens[i][1], " ".join(gram)))
     return sorted(leaks.values(), key=lambda leak: (leak.path, leak.line, leak.name))
@@ -88,7 +91,8 @@ def find_orphans(before: str, after: str) -> list[str]:
         before: The reference's file.
         after: The same with stubs.
     """
-    return [name for name in _private(before) if _uses(before, name) > 1 and _uses(after, name) <= 1]
+    used, still = _uses(before), _uses(after)
+    return [name for name in _private(before) if used[name] > 1 and still[name] <= 1]
 
 
 def _private(source: str) -> list[str]:
@@ -103,9 +107,9 @@ def _private(source: str) -> list[str]:
     return [name for name in names if name.startswith("_") and not name.startswith("__")]
 
 
-def _uses(source: str, name: str) -> int:
-    """How often a name stands in the code, its definition included."""
-    return sum(token == name for token, _ in _tokens(_without_comments(source)))
+def _uses(source: str) -> Counter[str]:
+    """How often each name stands in the code, its definition included."""
+    return Counter(token for token, _ in _tokens(_without_comments(source)))
 
 
 def _windows(tokens: list[str], size: int) -> Iterable[tuple[str, ...]]:

@@ -116,10 +116,11 @@ def select(root: Path, manifest: Manifest, last: int) -> dict[str, str | bytes]:
     return files
 
 
-def marks(source: str) -> set[str]:
-    """The marks in a file of tests, those of tasks among them."""
+@cache
+def marks(source: str) -> frozenset[str]:
+    """The marks in a file of tests, those of tasks among them; asked for every file and task, and by the proofs for every answer."""
     attributes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
-    return {node.attr for node in attributes if isinstance(node.value, ast.Attribute) and node.value.attr == "mark"}
+    return frozenset(node.attr for node in attributes if isinstance(node.value, ast.Attribute) and node.value.attr == "mark")
 
 
 def imports(root: Path, path: str, later: bool = False) -> frozenset[str]:

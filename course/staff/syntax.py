@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
 
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
@@ -91,6 +92,8 @@ def remove_imports(source: str, module: str, names: Collection[str]) -> str:
     Raises:
         SyntaxTreeError: If one of them is used by what stays.
     """
+    if module not in source:
+        return source
     importer = _Importer(module, names)
     return _unused(_parse(source).visit(importer).code, importer.bound)
 
@@ -232,7 +235,9 @@ def _rewrite(source: str, names: Mapping[str, object], change: Change) -> str:
     return code
 
 
+@lru_cache(maxsize=32)
 def _parse(source: str) -> cst.Module:
+    """The tree, which nobody changes: what is visited is copied. Wrong answers and stubs change the same few files again and again."""
     try:
         return cst.parse_module(source)
     except cst.ParserSyntaxError as error:

@@ -34,8 +34,8 @@ def checkpoint(fn: Callable[..., Any], *xs: Any) -> Any:
     twice: a BatchNorm's running mean moves twice.
 
     Args:
-        fn: Function that returns a Tensor, or a tuple or list with tensors in it. It may use other tensors than its arguments, and
-            checkpoints of its own.
+        fn: Function that returns a Tensor, or a tuple or list with tensors in it; of tensors that lie deeper, or that it leaves elsewhere,
+            the graph is kept. It may use other tensors than its arguments, and checkpoints of its own.
         xs: Its arguments, tensors or anything else.
 
     Returns:
@@ -57,12 +57,12 @@ def checkpoint(fn: Callable[..., Any], *xs: Any) -> Any:
     ctx = TensorContext(Checkpoint, xs, False)
     ctx.save_for_backward(run, *[x for x in xs if hasattr(x, "_tensor")], *inputs)
     node = run.one._like(run.one._tensor, History(Checkpoint, ctx, inputs))
-    results = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+    results: dict[int, Any] = {}
     for number, (place, y) in enumerate(outputs.items()):
         part = TensorContext(Part, (node,), False)
         part.save_for_backward(run, number)
         results[place] = y._like(y._tensor, History(Part, part, [node]))
-    return type(returned)(results) if isinstance(returned, (tuple, list)) else results[0]
+    return replaced(returned, results)
 
 
 class Source(NamedTuple):
@@ -158,6 +158,14 @@ def results_of(returned: Any) -> dict[int, Tensor]:
     return {place: y for place, y in enumerate(results) if getattr(y, "history", None) is not None}
 
 
+def replaced(returned: Any, results: dict[int, Tensor]) -> Any:
+    """What a function returned, with other tensors at some places."""
+    if not isinstance(returned, (tuple, list)):
+        return results.get(0, returned)
+    parts = [results.get(place, y) for place, y in enumerate(returned)]
+    return returned._make(parts) if hasattr(returned, "_make") else type(returned)(parts)  # type: ignore[union-attr]  # of a named tuple
+
+
 def first_run(fn: Callable[..., Any], xs: Sequence[Any]) -> tuple[Any, dict[int, Tensor], list[Source]]:
     """Run a function, look at its graph, and forget that.
 
@@ -168,22 +176,20 @@ def first_run(fn: Callable[..., Any], xs: Sequence[Any]) -> tuple[Any, dict[int,
     returned = fn(*[twins.get(i, x) for i, x in enumerate(xs)])
     results = results_of(returned)
     outputs = {place: y.detach() for place, y in results.items()}
-    if not outputs:
-        return returned, outputs, []
     order = topological_sort(Ends(list(results.values())))[1:]  # type: ignore[arg-type]  # all that it is asked for is its history
     users: dict[int, list[Any]] = {id(node): [] for node in order}
     for node in order:
-        for x in node.history.inputs:
-            if x.history is not None:
-                users[id(x)].append(weakref.ref(node))
-    for y in results.values():
-        users[id(y)].append(lambda: None)
+        for source in node.history.inputs:
+            if source.history is not None:
+                users[id(source)].append(weakref.ref(node))
+    for node in results.values():
+        users[id(node)].append(lambda: None)
+    for i, twin in twins.items():  # for what fn has left elsewhere, and for what it returned deeper down
+        twin.history = History(Alias, TensorContext(Alias, (xs[i],), False), [xs[i]])
     nodes = [(id(node), weakref.ref(node)) for node in order]
-    if isinstance(returned, (tuple, list)):
-        returned = type(returned)(outputs.get(place, y) for place, y in enumerate(returned))
-    else:
-        returned = outputs[0]
-    del results, order, node, x, y  # with these goes the graph; what remains was there before, or is kept by others
+    returned = replaced(returned, outputs)
+    node = source = None
+    del results, order  # with these goes the graph; what remains was there before, or is kept by others
     numbers = {id(twin): i for i, twin in twins.items()}
     sources: list[Source] = []
     for key, reference in nodes:

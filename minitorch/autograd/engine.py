@@ -15,6 +15,7 @@ from minitorch.autodiff import History, topological_sort
 from minitorch.autograd.watching import Alias, Once, Unrecorded, watched_gradients
 from minitorch.dtypes import floating
 from minitorch.gradients import RECORDED, fitted, of_tensors
+from minitorch.module import Parameter
 from minitorch.tensor import Tensor
 from minitorch.tensor_context import TensorContext, grad_mode, no_grad
 from minitorch.tensor_functions import Function
@@ -38,7 +39,7 @@ def grad(
 
     Args:
         outputs: What is differentiated; of several the sum.
-        inputs: By what: leaves, or tensors that were computed on the way.
+        inputs: By what: leaves, parameters, or tensors that were computed on the way.
         grad_outputs: For each output the gradient of something further by it, in its shape; None for an output of one element: 1.
         retain_graph: Whether the graph can be passed again; left out: if create_graph.
         create_graph: Whether the gradients are recorded, so that they can be differentiated themselves.
@@ -53,12 +54,12 @@ def grad(
         RuntimeError: If an output or an input records no gradients, an output has several elements and no grad_output, an input is not
             used, or the graph has been passed and freed before.
     """
-    ends, starts = _tensors(outputs, "outputs"), _tensors(inputs, "inputs")
+    ends, starts = tensors_of(outputs, "grad expected tensors as outputs"), tensors_of(inputs, "grad expected tensors as inputs")
     for name, tensors in (("outputs", ends), ("inputs", starts)):
         for i, x in enumerate(tensors):
             if x.history is None:
                 raise RuntimeError(f"grad expected {name} that require gradients, got a constant as number {i}; make it a leaf before use")
-    given: list[Any] = [None] * len(ends) if grad_outputs is None else _listed(grad_outputs)
+    given = [None] * len(ends) if grad_outputs is None else tensors_of(grad_outputs, "grad expected tensors or None as grad_outputs", True)
     if len(given) != len(ends):
         raise ValueError(f"grad expected one of grad_outputs for each of {len(ends)} outputs, got {len(given)}")
     seeds = [_seed(y, seed, create_graph) for y, seed in zip(ends, given, strict=True)]
@@ -72,22 +73,23 @@ def grad(
     return tuple([None if gradient is None else gradient.f.id_map(gradient) for gradient in gradients])  # copies: some share a storage
 
 
-def _tensors(tensors: Any, name: str) -> list[Tensor]:
-    """One tensor or several, as a list.
+def tensors_of(given: Any, expected: str, optional: bool = False) -> list[Any]:
+    """One tensor or parameter, or several, as a list of tensors.
+
+    Args:
+        given: Those.
+        expected: The beginning of the message.
+        optional: Whether None may stand among them.
 
     Raises:
         TypeError: If there is anything else.
     """
-    found = _listed(tensors)
+    several = isinstance(given, Iterable) and not hasattr(given, "_tensor")
+    found = [x.value if isinstance(x, Parameter) else x for x in (given if several else [given])]
     for x in found:
-        if not hasattr(x, "_tensor"):
-            raise TypeError(f"grad expected tensors as {name}, got {type(x).__name__}")
+        if not (hasattr(x, "_tensor") or (optional and x is None)):
+            raise TypeError(f"{expected}, got {type(x).__name__}")
     return found
-
-
-def _listed(tensors: Any) -> list[Any]:
-    """One tensor or several, as a list."""
-    return [tensors] if hasattr(tensors, "_tensor") else list(tensors)
 
 
 def _seed(y: Tensor, given: Tensor | None, create_graph: bool) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.autograd.engine import grad
+from minitorch.autograd.engine import grad, tensors_of
 from minitorch.autograd.watching import Alias
 from minitorch.dtypes import floating
 from minitorch.tensor import Tensor
@@ -42,8 +42,10 @@ def vjp(f: Callable[..., Tensor], *xs: Tensor) -> tuple[Tensor, Pull]:
         """The gradients of the arguments.
 
         Raises:
-            ValueError: If v has another shape than the value.
+            TypeError: If v is no Tensor.
+            ValueError: If it has another shape than the value.
         """
+        tensors_of(v, "vjp expected a vector that is a Tensor")
         if v.shape != out.shape:
             raise ValueError(f"vjp expected a vector of shape {out.shape}, that of the value, got {v.shape}")
         found = [None] * len(leaves)
@@ -54,22 +56,23 @@ def vjp(f: Callable[..., Tensor], *xs: Tensor) -> tuple[Tensor, Pull]:
     return out if recorded else out.detach(), pull
 
 
-def jvp(f: Callable[..., Tensor], xs: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+def jvp(f: Callable[..., Tensor], xs: Tensor | Sequence[Tensor], tangents: Tensor | Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """The value of a function, and the product of its Jacobian with a vector (forward mode): how the value changes in a direction.
 
     Args:
         f: Function of len(xs) tensors that returns one. Every function in it must be one whose gradient can be differentiated.
-        xs: The point. Where one of them records gradients, so do the results.
+        xs: The point, one tensor or several. Where one of them records gradients, so do the results.
         tangents: The direction: for each of xs a tensor of its shape.
 
     Returns:
         f(*xs), and the sum over i of ∂f/∂x_i · tangents_i, in the same shape. For Scalars see `minitorch.jvp`.
 
     Raises:
-        TypeError: If one of xs holds no floats, or f returns no Tensor.
+        TypeError: If one of xs holds no floats, a tangent is no Tensor, or f returns none.
         ValueError: If point and direction differ in number or shape.
         RuntimeError: If a gradient in f cannot be differentiated.
     """
+    xs, tangents = tensors_of(xs, "jvp expected tensors as the point"), tensors_of(tangents, "jvp expected tensors as tangents")
     shapes, others = [x.shape for x in xs], [t.shape for t in tangents]
     if shapes != others:
         raise ValueError(f"jvp expected tangents of the shapes of the point, {shapes}, got {others}")
@@ -80,7 +83,7 @@ def jvp(f: Callable[..., Tensor], xs: Sequence[Tensor], tangents: Sequence[Tenso
     found = [None] * len(leaves)
     if out.history is not None:
         found = grad(out, leaves, v, create_graph=True, allow_unused=True)
-    parts = [(g * t).sum() for g, t in zip(found, tangents, strict=True) if g is not None and g.requires_grad]
+    parts: list[Tensor] = [(g * t).sum() for g, t in zip(found, tangents, strict=True) if g is not None and g.requires_grad]
     (tangent,) = grad(sum(parts[1:], parts[0]), v, create_graph=recorded, allow_unused=True) if parts else [None]
     return out if recorded else out.detach(), v.detach() * 0.0 if tangent is None else tangent
 
@@ -140,9 +143,7 @@ def _leaves(op: str, xs: Sequence[Any]) -> tuple[list[Tensor], bool]:
     Raises:
         TypeError: If one is no tensor of floats.
     """
-    for x in xs:
-        if not hasattr(x, "_tensor"):
-            raise TypeError(f"{op} expected tensors, got {type(x).__name__}; make one with tensor(...)")
+    xs = tensors_of(xs, f"{op} expected tensors as the point")
     return [Alias.apply(x) if x.requires_grad else x.detach().requires_grad_() for x in xs], any(x.requires_grad for x in xs)
 
 

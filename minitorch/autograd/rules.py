@@ -77,7 +77,8 @@ def of_pow(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor |
     a, b, _ = ctx.saved_values
     by_a = by_b = None
     if ctx.needs_input_grad[0]:
-        by_a = Keep.apply(grad * b * a ** (b - 1.0), b.detach() != 0)
+        fixed = (b.detach() == 0) & ((a.detach() == 0) | (a.detach() != a.detach()))  # 1 for every a, so that no power of it is asked for
+        by_a = Keep.apply(grad * b * a.where(~fixed, 1.0) ** (b - 1.0), ~fixed)
     if ctx.needs_input_grad[1]:
         base, exponent = a.detach(), b.detach()
         logarithm = Ln.apply(a.where(base > 0, 1.0))
@@ -130,7 +131,7 @@ def of_softmax(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
 
 def of_bias_relu(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Those of relu(a + b)."""
-    kept = Keep.apply(grad, out.detach() > 0)
+    kept = Keep.apply(grad, ~(out.detach() <= 0))
     return kept, kept
 
 
@@ -331,7 +332,7 @@ COMPOSED: dict[type[Function], Callable[..., Tensor]] = {
     loops.MaxPool: largest_of_tiles,
     pooling.MaxPool: lambda input, sizes: stack(sizes.pieces(input, float("-inf"))).max(0, keepdim=False),
     Lookup: rows_of_table,
-    losses.CrossEntropy: lambda input, target, reduction: losses.nll_loss(functional.logsoftmax(input, 1), target, reduction),
+    losses.CrossEntropy: lambda input, target, reduction: losses.nll_loss(functional.logsoftmax(input, 1), target, reduction=reduction),
 }
 
 

@@ -10,17 +10,19 @@ from minitorch.nn.containers import Sequential
 from minitorch.nn.convolution import Conv2d
 from minitorch.nn.layers import Flatten
 from minitorch.nn.linear import Linear
+from minitorch.nn.module import Module
 from minitorch.nn.pooling import MaxPool2d
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from minitorch.nn.module import Module
     from minitorch.tensor_backend import TensorBackend
 
 
-def mlp(sizes: Sequence[int], activation: type[Module] = ReLU, backend: TensorBackend = SimpleBackend, dtype: Any = None) -> Sequential:
+def mlp(
+    sizes: Sequence[int], activation: Callable[[], Module] = ReLU, backend: TensorBackend = SimpleBackend, dtype: Any = None
+) -> Sequential:
     """Linear layers with an activation between them: from shape (N, sizes[0]) to (N, sizes[-1]).
 
     Args:
@@ -30,8 +32,13 @@ def mlp(sizes: Sequence[int], activation: type[Module] = ReLU, backend: TensorBa
         dtype: Of the weights; None for the default.
 
     Raises:
+        TypeError: If sizes is no list of whole numbers, or activation makes no Module.
         ValueError: If there are fewer than two sizes, or one is less than 1.
     """
+    if not hasattr(sizes, "__len__"):
+        raise TypeError(f"mlp expected a list of sizes, got {sizes!r}; try mlp([784, 100, 10])")
+    if isinstance(activation, Module) or not callable(activation):
+        raise TypeError(f"mlp expected the class of an activation, such as ReLU, got {activation!r}")
     if len(sizes) < 2:
         raise ValueError(f"mlp expected sizes of an input and an output at least, got {tuple(sizes)}; try mlp([784, 100, 10])")
     layers: list[Module] = []

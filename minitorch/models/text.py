@@ -11,12 +11,12 @@ from minitorch.creation import arange, cat
 from minitorch.nn.containers import ModuleList
 from minitorch.nn.convolution import Conv1d
 from minitorch.nn.embedding import Embedding
-from minitorch.nn.functional import softmax
 from minitorch.nn.init import normal_, zeros_
 from minitorch.nn.layers import Dropout
 from minitorch.nn.linear import Linear
 from minitorch.nn.module import Module, Node
 from minitorch.nn.normalization import LayerNorm
+from minitorch.nn.sizes import at_least_1
 from minitorch.nn.transformer import TransformerBlock
 from minitorch.tensor import generator, tensor
 from minitorch.tensor_context import no_grad
@@ -76,7 +76,7 @@ class GPT(Module):
     """A transformer that says of every place of a text what comes next: embeddings of tokens and of places, blocks, and a linear layer.
 
     The last layer's weights are the embedding's. Weights begin normal with the standard deviation 0.02, those that lead back into the main
-    line of a block with a smaller one.
+    line of a block with a smaller one, and those that make queries, keys and values as in `MultiheadAttention`.
 
     Args:
         vocabulary: How many tokens there are.
@@ -87,6 +87,9 @@ class GPT(Module):
         dropout: Share of what is dropped in training.
         backend: Where the weights lie.
         dtype: Of the weights; None for the default.
+
+    Raises:
+        ValueError: If a size is less than 1, heads does not divide width, or dropout is not from 0 to 1.
 
     Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", section 2.3.
     """
@@ -103,6 +106,7 @@ class GPT(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        at_least_1((vocabulary, context, layers, heads, width), "GPT", "vocabulary, context, layers, heads and width")
         on = {"backend": backend, "dtype": dtype}
         self.context = context
         self.tokens, self.places = Embedding(vocabulary, width, **on), Embedding(context, width, **on)
@@ -120,8 +124,12 @@ class GPT(Module):
         """From numbers of tokens, shape (B, T), to logits of what follows each, shape (B, T, vocabulary).
 
         Raises:
-            ValueError: If there are more tokens than it can see.
+            ValueError: If tokens has another shape, or more of them in a row than it can see.
+            TypeError: If they are no whole numbers.
+            IndexingError: If there is no such token.
         """
+        if tokens.dims != 2 or not tokens.shape[1]:
+            raise ValueError(f"GPT expected tokens of shape (B, T), with T of at least 1, got {tokens.shape}; view puts in a 1")
         length = tokens.shape[1]
         if length > self.context:
             raise ValueError(f"GPT expected at most {self.context} tokens, its context, got {length}; cut the text")
@@ -136,35 +144,41 @@ class GPT(Module):
 
         Args:
             tokens: The beginning, at least one.
-            count: How many to add.
+            count: How many to add, 0 or more.
             temperature: Above 1 for more surprise, below for less; 0 takes the likeliest each time.
 
         Returns:
             The beginning and what follows.
 
         Raises:
-            ValueError: If there is no beginning, or temperature is negative.
+            ValueError: If there is no beginning, count or temperature is negative, or the network's answer is infinite or NaN.
+            IndexingError: If there is no such token.
         """
-        if not tokens or temperature < 0:
+        if not len(tokens) or not temperature >= 0:  # also of NaN
             raise ValueError(f"generate expected a beginning and a temperature >= 0, got {len(tokens)} tokens and {temperature}")
+        if count < 0:
+            raise ValueError(f"generate expected a count of tokens to add of at least 0, got {count}")
         text, training, backend = list(tokens), self.training, self.head.weight.value.backend
         self.eval()
         try:
             with no_grad():
                 for _ in range(count):
                     seen = tensor(np.array([text[-self.context :]]), backend)
-                    logits = self(seen)[0, -1]
-                    text.append(_drawn(logits, temperature))
+                    text.append(_drawn(self(seen)[0, -1].to_numpy(), temperature))
         finally:
             self.train(training)
         return text
 
 
-def _drawn(logits: Tensor, temperature: float) -> int:
-    """A token, as likely as its logit says."""
+def _drawn(logits: np.ndarray, temperature: float) -> int:
+    """A token, as likely as its logit says: softmax(logits / temperature)."""
+    logits = logits.astype(np.float64)
+    if not np.isfinite(logits).all():
+        raise ValueError("generate expected finite logits, got some that are infinite or NaN; train anew with a smaller learning rate")
     if not temperature:
-        return int(logits.to_numpy().argmax())
-    chances = softmax(logits * (1 / temperature), 0).to_numpy().astype(np.float64)
+        return int(logits.argmax())
+    with np.errstate(over="ignore"):  # by a very small temperature: e to the power of -∞ is 0
+        chances = np.exp((logits - logits.max()) / temperature)
     return int(generator.choice(len(chances), p=chances / chances.sum()))
 
 

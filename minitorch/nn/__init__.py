@@ -7,18 +7,23 @@ from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax,
 from minitorch.nn import elementwise as elementwise, loops as loops
 
 # Stage 5 - After the course
+from minitorch.nn import tree as tree
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn import init as init
-from minitorch.nn import fused as fused, pool_loops as pool_loops, norm_loops as norm_loops, sizes as sizes
+from minitorch.nn import fused as fused, pool_loops as pool_loops, sizes as sizes
+from minitorch.nn import norm_loops as norm_loops, norm_functions as norm_functions
+from minitorch.nn import loss_checks as loss_checks
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
 from minitorch.nn.loss_layers import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
 from minitorch.nn.loss_layers import l1_loss, smooth_l1_loss
 from minitorch.nn import curves as curves
-from minitorch.nn.activations import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh, gelu, leaky_relu, sigmoid, silu, tanh
+from minitorch.nn.activations import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh
+from minitorch.nn.activations import gelu, leaky_relu, relu, sigmoid, silu, tanh
 from minitorch.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
 from minitorch.nn.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from minitorch.nn.embedding import Embedding, embedding
 from minitorch.nn.linear import Linear, bias_relu, linear
+from minitorch.nn import columns as columns
 from minitorch.nn.convolution import Conv1d, Conv2d, conv1d, conv2d
 from minitorch.nn.normalization import GroupNorm, LayerNorm, RMSNorm, group_norm, layer_norm, rms_norm
 from minitorch.nn.batch_norm import BatchNorm1d, BatchNorm2d, batch_norm
@@ -101,6 +106,7 @@ __all__ = [
     "maxpool2d",
     "mse_loss",
     "nll_loss",
+    "relu",
     "rms_norm",
     "scaled_dot_product_attention",
     "sigmoid",

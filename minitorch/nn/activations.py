@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from minitorch.dtypes import float32, floating, is_float
+from minitorch.dtypes import float32, floating
 from minitorch.nn import curves
+from minitorch.nn.elementwise import Keep
 from minitorch.nn.functional import logsoftmax, softmax
 from minitorch.nn.fused import fusible
 from minitorch.nn.loops import flat
 from minitorch.nn.module import Module
+from minitorch.nn.sizes import floats
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -40,6 +42,17 @@ class OfInput(Function):
     def backward(cls, ctx: Any, grad_output: Tensor) -> Tensor:
         (a,) = ctx.saved_values
         return a.f.zip(cls.slope)(a, grad_output)
+
+
+class Relu(OfInput):
+    """x above 0, 0 elsewhere; NaN stays NaN."""
+
+    curve, slope = curves.relu, curves.relu_back
+
+    @staticmethod
+    def composed(a: Tensor) -> Tensor:
+        """The same of operations on tensors."""
+        return Keep.apply(a, ~(a.detach() <= 0))
 
 
 class Silu(OfInput):
@@ -173,6 +186,21 @@ class TanhInOnePass(Function):
         return a.tanh()
 
 
+def relu(input: Tensor) -> Tensor:
+    """What is positive, else 0; so is the slope at 0. NaN stays NaN, so that it is seen: `Tensor.relu`, the course's, makes 0 of it.
+
+    Args:
+        input: Of any shape.
+
+    Returns:
+        Shape of input.
+
+    Raises:
+        TypeError: If input is no Tensor of floats.
+    """
+    return Relu.apply(floats("relu", input))
+
+
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """What is positive, else negative_slope times it; so is the slope at 0.
 
@@ -188,7 +216,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 
     Source: Maas et al. 2013, ICML workshop on deep learning for audio, speech and language processing.
     """
-    return LeakyRelu.apply(_floats("leaky_relu", input), float(negative_slope))
+    return LeakyRelu.apply(floats("leaky_relu", input), float(negative_slope))
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -209,7 +237,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """
     if approximate not in ("none", "tanh"):
         raise ValueError(f'gelu expected approximate "none" or "tanh", got {approximate!r}')
-    return (Gelu if approximate == "none" else GeluTanh).apply(_floats("gelu", input))
+    return (Gelu if approximate == "none" else GeluTanh).apply(floats("gelu", input))
 
 
 def silu(input: Tensor) -> Tensor:
@@ -226,7 +254,7 @@ def silu(input: Tensor) -> Tensor:
 
     Source: Hendrycks and Gimpel 2016, arXiv:1606.08415, section 2.
     """
-    return Silu.apply(_floats("silu", input))
+    return Silu.apply(floats("silu", input))
 
 
 def sigmoid(input: Tensor) -> Tensor:
@@ -235,7 +263,7 @@ def sigmoid(input: Tensor) -> Tensor:
     Raises:
         TypeError: If input is no Tensor of floats.
     """
-    return SigmoidInOnePass.apply(_floats("sigmoid", input))
+    return SigmoidInOnePass.apply(floats("sigmoid", input))
 
 
 def tanh(input: Tensor) -> Tensor:
@@ -244,26 +272,18 @@ def tanh(input: Tensor) -> Tensor:
     Raises:
         TypeError: If input is no Tensor of floats.
     """
-    return TanhInOnePass.apply(_floats("tanh", input))
-
-
-def _floats(op: str, input: Any) -> Tensor:
-    """The input, if it is a tensor of floats."""
-    if not hasattr(input, "_tensor") or not is_float(input.dtype):
-        got = input.dtype.name if hasattr(input, "_tensor") else type(input).__name__
-        raise TypeError(f"{op} expected a Tensor of floats, got {got}; make one with tensor(...)")
-    return input
+    return TanhInOnePass.apply(floats("tanh", input))
 
 
 # The layers
 
 
 class ReLU(Module):
-    """What is positive, else 0."""
+    """`relu`: what is positive, else 0."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, which stays."""
-        return input.relu()
+        return relu(input)
 
 
 class LeakyReLU(Module):

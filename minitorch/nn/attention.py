@@ -14,7 +14,7 @@ from minitorch.nn.init import xavier_uniform_
 from minitorch.nn.linear import Linear, linear
 from minitorch.nn.loops import SOFTMAX_BACK, by_rows, flat, loop, row_powers
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import at_least_1
+from minitorch.nn.sizes import at_least_1, floats, share
 from minitorch.tensor import tensor, zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
@@ -93,9 +93,7 @@ def minus_infinity(like: Tensor, seen: np.ndarray) -> Tensor:
 
 def dropped(op: str, weights: Tensor, p: float) -> Tensor:
     """Weights of which some became 0, their mean as before."""
-    if not 0 <= p <= 1:
-        raise ValueError(f"{op} expected dropout_p from 0 to 1, got {p}; it is the share of the weights that become 0")
-    if not p:
+    if not (p := share(op, "dropout_p", p, "the weights that become 0")):
         return weights
     kept = dropout(weights, p)
     return kept * (1 / (1 - p)) if p < 1 else kept
@@ -145,10 +143,7 @@ CAUSAL = loop(causal_rows, 3)
 
 def _check(op: str, name: str, x: Any, dims: int = 2) -> None:
     """That an argument is a tensor of floats with enough dimensions."""
-    if not hasattr(x, "_tensor") or not is_float(x.dtype):
-        got = x.dtype.name if hasattr(x, "_tensor") else type(x).__name__
-        raise TypeError(f"{op} expected a Tensor of floats as {name}, got {got}; make one with tensor(...)")
-    if x.dims < dims:
+    if floats(op, x, name).dims < dims:
         raise ValueError(f"{op} expected {name} of at least {dims} dimensions, got shape {x.shape}")
 
 
@@ -186,6 +181,7 @@ class MultiheadAttention(Module):
     another than embed_dim.
 
     Raises:
+        TypeError: If a size is not whole, or dropout no number.
         ValueError: If a size is less than 1, num_heads does not divide embed_dim, or dropout is not from 0 to 1.
 
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2.
@@ -207,11 +203,10 @@ class MultiheadAttention(Module):
         super().__init__()
         name = "MultiheadAttention"
         at_least_1((embed_dim, num_heads), name, "embed_dim and num_heads")
-        self.kdim, self.vdim = at_least_1((kdim or embed_dim, vdim or embed_dim), name, "kdim and vdim")
+        self.kdim, self.vdim = at_least_1([embed_dim if size is None else size for size in (kdim, vdim)], name, "kdim and vdim")
         if embed_dim % num_heads:
             raise ValueError(f"{name} expected num_heads that divides embed_dim, {embed_dim}, got {num_heads}")
-        if not 0 <= dropout <= 1:
-            raise ValueError(f"{name} expected dropout from 0 to 1, got {dropout}; it is the share of the weights that become 0")
+        dropout = share(name, "dropout", dropout, "the weights that become 0")
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
         if (self.kdim, self.vdim) == (embed_dim, embed_dim):
             self.in_proj_weight = Parameter(zeros((3 * embed_dim, embed_dim), backend, dtype=dtype))

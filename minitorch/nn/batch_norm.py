@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.creation import ones
+from minitorch.nn.fused import fusible
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.norm_loops import SHORT, PlaneNorm, Planes, fits_loops
+from minitorch.nn.norm_functions import PlaneNorm, Planes, fits_loops
 from minitorch.nn.normalization import check_fits, check_input
 from minitorch.nn.sizes import at_least_1
 from minitorch.tensor import tensor, zeros
@@ -64,23 +65,28 @@ def batch_norm(
             f"batch_norm expected more than one number for each channel in training, got input of shape {input.shape}; "
             "take larger batches, or call eval()"
         )
-    length, in_loops = math.prod(input.shape[2:]), fits_loops(input, weight, bias)
-    x = input
-    if in_loops and length < SHORT:  # as the long planes of one sample
-        x = input.reshape(samples, channels, length).permute(1, 0, 2).reshape(1, channels, samples * length)
-        planes = Planes((1, channels), 0, samples * length)
+    planes, in_loops = Planes((samples, channels), 0, math.prod(input.shape[2:])), fits_loops(input, weight, bias)
+    kept = None if running_mean is None or running_var is None else (running_mean, running_var)
+    if not batch and kept:
+        moments = np.concatenate([running.to_numpy().astype(float) for running in kept])
     else:
-        planes = Planes((samples, channels), 0, length)
-    if batch or running_mean is None or running_var is None:
-        mean, var = planes.moments(x)
+        moments = np.empty(2 * channels) if in_loops else planes.moments(input)  # the loops will put them there
+    y = (PlaneNorm.apply if in_loops else PlaneNorm.composed)(input, weight, bias, planes, moments, eps, batch)
+    if batch and kept:
+        unbiased = np.array([[1.0], [planes.count / (planes.count - 1)]])
+        for running, numbers in zip(kept, moments.reshape(2, channels) * unbiased, strict=True):
+            write(running, (1 - momentum) * running.to_numpy() + momentum * numbers)
+    return y
+
+
+def write(buffer: Tensor, numbers: Any) -> None:
+    """Put other numbers into a buffer."""
+    data = buffer._tensor
+    if fusible(buffer) and data.is_contiguous():
+        data.tuple()[0][:] = numbers
+        data.written()
     else:
-        mean, var = (running.to_numpy().astype(float).reshape(1, channels) for running in (running_mean, running_var))
-    y = (PlaneNorm.apply if in_loops else PlaneNorm.composed)(x, weight, bias, planes, mean, var, eps, not batch)
-    if batch and running_mean is not None and running_var is not None:
-        unbiased = planes.count / (planes.count - 1)
-        running_mean[...] = (1 - momentum) * running_mean.to_numpy() + momentum * mean[0]
-        running_var[...] = (1 - momentum) * running_var.to_numpy() + momentum * unbiased * var[0]
-    return y if x is input else y.view(channels, samples, length).permute(1, 0, 2).reshape(*input.shape)
+        buffer[...] = numbers
 
 
 # The layers
@@ -133,7 +139,7 @@ class _BatchNorm(Module):
         weight, bias = self.weight and self.weight.value, self.bias and self.bias.value
         out = batch_norm(input, self.running_mean, self.running_var, weight, bias, self.training, momentum or 0.0, self.eps)
         if self.training and self.num_batches_tracked is not None:
-            self.num_batches_tracked[...] = int(self.num_batches_tracked.item()) + 1
+            write(self.num_batches_tracked, int(self.num_batches_tracked.item()) + 1)
         return out
 
 

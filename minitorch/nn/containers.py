@@ -4,12 +4,70 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any, Self, overload
 
-from minitorch.nn.module import Module, Node
+from minitorch.nn.module import Module
+from minitorch.nn.tree import Node
 
 
-class Sequential(Module):
+class _InOrder(Module):
+    """What Sequential and ModuleList share: modules by their places."""
+
+    def append(self, module: Node) -> Self:
+        """Put a module at the end, under the first number from their count on that is no name yet; returns this one.
+
+        Raises:
+            TypeError: If it is no Module.
+        """
+        _add(self, next(name for number in count(len(self)) if (name := str(number)) not in self._modules), module)
+        return self
+
+    def extend(self, modules: Iterable[Node]) -> Self:
+        """Put several modules at the end; returns this one.
+
+        Raises:
+            TypeError: If one is no Module; none is put there then.
+        """
+        for module in _listed(self, modules):
+            self.append(module)
+        return self
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        """The module at a place; of a slice, a container like this with the same modules.
+
+        Raises:
+            IndexError: If there is no such place.
+        """
+        if isinstance(index, slice):
+            return self._cut(index)
+        return list(self._modules.values())[_place(index, len(self), type(self).__name__)]
+
+    def _cut(self, index: slice) -> Any:
+        """A container of a slice."""
+        raise NotImplementedError
+
+    def __setitem__(self, index: int, module: Node) -> None:
+        """Put another module in place of the one at a place, under its name.
+
+        Raises:
+            IndexError: If there is no such place.
+            TypeError: If it is no Module.
+        """
+        _add(self, list(self._modules)[_place(index, len(self), type(self).__name__)], module)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+
+class Sequential(_InOrder):
     """Modules one after the other, each of which gets what the one before it made.
 
     Args:
@@ -35,38 +93,15 @@ class Sequential(Module):
             input = module(input)
         return input
 
-    def append(self, module: Node) -> Self:
-        """Put a module at the end; returns this one.
-
-        Raises:
-            TypeError: If it is no Module.
-        """
-        _add(self, str(len(self)), module)
-        return self
-
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequential: ...
-    def __getitem__(self, index: int | slice) -> Any:
-        """The module at a place; of a slice, a Sequential of the same modules under their names.
-
-        Raises:
-            IndexError: If there is no such place.
-        """
-        if isinstance(index, slice):
-            return Sequential(dict(list(self._modules.items())[index]))
-        return list(self._modules.values())[_place(index, len(self), "Sequential")]
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
+    def _cut(self, index: slice) -> Sequential:
+        return Sequential(dict(list(self._modules.items())[index]))  # under their names
 
 
-class ModuleList(Module):
+class ModuleList(_InOrder):
     """A list of modules, named "0", "1", …, which a `forward` of the user's calls.
+
+    Args:
+        modules: The modules.
 
     Raises:
         TypeError: If one is no Module.
@@ -77,57 +112,27 @@ class ModuleList(Module):
         super().__init__()
         self.extend(modules)
 
-    def append(self, module: Node) -> Self:
-        """Put a module at the end; returns this one.
+    def insert(self, index: int, module: Node) -> None:
+        """Put a module before the one at a place.
 
         Raises:
             TypeError: If it is no Module.
         """
-        _add(self, str(len(self)), module)
-        return self
-
-    def extend(self, modules: Iterable[Node]) -> Self:
-        """Put several modules at the end; returns this one."""
-        for module in modules:
-            self.append(module)
-        return self
-
-    def insert(self, index: int, module: Node) -> None:
-        """Put a module before the one at a place."""
         modules = list(self)
         modules.insert(index, module)
         self._replace_all(modules)
 
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-    @overload
-    def __getitem__(self, index: slice) -> ModuleList: ...
-    def __getitem__(self, index: int | slice) -> Any:
-        """The module at a place, or a ModuleList of a slice.
-
-        Raises:
-            IndexError: If there is no such place.
-        """
-        if isinstance(index, slice):
-            return ModuleList(list(self)[index])
-        return list(self)[_place(index, len(self), "ModuleList")]
-
-    def __setitem__(self, index: int, module: Node) -> None:
-        _add(self, str(_place(index, len(self), "ModuleList")), module)
+    def _cut(self, index: slice) -> ModuleList:
+        return ModuleList(list(self)[index])
 
     def __delitem__(self, index: int) -> None:
         place = _place(index, len(self), "ModuleList")
         self._replace_all([module for i, module in enumerate(self) if i != place])
 
     def _replace_all(self, modules: list[Node]) -> None:
+        modules = _listed(self, modules)
         self._modules.clear()
         self.extend(modules)
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
 
 
 class ModuleDict(Module):
@@ -185,6 +190,27 @@ class ModuleDict(Module):
         return name in self._modules
 
 
+def _listed(parent: Module, modules: Any) -> list[Node]:
+    """Modules as a list.
+
+    Raises:
+        TypeError: If they are none, or one of them is no Module.
+    """
+    kind = type(parent).__name__
+    if not isinstance(modules, Iterable):
+        raise TypeError(f"{kind} expected a list of Modules, got {type(modules).__name__}; write [module] for one")
+    modules = list(modules)
+    for number, module in enumerate(modules):
+        _check(kind, module, str(number))
+    return modules
+
+
+def _check(kind: str, module: Any, name: Any) -> None:
+    """That it is a module."""
+    if not isinstance(module, Node):
+        raise TypeError(f"{kind} expected Modules, got {type(module).__name__} as {name!r}; functions go into a forward")
+
+
 def _add(parent: Module, name: Any, module: Any) -> None:
     """Enter a child into a container.
 
@@ -193,8 +219,7 @@ def _add(parent: Module, name: Any, module: Any) -> None:
         ValueError: If the name has a dot, is empty, or is that of an attribute.
     """
     kind = type(parent).__name__
-    if not isinstance(module, Node):
-        raise TypeError(f"{kind} expected Modules, got {type(module).__name__} as {name!r}; functions go into a forward")
+    _check(kind, module, name)
     if not isinstance(name, str):
         raise TypeError(f"{kind} expected names as text, got {name!r}")
     if not name or "." in name or (name not in parent._modules and hasattr(parent, name)):

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from minitorch.autodiff import Context
 from minitorch.conv_loops import Axis, Channels, Operand, axis, correlate
 from minitorch.conv_products import products
 from minitorch.dtypes import computed_in, floating
 from minitorch.gradients import summed_to
+from minitorch.nn.columns import product_of_windows, suits
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import Sizes, at_least_1, sizes_of
+from minitorch.nn.sizes import Sizes, a_tensor, at_least_1, sizes_of
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
@@ -66,6 +67,9 @@ class Convolution(Function):
             axis(geometry.out_size(dim, size, taps), size, geometry.shifts(dim, taps), geometry.stride[dim])
             for dim, (size, taps) in enumerate(zip(pictures[2:], kernel[2:], strict=True))
         ]
+        if suits(input, weight, geometry, axes[1].out):
+            added = None if bias is None else bias.to(dtype)
+            return product_of_windows(input, weight, added, geometry, (axes[0].out, axes[1].out)).to(kept)
         sizes = [one.out for one in axes][4 - input.dims :]
         out = input._like(TensorData.empty((input.shape[0], weight.shape[0], *sizes), dtype))
         added = None if bias is None else bias.to(dtype).contiguous().tuple()[0]
@@ -222,7 +226,7 @@ def convolve(
     op: str, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Tensor:
     """`conv1d` or `conv2d`, what it is given checked."""
-    if input.backend.cuda:
+    if a_tensor(op, input, "input").backend.cuda:
         raise RuntimeError(f'{op} expected tensors on the CPU, got them on {input.backend.name}; move them: x.to("cpu")')
     axes, kernel = (("W", "K"), ("H, W", "KH, KW"))[dims - 1]
     if input.dims != dims + 2 or weight.dims != dims + 2:
@@ -279,20 +283,42 @@ def zeros_around(op: str, padding: Any, dims: int, stride: tuple[int, int], gaps
 
 
 class _Conv(Module):
-    """What Conv1d and Conv2d share."""
+    """What Conv1d and Conv2d share.
+
+    Attributes:
+        dims: Of a picture.
+    """
+
+    dims: ClassVar[int]
 
     def __init__(
-        self, channels: tuple[int, int], kernel: tuple[int, ...], groups: int, bias: bool, backend: TensorBackend, dtype: Any
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes | str = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+        backend: TensorBackend = SimpleBackend,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        in_channels, out_channels, groups = at_least_1((*channels, groups), name, "in_channels, out_channels and groups")
+        kernel, steps, gaps = (
+            sizes_of(name, part, given, 1, self.dims)
+            for part, given in (("kernel_size", kernel_size), ("stride", stride), ("dilation", dilation))
+        )
+        zeros_around(name, padding, self.dims, steps, gaps, kernel[2 - self.dims :])
+        in_channels, out_channels, groups = at_least_1((in_channels, out_channels, groups), name, "in_channels, out_channels and groups")
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name} expected groups that divide {in_channels} and {out_channels} channels, got {groups}")
-        shape = (out_channels, in_channels // groups, *kernel)
+        shape = (out_channels, in_channels // groups, *kernel[2 - self.dims :])
         self.weight = Parameter(zeros(shape, backend, dtype=dtype))
         kaiming_uniform_(self.weight)
         self.bias = Parameter(zeros(shape[:1], backend, dtype=dtype)) if bias else None
+        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
 
     def extra_repr(self) -> str:
         """Its sizes, and what is not as it would be if it were left out."""
@@ -328,25 +354,11 @@ class Conv1d(_Conv):
         bias: Whether there is one; it begins as zeros, the weight as `init.kaiming_uniform_`.
 
     Raises:
-        ValueError: If a size is out of range, or groups do not divide the channels.
+        TypeError: If a size is not whole.
+        ValueError: If one is out of range, groups do not divide the channels, or "same" meets a stride.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int,
-        stride: int = 1,
-        padding: int | str = 0,
-        dilation: int = 1,
-        groups: int = 1,
-        bias: bool = True,
-        backend: TensorBackend = SimpleBackend,
-        dtype: Any = None,
-    ) -> None:
-        kernel = at_least_1((kernel_size,), "Conv1d", "kernel_size")
-        super().__init__((in_channels, out_channels), kernel, groups, bias, backend, dtype)
-        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+    dims = 1
 
     def forward(self, input: Tensor) -> Tensor:
         """From shape (B, in_channels, L) to (B, out_channels, L')."""
@@ -368,24 +380,11 @@ class Conv2d(_Conv):
         bias: Whether there is one; it begins as zeros, the weight as `init.kaiming_uniform_`.
 
     Raises:
-        ValueError: If a size is out of range, or groups do not divide the channels.
+        TypeError: If a size is not whole.
+        ValueError: If one is out of range, groups do not divide the channels, or "same" meets a stride.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Sizes,
-        stride: Sizes = 1,
-        padding: Sizes | str = 0,
-        dilation: Sizes = 1,
-        groups: int = 1,
-        bias: bool = True,
-        backend: TensorBackend = SimpleBackend,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__((in_channels, out_channels), sizes_of("Conv2d", "kernel_size", kernel_size, 1), groups, bias, backend, dtype)
-        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+    dims = 2
 
     def forward(self, input: Tensor) -> Tensor:
         """From shape (B, in_channels, H, W) to (B, out_channels, H', W')."""

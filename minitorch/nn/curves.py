@@ -46,6 +46,19 @@ def tanh_back(y: float, d: float) -> float:
     return d * (1.0 - y * y)
 
 
+# Relu
+
+
+def relu(x: float) -> float:
+    """x above 0, 0 elsewhere; NaN stays NaN, which the course's relu makes 0 of."""
+    return 0.0 if x <= 0 else x
+
+
+def relu_back(x: float, d: float) -> float:
+    """d · its slope, which is 0 at 0."""
+    return 0.0 if x <= 0 else d
+
+
 # Leaky relu
 
 

@@ -12,7 +12,7 @@ from minitorch.dtypes import computed_in
 from minitorch.nn.fused import embedding_kernels, fusible
 from minitorch.nn.loops import flat
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import at_least_1
+from minitorch.nn.sizes import a_tensor, at_least_1
 from minitorch.tensor_data import IndexingError, TensorData
 from minitorch.tensor_functions import Function
 from minitorch.tensor_ops import SimpleBackend
@@ -38,23 +38,30 @@ def embedding(indices: Tensor, weight: Tensor, padding_idx: int | None = None) -
         ValueError: If weight has not two dimensions.
         IndexingError: If there is no such row.
     """
-    for name, x in (("indices", indices), ("weight", weight)):
-        if not hasattr(x, "_tensor"):
-            raise TypeError(f"embedding expected a Tensor as {name}, got {type(x).__name__}; make one with tensor(...)")
+    a_tensor("embedding", indices, "indices")
+    a_tensor("embedding", weight, "weight")
     if indices.dtype.kind != "i":
         raise TypeError(f"embedding expected indices of int64 or int32, got {indices.dtype.name}; convert them: indices.to(int64)")
     if weight.dims != 2:
         raise ValueError(f"embedding expected weight of shape (V, D), a row for each word, got {weight.shape}")
     rows = weight.shape[0]
-    if padding_idx is not None:
-        if not -rows <= padding_idx < rows:
-            raise IndexingError(f"embedding expected padding_idx from {-rows} to {rows - 1} for {rows} rows, got {padding_idx}")
-        padding_idx %= rows
+    padding_idx = _padding("embedding", padding_idx, rows)
     picked = indices._tensor.array()
     if picked.size and not (picked.min() >= 0 and picked.max() < rows):
         wrong = picked[(picked < 0) | (picked >= rows)][0]
         raise IndexingError(f"embedding expected indices from 0 to {rows - 1} for a table of {rows} rows, got {wrong}")
     return Lookup.apply(indices, weight, padding_idx)
+
+
+def _padding(op: str, padding_idx: int | None, rows: int) -> int | None:
+    """The row that is no word, counted from the front."""
+    if padding_idx is None:
+        return None
+    if isinstance(padding_idx, bool) or not hasattr(padding_idx, "__index__"):
+        raise TypeError(f"{op} expected padding_idx as a whole number or None, got {padding_idx!r}")
+    if not -rows <= padding_idx < rows:
+        raise IndexingError(f"{op} expected padding_idx from {-rows} to {rows - 1} for {rows} rows, got {padding_idx}")
+    return padding_idx % rows
 
 
 class Lookup(Function):
@@ -95,6 +102,7 @@ class Embedding(Module):
         padding_idx: A row that is no word: it begins as zeros and stays as it is.
 
     Raises:
+        TypeError: If a number is not whole.
         ValueError: If a size is less than 1.
         IndexingError: If there is no row padding_idx.
     """
@@ -109,6 +117,7 @@ class Embedding(Module):
     ) -> None:
         super().__init__()
         shape = at_least_1((num_embeddings, embedding_dim), "Embedding", "num_embeddings and embedding_dim")
+        padding_idx = _padding("Embedding", padding_idx, num_embeddings)
         weight = randn(shape, backend, dtype=dtype)
         if padding_idx is not None:
             weight[padding_idx] = 0.0

@@ -177,7 +177,7 @@ def add(out, x):
 def bias_then_relu(x: float, bias: float) -> float:
     """relu(x + bias), as a function for `zip`."""
     y = x + bias
-    return y if y > 0 else 0.0
+    return 0.0 if y <= 0 else y
 
 
 @cache
@@ -201,6 +201,6 @@ def through_relu(grad, grad_bias, y, d):
     """One row of it."""
     nothing = d.dtype.type(0)
     for j in range(len(y)):
-        x = d[j] if y[j] > 0 else nothing
+        x = nothing if y[j] <= 0 else d[j]
         grad[j] = x
         grad_bias[j] += x

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,9 +44,9 @@ def fans(shape: Sequence[int]) -> tuple[int, int]:
     """fan_in and fan_out of weights of shape (out, in, …), such as (out_features, in_features) or (O, C, KH, KW).
 
     Raises:
-        ValueError: If there are fewer than two dimensions.
+        ValueError: If there are fewer than two dimensions, or no weights.
     """
-    if len(shape) < 2:
+    if len(shape) < 2 or not math.prod(shape):
         raise ValueError(f"a fan expected weights of shape (out, in, …), got {tuple(shape)}; for a bias use zeros_ or uniform_")
     taps = math.prod(shape[2:])
     return shape[1] * taps, shape[0] * taps
@@ -56,19 +56,37 @@ def fans(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def uniform_(x: Tensor | Parameter, a: float = 0.0, b: float = 1.0) -> Tensor:
-    """Numbers drawn uniformly from [a, b), for x of any shape."""
+    """Numbers drawn uniformly from [a, b), for x of any shape.
+
+    Raises:
+        TypeError: If x is no tensor.
+        ValueError: If b is below a.
+    """
     target = _tensor_of(x)
+    if not a <= b:
+        raise ValueError(f"uniform_ expected a of at most b, got {a} and {b}")
     return _written(target, a + (b - a) * generator.random(target.shape))
 
 
 def normal_(x: Tensor | Parameter, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Numbers drawn from the normal distribution, for x of any shape."""
+    """Numbers drawn from the normal distribution, for x of any shape.
+
+    Raises:
+        TypeError: If x is no tensor.
+        ValueError: If std is negative.
+    """
     target = _tensor_of(x)
+    if not std >= 0:
+        raise ValueError(f"normal_ expected std of at least 0, got {std}")
     return _written(target, mean + std * generator.standard_normal(target.shape))
 
 
 def constant_(x: Tensor | Parameter, val: float) -> Tensor:
-    """One number everywhere, for x of any shape."""
+    """One number everywhere, for x of any shape.
+
+    Raises:
+        TypeError: If x is no tensor.
+    """
     return _written(_tensor_of(x), val)
 
 
@@ -140,8 +158,16 @@ def _kaiming(x: Tensor | Parameter, a: float, mode: str, nonlinearity: str) -> f
 # What they share
 
 
-def _tensor_of(x: Tensor | Parameter) -> Tensor:
-    return x.value if isinstance(x, Parameter) else x
+def _tensor_of(x: Any) -> Tensor:
+    """The tensor to write into.
+
+    Raises:
+        TypeError: If it is none.
+    """
+    x = x.value if isinstance(x, Parameter) else x
+    if not hasattr(x, "_tensor"):
+        raise TypeError(f"initial weights expected a Tensor or a Parameter of one, got {type(x).__name__}; pass layer.weight")
+    return x
 
 
 def _written(x: Tensor, values: np.ndarray | float) -> Tensor:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from minitorch.nn.functional import dropout
 from minitorch.nn.module import Module
+from minitorch.nn.sizes import share
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -18,16 +19,15 @@ class Dropout(Module):
         p: With which probability an element becomes 0, from 0 to 1.
 
     Raises:
-        ValueError: If p is out of range.
+        TypeError: If p is no number.
+        ValueError: If it is out of range.
 
     Source: Srivastava et al. 2014, Journal of Machine Learning Research 15, section 10 (there scaled in evaluation instead).
     """
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
-        if not 0.0 <= p <= 1.0:
-            raise ValueError(f"Dropout expected p from 0 to 1, got {p}; it is the share of the elements that become 0")
-        self.p = p
+        self.p = share("Dropout", "p", p, "the elements that become 0")
 
     def extra_repr(self) -> str:
         """Its probability."""

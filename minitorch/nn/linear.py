@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.autodiff import Context
+from minitorch.nn.curves import relu_back
 from minitorch.nn.fused import bias_relu_back, bias_then_relu, fusible
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.loops import flat
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import at_least_1
+from minitorch.nn.sizes import a_tensor, at_least_1
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
-from minitorch.tensor_functions import Function
+from minitorch.tensor_functions import Function, turned
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
@@ -35,9 +36,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         Shape (…, out_features).
 
     Raises:
+        TypeError: If input is no Tensor.
         ValueError: If the shapes do not fit.
     """
-    if weight.dims != 2 or not input.dims or input.shape[-1] != weight.shape[1]:
+    if weight.dims != 2 or not a_tensor("linear", input, "input").dims or input.shape[-1] != weight.shape[1]:
         raise ValueError(
             f"linear expected input of shape (…, in_features) and weight of shape (out_features, in_features), got {input.shape} and "
             f"{weight.shape}; the last size of both must be the same"
@@ -46,13 +48,37 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise ValueError(f"linear expected bias of shape {weight.shape[:1]} for weight of shape {weight.shape}, got {bias.shape}")
     # one product of matrices, not one for each batch
     rows = input if input.dims == 2 else input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
-    out = rows @ weight.permute(1, 0)
-    out = out if bias is None else out + bias
+    alike = rows.dtype == weight.dtype and (bias is None or bias.dtype == rows.dtype)
+    out = (Affine.apply if alike else Affine.composed)(rows, weight, bias)
     return out if input.dims == 2 else out.view(*input.shape[:-1], weight.shape[0])
 
 
+class Affine(Function):
+    """rows @ weight.t() + bias, of matrices of one dtype."""
+
+    @staticmethod
+    def forward(ctx: Context, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(rows, weight)
+        out = rows.f.matrix_multiply(rows, turned(weight))
+        return out if bias is None else rows.f.add_zip(out, bias, out)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, ...]:
+        rows, weight = ctx.saved_values
+        product = grad_output.f.matrix_multiply
+        by_rows = product(grad_output, weight) if rows.requires_grad else None
+        by_weight = product(turned(grad_output), rows) if weight.requires_grad else None
+        return by_rows, by_weight, grad_output  # who asks for that of bias sums it over the rows
+
+    @staticmethod
+    def composed(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The same of other functions."""
+        out = rows @ weight.permute(1, 0)
+        return out if bias is None else out + bias
+
+
 def bias_relu(input: Tensor, bias: Tensor) -> Tensor:
-    """relu(input + bias), in one pass forward, and on the compiled backend in one pass backward.
+    """`relu` of input + bias, in one pass forward, and on the compiled backend in one pass backward.
 
     Args:
         input: Of any shape.
@@ -83,7 +109,7 @@ class BiasReLU(Function):
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
         y, shape = ctx.saved_values
         if not (fusible(y) and y.dims and shape == y.shape[-1:] and y.dtype == grad_output.dtype):
-            grad = y.f.relu_back_zip(y, grad_output)
+            grad = y.f.zip(relu_back)(y, grad_output)
             return grad, grad  # who asks for that of b sums it over what was repeated
         grad, grad_bias = TensorData.empty(y.shape, y.dtype), np.zeros(shape, y.dtype)
         columns = shape[0]
@@ -100,7 +126,8 @@ class Linear(Module):
         bias: Whether there is one; it begins as zeros, the weight as `init.kaiming_uniform_`.
 
     Raises:
-        ValueError: If a size is less than 1.
+        TypeError: If a size is not whole.
+        ValueError: If one is less than 1.
     """
 
     def __init__(

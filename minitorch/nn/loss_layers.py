@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from minitorch.nn.loss_checks import check_pairs, check_reduction
 from minitorch.nn.losses import (
-    REDUCTIONS,
     ElementLoss,
     OfTwo,
-    _check_pairs,
     _reduced,
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -39,7 +38,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         TypeError: If one is no Tensor.
         ValueError: If the shapes differ, or reduction is unknown.
     """
-    _check_pairs(input, target, reduction, "l1_loss")
+    check_pairs(input, target, reduction, "l1_loss")
     return _reduced(Distance.apply(input, target.to(input.dtype)), reduction)
 
 
@@ -87,7 +86,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
 
     Source: Girshick 2015, arXiv:1504.08083, eq. 3.
     """
-    _check_pairs(input, target, reduction, "smooth_l1_loss")
+    check_pairs(input, target, reduction, "smooth_l1_loss")
     if not beta >= 0:
         raise ValueError(f"smooth_l1_loss expected beta of at least 0, got {beta}")
     if beta == 0:
@@ -146,8 +145,7 @@ class _Loss(Module):
 
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
-        if reduction not in REDUCTIONS:
-            raise ValueError(f'{type(self).__name__} expected reduction "mean", "sum" or "none", got {reduction!r}')
+        check_reduction(reduction, type(self).__name__)
         self.reduction = reduction
 
     def extra_repr(self) -> str:
@@ -202,7 +200,7 @@ class BCELoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Of two of one shape."""
-        return binary_cross_entropy(input, target, self.reduction, weight=self.weight)
+        return binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
@@ -221,7 +219,7 @@ class BCEWithLogitsLoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Of two of one shape."""
-        return binary_cross_entropy_with_logits(input, target, self.reduction, weight=self.weight, pos_weight=self.pos_weight)
+        return binary_cross_entropy_with_logits(input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight)
 
 
 class NLLLoss(_Loss):
@@ -240,7 +238,7 @@ class NLLLoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Of rows (N, C) and classes (N,)."""
-        return nll_loss(input, target, self.reduction, weight=self.weight, ignore_index=self.ignore_index)
+        return nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class CrossEntropyLoss(_Loss):
@@ -262,5 +260,5 @@ class CrossEntropyLoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Of rows (N, C), and classes (N,) or probabilities (N, C)."""
-        settings: dict[str, Any] = {"weight": self.weight, "ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
-        return cross_entropy(input, target, self.reduction, **settings)
+        settings: dict[str, Any] = {"ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
+        return cross_entropy(input, target, self.weight, reduction=self.reduction, **settings)

@@ -1,6 +1,6 @@
 """Stage 5 - Losses: how far from the truth a network's answers are, as one number to go downhill on.
 
-All of them take what the network answers, then the truth, and `reduction`: "mean" (over all losses), "sum", or "none" (each by itself).
+All take what the network answers, then the truth, and by its name `reduction`: "mean" (over all losses), "sum", or "none" (each by itself).
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from minitorch.autodiff import Context
-from minitorch.dtypes import is_float
 from minitorch.nn.elementwise import Keep
 from minitorch.nn.functional import logsoftmax
 from minitorch.nn.fused import cross_entropy_kernels, fusible
 from minitorch.nn.loops import flat
+from minitorch.nn.loss_checks import check_classes, check_factor, check_pairs, check_probabilities, check_rows, check_weight
 from minitorch.tensor import tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
-
-REDUCTIONS = ("mean", "sum", "none")
 
 OfTwo = Callable[[float, float], float]
 """What a loss is of two numbers, or its derivative by one of them."""
@@ -62,10 +60,10 @@ class ElementLoss(Function):
 def cross_entropy(
     input: Tensor,
     target: Tensor,
-    reduction: str = "mean",
-    *,
     weight: Tensor | None = None,
+    *,
     ignore_index: int = -100,
+    reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """How surprised softmax of the logits is by the truth: -ln of the probability that it gives to the right class.
@@ -76,9 +74,9 @@ def cross_entropy(
         input: Logits, shape (N, C): a row of C numbers of any size for each sample.
         target: The right classes, int64 or int32 of shape (N,) from 0 to C - 1; or probabilities of shape (N, C), then the surprises
             at all classes count, each by its probability.
-        reduction: "mean", "sum" or "none".
         weight: By how much each class counts, shape (C,); with right classes the mean is divided by the sum of theirs.
         ignore_index: A number in place of a class, for samples that do not count.
+        reduction: "mean", "sum" or "none".
         label_smoothing: Which part of the truth, from 0 to 1, is spread evenly over all classes.
 
     Returns:
@@ -92,18 +90,18 @@ def cross_entropy(
     Source: label smoothing: Szegedy et al. 2016, arXiv:1512.00567, section 7.
     """
     op = "cross_entropy"
-    _check_rows(input, target, reduction, op)
-    _check_weight(input, weight, op)
+    check_rows(input, target, reduction, op)
+    check_weight(input, weight, op)
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"{op} expected label_smoothing from 0 to 1, got {label_smoothing}, the part that is spread over all classes")
     if target.shape == input.shape:
-        _check_probabilities(target, "target", op)
+        check_probabilities(target, "target", op)
         truth = target.to(input.dtype)
         if label_smoothing:
             truth = truth * (1 - label_smoothing) + label_smoothing / input.shape[1]
         logs = logsoftmax(input, 1)
         return _reduced(-(truth * (logs if weight is None else logs * weight.to(input.dtype))).sum(1, keepdim=False), reduction)
-    counts = _check_classes(input, target, op, ignore_index)
+    counts = check_classes(input, target, op, ignore_index)
     if weight is not None or label_smoothing or not counts.all():
         return _weighted(logsoftmax(input, 1), target, reduction, weight, counts, label_smoothing)
     if fusible(input):
@@ -133,15 +131,15 @@ class CrossEntropy(Function):
         return grad_output._like(grad), None
 
 
-def nll_loss(input: Tensor, target: Tensor, reduction: str = "mean", *, weight: Tensor | None = None, ignore_index: int = -100) -> Tensor:
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
     """The negative of the logarithm that stands at the right class of each sample.
 
     Args:
         input: Logarithms of probabilities, shape (N, C), as `logsoftmax` gives them.
         target: The right classes, int64 or int32 of shape (N,), from 0 to C - 1.
-        reduction: "mean", "sum" or "none".
         weight: By how much each class counts, shape (C,); the mean is divided by the sum of those of the right classes.
         ignore_index: A number in place of a class, for samples that do not count.
+        reduction: "mean", "sum" or "none".
 
     Returns:
         Shape (1,), or (N,) without a reduction.
@@ -150,9 +148,9 @@ def nll_loss(input: Tensor, target: Tensor, reduction: str = "mean", *, weight: 
         TypeError: If one is no Tensor, or the classes are no whole numbers.
         ValueError: If a shape does not fit, a class is out of range, or reduction is unknown.
     """
-    _check_rows(input, target, reduction, "nll_loss")
-    _check_weight(input, weight, "nll_loss")
-    counts = _check_classes(input, target, "nll_loss", ignore_index)
+    check_rows(input, target, reduction, "nll_loss")
+    check_weight(input, weight, "nll_loss")
+    counts = check_classes(input, target, "nll_loss", ignore_index)
     if weight is not None or not counts.all():
         return _weighted(input, target, reduction, weight, counts, 0.0)
     return _reduced(_at_classes(input, target), reduction)
@@ -184,25 +182,26 @@ def _weighted(logs: Tensor, target: Tensor, reduction: str, weight: Tensor | Non
 # Yes or no
 
 
-def binary_cross_entropy(input: Tensor, target: Tensor, reduction: str = "mean", *, weight: Tensor | None = None) -> Tensor:
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean") -> Tensor:
     """How surprised probabilities are by the truth: -ln p where it is 1, -ln(1 - p) where it is 0, no more than 100.
 
     Args:
         input: Probabilities from 0 to 1, of any shape. From logits, `binary_cross_entropy_with_logits` is more exact.
         target: 1 or 0, or a probability between, in the same shape.
-        reduction: "mean", "sum" or "none".
         weight: By how much each element counts; a shape that broadcasts to that of input.
+        reduction: "mean", "sum" or "none".
 
     Returns:
         Shape (1,), or that of input without a reduction.
 
     Raises:
         TypeError: If one is no Tensor.
-        ValueError: If the shapes differ, a probability is not from 0 to 1, or reduction is unknown.
+        ValueError: If the shapes differ, weight does not fit, a probability is not from 0 to 1, or reduction is unknown.
     """
-    _check_pairs(input, target, reduction, "binary_cross_entropy")
-    _check_probabilities(input, "input", "binary_cross_entropy")
-    _check_probabilities(target, "target", "binary_cross_entropy")
+    check_pairs(input, target, reduction, "binary_cross_entropy")
+    check_probabilities(input, "input", "binary_cross_entropy")
+    check_probabilities(target, "target", "binary_cross_entropy")
+    check_factor(input, weight, "weight", "binary_cross_entropy")
     losses = BinaryCrossEntropy.apply(input, target.to(input.dtype))
     return _reduced(losses if weight is None else losses * weight, reduction)
 
@@ -234,15 +233,15 @@ class BinaryCrossEntropy(ElementLoss):
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, reduction: str = "mean", *, weight: Tensor | None = None, pos_weight: Tensor | None = None
+    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean", pos_weight: Tensor | None = None
 ) -> Tensor:
     """`binary_cross_entropy(input.sigmoid(), target)`, exact for logits of any size.
 
     Args:
         input: Logits, numbers of any size, of any shape.
         target: 1 or 0, or a probability between, in the same shape.
-        reduction: "mean", "sum" or "none".
         weight: By how much each element counts; a shape that broadcasts to that of input.
+        reduction: "mean", "sum" or "none".
         pos_weight: By how much a 1 counts more than a 0; a shape that broadcasts to that of input.
 
     Returns:
@@ -250,10 +249,12 @@ def binary_cross_entropy_with_logits(
 
     Raises:
         TypeError: If one is no Tensor.
-        ValueError: If the shapes differ, a target is not from 0 to 1, or reduction is unknown.
+        ValueError: If the shapes differ, a weight does not fit, a target is not from 0 to 1, or reduction is unknown.
     """
-    _check_pairs(input, target, reduction, "binary_cross_entropy_with_logits")
-    _check_probabilities(target, "target", "binary_cross_entropy_with_logits")
+    check_pairs(input, target, reduction, "binary_cross_entropy_with_logits")
+    check_probabilities(target, "target", "binary_cross_entropy_with_logits")
+    check_factor(input, weight, "weight", "binary_cross_entropy_with_logits")
+    check_factor(input, pos_weight, "pos_weight", "binary_cross_entropy_with_logits")
     truth = target.to(input.dtype)
     if pos_weight is None:
         losses = BinaryCrossEntropyWithLogits.apply(input, truth)
@@ -303,7 +304,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         TypeError: If one is no Tensor.
         ValueError: If the shapes differ, or reduction is unknown.
     """
-    _check_pairs(input, target, reduction, "mse_loss")
+    check_pairs(input, target, reduction, "mse_loss")
     return _reduced(SquaredError.apply(input, target.to(input.dtype)), reduction)
 
 
@@ -334,62 +335,3 @@ class SquaredError(ElementLoss):
 def _reduced(losses: Tensor, reduction: str) -> Tensor:
     """All losses as one number, or as they are."""
     return losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
-
-
-def _check(input: Any, target: Any, reduction: str, op: str) -> None:
-    """That both are tensors, input one of floats, and the reduction is known."""
-    for name, x in (("input", input), ("target", target)):
-        if not hasattr(x, "_tensor"):
-            raise TypeError(f"{op} expected a Tensor as {name}, got {type(x).__name__}; make one with tensor(...)")
-    if not is_float(input.dtype):
-        raise TypeError(f"{op} expected input of float64 or float32, got {input.dtype.name}; convert it: input.to(float64)")
-    if reduction not in REDUCTIONS:
-        raise ValueError(f'{op} expected reduction "mean", "sum" or "none", got {reduction!r}')
-
-
-def _check_rows(input: Tensor, target: Tensor, reduction: str, op: str) -> None:
-    """That input has a row of classes for each sample."""
-    _check(input, target, reduction, op)
-    if input.dims != 2 or not input.shape[1]:
-        raise ValueError(f"{op} expected input of shape (N, C), a row of C classes for each sample, got {input.shape}")
-
-
-def _check_weight(input: Tensor, weight: Any, op: str) -> None:
-    """That every class has a weight, if there are weights."""
-    if weight is not None and (not hasattr(weight, "_tensor") or weight.shape != input.shape[1:]):
-        got = weight.shape if hasattr(weight, "_tensor") else type(weight).__name__
-        raise ValueError(f"{op} expected as weight a Tensor of shape {input.shape[1:]}, a number for each class, got {got}")
-
-
-def _check_classes(input: Tensor, target: Tensor, op: str, ignore_index: int) -> np.ndarray:
-    """Which samples count; that every one of them has one of the classes."""
-    samples, classes = input.shape
-    if target.dtype.kind != "i" or target.shape != (samples,):
-        error = TypeError if target.shape == (samples,) else ValueError
-        raise error(
-            f"{op} expected as target the classes of {samples} samples, int64 of shape ({samples},), for input of shape {input.shape}, "
-            f"got {target.dtype.name} of shape {target.shape}"
-        )
-    numbers = target._tensor.array()
-    counts = numbers != ignore_index
-    if samples and not (numbers.min() >= 0 and numbers.max() < classes):
-        wrong = counts & ((numbers < 0) | (numbers >= classes))
-        if wrong.any():
-            sample = int(wrong.argmax())
-            raise ValueError(f"{op} expected classes from 0 to {classes - 1}, of {classes}, got {numbers[sample]} for sample {sample}")
-    return counts
-
-
-def _check_pairs(input: Tensor, target: Tensor, reduction: str, op: str) -> None:
-    """That every element has its target."""
-    _check(input, target, reduction, op)
-    if input.shape != target.shape:
-        raise ValueError(f"{op} expected input and target of one shape, got {input.shape} and {target.shape}; view one as the other")
-
-
-def _check_probabilities(x: Tensor, name: str, op: str) -> None:
-    """That all elements are from 0 to 1."""
-    values = x._tensor.array()
-    if values.size and not (values.min() >= 0 and values.max() <= 1):
-        wrong = values[~((values >= 0) & (values <= 1))][0].item()
-        raise ValueError(f"{op} expected probabilities from 0 to 1 as {name}, got {wrong}")

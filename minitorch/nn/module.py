@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -12,15 +11,13 @@ import minitorch.module
 from minitorch.dtypes import as_array, as_dtype, converted, is_float
 from minitorch.gradients import Hook
 from minitorch.module import Parameter
+from minitorch.nn.tree import Node, buffers_of, join, places, upwards, walk, warn_of_hidden
 from minitorch.tensor import finished
 from minitorch.tensor_backend import backend_at
 from minitorch.tensor_data import TensorData
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
-
-Node = minitorch.module.Module
-"""Any module, also one of the course's own kind."""
 
 
 class Keys(NamedTuple):
@@ -59,7 +56,7 @@ class Module(minitorch.module.Module):
 
     def named_modules(self, prefix: str = "") -> Sequence[tuple[str, Node]]:
         """`modules`, each with its dotted name; that of this module is the prefix."""
-        return list(_walk(self, prefix, set()))
+        return list(walk(self, prefix, set()))
 
     def named_parameters(self) -> Sequence[tuple[str, Parameter]]:
         """Every parameter of the tree with its dotted name, each once: own ones first, then each child's in order."""
@@ -67,13 +64,13 @@ class Module(minitorch.module.Module):
         found: dict[int, tuple[str, Parameter]] = {}
         for prefix, module in modules:
             for name, parameter in module._parameters.items():
-                found.setdefault(id(parameter), (_join(prefix, name), parameter))
-        _warn_of_hidden([module for _, module in modules], found)
+                found.setdefault(id(parameter), (join(prefix, name), parameter))
+        warn_of_hidden([module for _, module in modules], found)
         return list(found.values())
 
     def apply(self, fn: Callable[[Node], object]) -> Self:
         """Call fn with every module of the tree, children before parents; returns this module."""
-        for module in _upwards(self, set()):
+        for module in upwards(self, set()):
             fn(module)
         return self
 
@@ -136,7 +133,7 @@ class Module(minitorch.module.Module):
 
     def named_buffers(self) -> Sequence[tuple[str, Tensor]]:
         """Every buffer of the tree with its dotted name."""
-        return [(_join(prefix, name), value) for prefix, module in self.named_modules() for name, value, _ in _buffers_of(module)]
+        return [(join(prefix, name), value) for prefix, module in self.named_modules() for name, value, _ in buffers_of(module)]
 
     def buffers(self) -> Sequence[Tensor]:
         """Every buffer of the tree."""
@@ -153,18 +150,19 @@ class Module(minitorch.module.Module):
 
     def _state(self) -> Iterator[tuple[str, Tensor]]:
         """What belongs to the state, each with its name; parameters before the buffers of the same module."""
-        for prefix, module in _places(self, ""):
+        for prefix, module in places(self, ""):
             for name, parameter in module._parameters.items():
-                yield _join(prefix, name), parameter.value
-            for name, value, persistent in _buffers_of(module):
+                yield join(prefix, name), parameter.value
+            for name, value, persistent in buffers_of(module):
                 if persistent:
-                    yield _join(prefix, name), value
+                    yield join(prefix, name), value
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> Keys:
         """Take over a state: copies, in the dtype and on the backend that the module has. Without an error all of it is taken.
 
         Args:
-            state: Tensors or arrays by name, as `state_dict` gives them, PyTorch's among them.
+            state: Tensors or arrays by name, as `state_dict` gives them, PyTorch's among them. Of a parameter that stands in several
+                places one of its names is enough.
             strict: Whether the names must be those of this module, no more and no fewer.
 
         Returns:
@@ -178,7 +176,9 @@ class Module(minitorch.module.Module):
             kind = type(self).__name__
             raise TypeError(f"{kind}.load_state_dict expected tensors by their names, got {type(state).__name__}; pass a state_dict()")
         own = dict(self._state())
-        keys = Keys([name for name in own if name not in state], [name for name in state if name not in own])
+        found = {id(value) for name, value in own.items() if name in state}
+        missing = [name for name, value in own.items() if name not in state and id(value) not in found]
+        keys = Keys(missing, [name for name in state if name not in own])
         wrong = [f"missing {name}" for name in keys.missing_keys if strict]
         wrong += [f"unexpected {name}" for name in keys.unexpected_keys if strict]
         given = {}
@@ -192,14 +192,14 @@ class Module(minitorch.module.Module):
             names = "its own names, shapes and kinds of numbers" if strict else "its own shapes and kinds of numbers"
             listed = "".join(f"\n  {line}" for line in wrong)
             raise ValueError(f"{type(self).__name__}.load_state_dict expected {names}, got a state with {len(wrong)} that differ:{listed}")
-        for prefix, module in _places(self, ""):
+        for prefix, module in places(self, ""):
             for name, parameter in module._parameters.items():
-                if (full := _join(prefix, name)) in given:
+                if (full := join(prefix, name)) in given:
                     keeps = parameter.value.requires_grad
                     parameter.update(given[full])
                     parameter.value.requires_grad_(keeps)
-            for name, _, _ in list(_buffers_of(module)):
-                if (full := _join(prefix, name)) in given:
+            for name, _, _ in list(buffers_of(module)):
+                if (full := join(prefix, name)) in given:
                     setattr(module, name, given[full])
         return keys
 
@@ -229,7 +229,7 @@ class Module(minitorch.module.Module):
         for module in self.modules():
             for parameter in module._parameters.values():
                 _replace(parameter, moved)
-            for name, value, _ in list(_buffers_of(module)):
+            for name, value, _ in list(buffers_of(module)):
                 setattr(module, name, moved(value))
         return self
 
@@ -311,6 +311,11 @@ class Module(minitorch.module.Module):
         return "\n".join([f"{type(self).__name__}(", *(f"  {line}" for line in lines), ")"])
 
     def __setattr__(self, name: str, value: Any) -> None:
+        """Bind a name, be it an attribute's, a parameter's, a child's or a buffer's.
+
+        Raises:
+            TypeError: If the name is a buffer's, and the value neither a tensor nor a parameter or module that takes its place.
+        """
         if name in self.__dict__.get("_buffers", ()):
             if isinstance(value, (Parameter, Node)):
                 del self._buffers[name]
@@ -318,80 +323,21 @@ class Module(minitorch.module.Module):
                 _check_buffer(self, name, value)
         super().__setattr__(name, value)
 
+    def __getattr__(self, name: str) -> Any:
+        return super().__getattr__("training" if name in ("_buffers", "_pre_hooks", "_hooks") else name)  # it says what to call first
+
     def __delattr__(self, name: str) -> None:
         super().__delattr__(name)
         self._buffers.pop(name, None)
 
 
-# The tree
-
-
-def _join(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name
-
-
-def _walk(module: Node, prefix: str, seen: set[int]) -> Iterator[tuple[str, Node]]:
-    """A module and its descendants with their names, each once."""
-    if id(module) not in seen:
-        seen.add(id(module))
-        yield prefix, module
-        for name, child in module._modules.items():
-            yield from _walk(child, _join(prefix, name), seen)
-
-
-def _upwards(module: Node, seen: set[int]) -> Iterator[Node]:
-    """A module's descendants, each once and after those below it, then the module."""
-    if id(module) not in seen:
-        seen.add(id(module))
-        for child in module._modules.values():
-            yield from _upwards(child, seen)
-        yield module
-
-
-def _places(module: Node, prefix: str) -> Iterator[tuple[str, Node]]:
-    """As `_walk`; a module that stands in several places comes once for each."""
-    yield prefix, module
-    for name, child in module._modules.items():
-        yield from _places(child, _join(prefix, name))
-
-
-def _buffers_of(module: Node) -> Iterator[tuple[str, Any, bool]]:
-    """The module's own buffers: name, value, and whether it belongs to the state. Those that are not there yet are left out."""
-    for name, persistent in module.__dict__.get("_buffers", {}).items():
-        value = getattr(module, name)
-        if value is not None:
-            yield name, value, persistent
+# Buffers
 
 
 def _check_buffer(module: Node, name: str, value: Any) -> None:
     """That a value can be a buffer."""
     if value is not None and not hasattr(value, "_tensor"):
         raise TypeError(f"{type(module).__name__}.{name} expected a Tensor or None as a buffer, got {type(value).__name__}")
-
-
-def _warn_of_hidden(modules: Sequence[Node], parameters: Container[int]) -> None:
-    """Say so if a plain list or dictionary holds what no optimizer will find."""
-    known = set(map(id, modules))
-    for module in modules:
-        for name, value in vars(module).items():
-            if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
-                continue
-            hidden = next((each for each in _inside(value) if id(each) not in known and id(each) not in parameters), None)
-            if hidden is not None:
-                container = "ModuleDict" if isinstance(value, dict) else "ModuleList"
-                remedy = "use self.add_parameter(name, value)" if isinstance(hidden, Parameter) else f"put it into a {container}"
-                where = f"{type(module).__name__}.{name} is a plain {type(value).__name__}"
-                kind = type(hidden).__name__
-                warnings.warn(f"{where}: the {kind} in it is not found and not trained; {remedy}", UserWarning, stacklevel=4)
-
-
-def _inside(value: Any) -> Iterator[Parameter | Node]:
-    """The parameters and modules in lists, tuples and dictionaries, and in those in them."""
-    if isinstance(value, (Parameter, Node)):
-        yield value
-    elif isinstance(value, (list, tuple, dict)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _inside(each)
 
 
 # States

@@ -1,27 +1,20 @@
 """Stage 5 - The loops of normalization on the compiled backend: planes that share their statistics, and rows that each have their own.
 
-A plane is one channel of one sample. Arrays are given flat, without gaps; numbers of a plane or row stand in arrays of their own. A long
-sum is made of sums of blocks, which are added up in float64: so float32 keeps its digits.
+A plane is one channel of one sample. Arrays are given flat, without gaps; numbers of a plane or row stand in arrays of their own. Sums are
+float64's, or made of sums of blocks that are added up in it: so float32 keeps its digits. A mean is float64's, too: what float32 cannot
+hold of it is taken away with the shift.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numba import prange
 
-import minitorch.operators as operators
-from minitorch.compiled import jitable
-from minitorch.nn.fused import fusible
-from minitorch.nn.loops import Loop, by_eights, flat, loop
-from minitorch.tensor import tensor
-from minitorch.tensor_data import TensorData
-from minitorch.tensor_functions import Function
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
+from minitorch.compiled import IN_ANY_ORDER, code_key, jitable, parallel, serial
+from minitorch.nn.loops import Loop
 
 BLOCK = 1 << 10
 """Numbers that are summed in their own dtype."""
@@ -29,116 +22,269 @@ BLOCK = 1 << 10
 HALVINGS = 2
 """PARALLEL is halved so often for these loops."""
 
-CHUNKS = 8
-"""Into how many shares rows are dealt when all of them add to one gradient: always as many, so that sums are the same on any machine."""
 
-SHORT = 16
-"""Planes of fewer numbers are better laid side by side, for the loops go from plane to plane."""
+def summing(body: Callable[..., None]) -> Loop:
+    """As `minitorch.nn.loops.loop`, but several terms of a sum may be added at once."""
+    body = jitable(body)
+    key = code_key(body)
 
-_row_sum = by_eights(operators.add)
+    def alone(out, a, b, c, sizes, tasks, shares):
+        _ = key
+        body(out, a, b, c, sizes, 0, tasks)
+
+    def shared(out, a, b, c, sizes, tasks, shares):
+        _ = key
+        for share in prange(shares):
+            share = np.int64(share)  # else its arithmetic becomes float64
+            body(out, a, b, c, sizes, share * tasks // shares, (share + 1) * tasks // shares)
+
+    return Loop(serial(alone, IN_ANY_ORDER), parallel(shared, IN_ANY_ORDER), HALVINGS)
 
 
-# Sums. line is a buffer of BLOCK numbers.
+# Sums
 
 
 @jitable
 def total(x):
-    """Σ x."""
+    """Σ x, which may be far more than its distances from the mean: every term is added in float64."""
     found = 0.0
-    for start in range(0, len(x), BLOCK):
-        found += _row_sum(x[start : start + BLOCK])
+    for j in range(len(x)):
+        found += x[j]
     return found
 
 
 @jitable
-def total_of_squares(x, middle, line):
+def total_of_squares(x, middle):
     """Σ (x - middle)²."""
     found = 0.0
     for start in range(0, len(x), BLOCK):
-        part = x[start : start + BLOCK]
-        terms = line[: len(part)]
+        part, some = x[start : start + BLOCK], x.dtype.type(0)
         for j in range(len(part)):
-            terms[j] = (part[j] - middle) * (part[j] - middle)
-        found += _row_sum(terms)
+            some += (part[j] - middle) * (part[j] - middle)
+        found += some
     return found
 
 
 @jitable
-def total_of_products(d, x, middle, line):
+def total_of_products(d, x, middle):
     """Σ d · (x - middle)."""
     found = 0.0
     for start in range(0, len(x), BLOCK):
-        part, other = x[start : start + BLOCK], d[start : start + BLOCK]
-        terms = line[: len(part)]
+        part, other, some = x[start : start + BLOCK], d[start : start + BLOCK], x.dtype.type(0)
         for j in range(len(part)):
-            terms[j] = other[j] * (part[j] - middle)
-        found += _row_sum(terms)
+            some += other[j] * (part[j] - middle)
+        found += some
     return found
 
 
-# Planes. sizes are the length of a plane, and the number of planes.
+@jitable
+def rest_of_squares(squares, count, rest):
+    """The variance, from the mean of squares around a number that lies so far from the mean."""
+    var = squares / count - rest * rest
+    return 0.0 if var < 0 else var
+
+
+# Planes. Several of them, `step` apart, share their statistics: a unit, whose first plane is unit · apart. sizes are the planes of a unit,
+# step, apart, the number of channels, the length of a plane, the number of units, and whether their own statistics count.
 
 
 @cache
-def plane_moments() -> Loop:
-    """The mean of every plane, then for every plane the sum of squared distances from it, into float64."""
+def plane_norm() -> Loop:
+    """(x - mean) / √(var + eps) · weight + bias; numbers are the weights of all channels, their biases, and eps.
 
-    def body(out, x, unused, unused2, sizes, first, last):
-        n, planes = sizes
-        line = np.empty(min(n, BLOCK), x.dtype)
-        for plane in range(first, last):
-            row = x[plane * n : (plane + 1) * n]
-            mean = total(row) / n
-            out[plane] = mean
-            out[planes + plane] = total_of_squares(row, x.dtype.type(mean), line)
+    moments holds the means of all units, then their variances, or takes them, if they are the planes' own.
+    """
 
-    return loop(body, HALVINGS, (_row_sum,))
+    def body(out, x, numbers, moments, sizes, first, last):
+        planes, step, apart, channels, length, units, own = sizes
+        kind, eps = x.dtype.type, numbers[2 * channels]
+        for unit in range(first, last):
+            if own:
+                found = 0.0
+                for k in range(planes):
+                    start = (unit * apart + k * step) * length
+                    found += total(x[start : start + length])
+                mean = found / (planes * length)
+                found = 0.0
+                for k in range(planes):
+                    start = (unit * apart + k * step) * length
+                    found += total_of_squares(x[start : start + length], kind(mean))
+                moments[unit] = mean
+                moments[units + unit] = rest_of_squares(found, planes * length, mean - kind(mean))
+            mean, factor = moments[unit], 1 / np.sqrt(moments[units + unit] + eps)
+            middle = kind(mean)
+            for k in range(planes):
+                plane = unit * apart + k * step
+                scale = factor * numbers[plane % channels]
+                shift = kind(numbers[channels + plane % channels] - (mean - middle) * scale)
+                row, target = x[plane * length : (plane + 1) * length], out[plane * length : (plane + 1) * length]
+                scale = kind(scale)
+                for j in range(length):
+                    target[j] = (row[j] - middle) * scale + shift
 
-
-@cache
-def plane_scale() -> Loop:
-    """(x - middle) · factor + shift, three numbers for every plane: first all middles, then all factors, then all shifts."""
-
-    def body(out, x, numbers, unused, sizes, first, last):
-        n, planes = sizes
-        for plane in range(first, last):
-            middle, factor, shift = numbers[plane], numbers[planes + plane], numbers[2 * planes + plane]
-            row, target = x[plane * n : (plane + 1) * n], out[plane * n : (plane + 1) * n]
-            for j in range(n):
-                target[j] = (row[j] - middle) * factor + shift
-
-    return loop(body, HALVINGS)
-
-
-@cache
-def plane_sums() -> Loop:
-    """What flows into every plane, Σ d, then for every plane Σ d · (x - middle), into float64."""
-
-    def body(out, d, x, middles, sizes, first, last):
-        n, planes = sizes
-        line = np.empty(min(n, BLOCK), x.dtype)
-        for plane in range(first, last):
-            given, row = d[plane * n : (plane + 1) * n], x[plane * n : (plane + 1) * n]
-            out[plane] = total(given)
-            out[planes + plane] = total_of_products(given, row, middles[plane], line)
-
-    return loop(body, HALVINGS, (_row_sum,))
+    return summing(body)
 
 
 @cache
 def plane_gradient() -> Loop:
-    """d · factor + (x - middle) · slope + shift, four numbers for every plane, in this order: middle, factor, slope, shift."""
+    """The gradient of x behind `plane_norm`, from d.
+
+    numbers are the weights of all channels, the means and then the factors 1 / √(var + eps) of all units; behind them is put, for every
+    plane, what flows into it, and then what flows along its normalized numbers. out may be empty, if nobody asks for it.
+    """
 
     def body(out, d, x, numbers, sizes, first, last):
-        n, planes = sizes
-        for plane in range(first, last):
-            middle, factor = numbers[plane], numbers[planes + plane]
-            slope, shift = numbers[2 * planes + plane], numbers[3 * planes + plane]
-            given, row, target = d[plane * n : (plane + 1) * n], x[plane * n : (plane + 1) * n], out[plane * n : (plane + 1) * n]
-            for j in range(n):
-                target[j] = given[j] * factor + (row[j] - middle) * slope + shift
+        planes, step, apart, channels, length, units, own = sizes
+        kind, found = x.dtype.type, numbers[channels + 2 * units :]
+        half = len(found) // 2
+        for unit in range(first, last):
+            mean, factor = numbers[channels + unit], numbers[channels + units + unit]
+            middle, level, tilt = kind(mean), 0.0, 0.0
+            for k in range(planes):
+                plane = unit * apart + k * step
+                given, row = d[plane * length : (plane + 1) * length], x[plane * length : (plane + 1) * length]
+                flow = total(given)
+                along = (total_of_products(given, row, middle) - (mean - middle) * flow) * factor
+                found[plane], found[half + plane] = flow, along
+                level += numbers[plane % channels] * flow
+                tilt += numbers[plane % channels] * along
+            slope = -factor * factor * tilt / (planes * length)
+            shift = kind(-factor * level / (planes * length) - slope * (mean - middle))
+            slope = kind(slope)
+            for k in range(planes if len(out) else 0):
+                plane = unit * apart + k * step
+                scale = kind(factor * numbers[plane % channels])
+                given, row = d[plane * length : (plane + 1) * length], x[plane * length : (plane + 1) * length]
+                target = out[plane * length : (plane + 1) * length]
+                if own:
+                    for j in range(length):
+                        target[j] = given[j] * scale + (row[j] - middle) * slope + shift
+                else:
+                    for j in range(length):
+                        target[j] = given[j] * scale
 
-    return loop(body, HALVINGS)
+    return summing(body)
+
+
+# Columns: short planes, sample after sample a row of them. A task is SPAN columns or so; sizes are as those of planes, of which channels
+# are units, and the number of channels of a task.
+
+
+@jitable
+def add(sums, x):
+    """Add a row to sums in float64."""
+    for j in range(len(x)):
+        sums[j] += x[j]
+
+
+@jitable
+def add_squares(sums, x, middles):
+    """Add the squares of a row's distances."""
+    for j in range(len(x)):
+        sums[j] += (x[j] - middles[j]) * (x[j] - middles[j])
+
+
+@jitable
+def add_products(sums, d, x, middles):
+    """Add the products of a row and another one's distances."""
+    for j in range(len(x)):
+        sums[j] += d[j] * (x[j] - middles[j])
+
+
+@jitable
+def move(out, x, middles, scales, shifts):
+    """A row, normalized."""
+    for j in range(len(x)):
+        out[j] = (x[j] - middles[j]) * scales[j] + shifts[j]
+
+
+@jitable
+def move_back(out, d, x, middles, scales, slopes, shifts):
+    """A row of its gradient."""
+    for j in range(len(x)):
+        out[j] = d[j] * scales[j] + (x[j] - middles[j]) * slopes[j] + shifts[j]
+
+
+@jitable
+def multiply(out, d, scales):
+    """The same, of planes whose statistics do not depend on them."""
+    for j in range(len(d)):
+        out[j] = d[j] * scales[j]
+
+
+@cache
+def column_norm() -> Loop:
+    """As `plane_norm`."""
+
+    def body(out, x, numbers, moments, sizes, first, last):
+        samples, _, _, channels, length, _, own, span = sizes
+        kind, eps, width = x.dtype.type, numbers[2 * channels], channels * length
+        for task in range(first, last):
+            begin, end = task * span, min((task + 1) * span, channels)
+            start, wide = begin * length, (end - begin) * length
+            sums, middles = np.zeros(wide), np.empty(wide, x.dtype)
+            scales, shifts = np.empty(wide, x.dtype), np.empty(wide, x.dtype)
+            if own:
+                for i in range(samples):
+                    add(sums, x[i * width + start : i * width + start + wide])
+                for c in range(end - begin):
+                    mean = total(sums[c * length : (c + 1) * length]) / (samples * length)
+                    moments[begin + c] = mean
+                    middles[c * length : (c + 1) * length] = kind(mean)
+                sums[:] = 0
+                for i in range(samples):
+                    add_squares(sums, x[i * width + start : i * width + start + wide], middles)
+                for c in range(end - begin):
+                    mean, squares = moments[begin + c], total(sums[c * length : (c + 1) * length])
+                    moments[channels + begin + c] = rest_of_squares(squares, samples * length, mean - kind(mean))
+            for c in range(begin, end):
+                mean, part = moments[c], slice((c - begin) * length, (c - begin + 1) * length)
+                scale = numbers[c] / np.sqrt(moments[channels + c] + eps)
+                middles[part], scales[part] = kind(mean), kind(scale)
+                shifts[part] = kind(numbers[channels + c] - (mean - kind(mean)) * scale)
+            for i in range(samples):
+                place = slice(i * width + start, i * width + start + wide)
+                move(out[place], x[place], middles, scales, shifts)
+
+    return summing(body)
+
+
+@cache
+def column_gradient() -> Loop:
+    """As `plane_gradient`; what it puts behind numbers is a number for every channel."""
+
+    def body(out, d, x, numbers, sizes, first, last):
+        samples, _, _, channels, length, _, own, span = sizes
+        kind, width, count = x.dtype.type, channels * length, samples * length
+        means, factors, found = numbers[channels : 2 * channels], numbers[2 * channels : 3 * channels], numbers[3 * channels :]
+        for task in range(first, last):
+            begin, end = task * span, min((task + 1) * span, channels)
+            start, wide = begin * length, (end - begin) * length
+            flows, alongs = np.zeros(wide), np.zeros(wide)
+            middles, scales = np.empty(wide, x.dtype), np.empty(wide, x.dtype)
+            slopes, shifts = np.empty(wide, x.dtype), np.empty(wide, x.dtype)
+            for c in range(begin, end):
+                middles[(c - begin) * length : (c - begin + 1) * length] = kind(means[c])
+            for i in range(samples):
+                place = slice(i * width + start, i * width + start + wide)
+                add(flows, d[place])
+                add_products(alongs, d[place], x[place], middles)
+            for c in range(begin, end):
+                mean, factor, part = means[c], factors[c], slice((c - begin) * length, (c - begin + 1) * length)
+                flow, rest, scale = total(flows[part]), mean - kind(mean), factor * numbers[c]
+                along = (total(alongs[part]) - rest * flow) * factor
+                found[c], found[channels + c] = flow, along
+                slope = -scale * factor * along / count
+                scales[part], slopes[part] = kind(scale), kind(slope)
+                shifts[part] = kind(-scale * flow / count - slope * rest)
+            for i in range(samples if len(out) else 0):
+                place = slice(i * width + start, i * width + start + wide)
+                if own:
+                    move_back(out[place], d[place], x[place], middles, scales, slopes, shifts)
+                else:
+                    multiply(out[place], d[place], scales)
+
+    return summing(body)
 
 
 # Rows
@@ -148,23 +294,46 @@ def plane_gradient() -> Loop:
 def row_norm() -> Loop:
     """Every row less its mean, unless told not to, divided by the root of its mean square; times weight, and a bias added.
 
-    scale holds the weight of a row's elements, their bias, and eps. moments takes the mean of each row (or 0), then for each row what it
-    was multiplied with. sizes are the length of a row, the number of rows, and whether they are centred.
+    scale holds the weight of a row's elements, their bias, and eps. moments takes what rows are normalized with, as (x - a) · b + c: the a
+    of all rows, then the b, then the c. sizes are the length of a row, the number of rows, and whether they are centred.
     """
 
     def body(out, x, scale, moments, sizes, first, last):
         n, rows, centred = sizes
-        line = np.empty(min(n, BLOCK), x.dtype)
-        weight, bias, eps = scale[:n], scale[n : 2 * n], scale[2 * n]
+        kind, weight, bias, eps = x.dtype.type, scale[:n], scale[n : 2 * n], scale[2 * n]
         for i in range(first, last):
             row, target = x[i * n : (i + 1) * n], out[i * n : (i + 1) * n]
-            middle = x.dtype.type(total(row) / n if centred else 0.0)
-            factor = x.dtype.type(1 / np.sqrt(total_of_squares(row, middle, line) / n + eps))
-            moments[i], moments[rows + i] = middle, factor
+            mean = total(row) / n if centred else 0.0
+            middle = kind(mean)
+            exact = 1 / np.sqrt(rest_of_squares(total_of_squares(row, middle), n, mean - middle) + eps)
+            factor, shift = kind(exact), kind((middle - mean) * exact)
+            moments[i], moments[rows + i], moments[2 * rows + i] = middle, factor, shift
             for j in range(n):
-                target[j] = (row[j] - middle) * factor * weight[j] + bias[j]
+                target[j] = ((row[j] - middle) * factor + shift) * weight[j] + bias[j]
 
-    return loop(body, HALVINGS, (_row_sum,))
+    return summing(body)
+
+
+@jitable
+def flows_of(d, x, weight, middle, factor, shift):
+    """Σ d · weight, and Σ d · weight · normalized x."""
+    level, tilt = 0.0, 0.0
+    for start in range(0, len(x), BLOCK):
+        part, given, scale = x[start : start + BLOCK], d[start : start + BLOCK], weight[start : start + BLOCK]
+        some, other = x.dtype.type(0), x.dtype.type(0)
+        for j in range(len(part)):
+            some += given[j] * scale[j]
+            other += given[j] * scale[j] * ((part[j] - middle) * factor + shift)
+        level += some
+        tilt += other
+    return level, tilt
+
+
+@jitable
+def add_normal(sums, d, x, middle, factor, shift):
+    """Add d · normalized x."""
+    for j in range(len(x)):
+        sums[j] += d[j] * ((x[j] - middle) * factor + shift)
 
 
 @cache
@@ -177,199 +346,19 @@ def row_gradient() -> Loop:
 
     def body(out, d, x, numbers, sizes, first, last):
         n, rows, centred, shares = sizes
-        kind = x.dtype.type
-        weight, middles, factors = numbers[:n], numbers[n : n + rows], numbers[n + rows : n + 2 * rows]
-        normal, wanted, line = np.empty(n, x.dtype), np.empty(n, x.dtype), np.empty(n, x.dtype)
+        kind, weight, moments = x.dtype.type, numbers[:n], numbers[n : n + 3 * rows]
         for share in range(first, last):
-            place = n + 2 * rows + 2 * n * share
+            place = n + 3 * rows + 2 * n * share
             by_weight, by_bias = numbers[place : place + n], numbers[place + n : place + 2 * n]
             for i in range(share * rows // shares, (share + 1) * rows // shares):
                 row, given, target = x[i * n : (i + 1) * n], d[i * n : (i + 1) * n], out[i * n : (i + 1) * n]
-                middle, factor = middles[i], factors[i]
+                middle, factor, shift = moments[i], moments[rows + i], moments[2 * rows + i]
+                level, tilt = flows_of(given, row, weight, middle, factor, shift)
+                slope = kind(-tilt / n * factor)
+                level = kind((-level / n if centred else 0.0) * factor) + slope * shift
                 for j in range(n):
-                    normal[j] = (row[j] - middle) * factor
-                    wanted[j] = given[j] * weight[j]
-                    line[j] = wanted[j] * normal[j]
-                    by_weight[j] += given[j] * normal[j]
-                    by_bias[j] += given[j]
-                along = kind(total(line) / n)
-                level = kind(total(wanted) / n if centred else 0.0)
-                for j in range(n):
-                    target[j] = (wanted[j] - level - normal[j] * along) * factor
+                    target[j] = given[j] * weight[j] * factor + (row[j] - middle) * factor * slope + level
+                add_normal(by_weight, given, row, middle, factor, shift)
+                add(by_bias, given)
 
-    return loop(body, HALVINGS, (_row_sum,))
-
-
-# What is made of them
-
-
-class Planes(NamedTuple):
-    """Which planes share their statistics.
-
-    Attributes:
-        shape: The planes in order, numbered by several dimensions; all but the first number the channels.
-        dim: The one along which they share.
-        length: Of a plane.
-    """
-
-    shape: tuple[int, ...]
-    dim: int
-    length: int
-
-    @property
-    def count(self) -> int:
-        """How many numbers share their statistics."""
-        return self.shape[self.dim] * self.length
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """As the loops take them."""
-        return self.length, math.prod(self.shape)
-
-    def moments(self, x: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance (divided by n), in float64 and with size 1 along dim."""
-        found = np.empty((2, *self.shape))
-        if fits_loops(x):
-            plane_moments().run(found.reshape(-1), (flat(x),), self.sizes, self.sizes[1])
-        else:
-            planes = x.detach().reshape(*self.shape, self.length)
-            centred = planes - planes.mean(-1)
-            found[:] = [planes.mean(-1, keepdim=False).to_numpy(), (centred * centred).sum(-1, keepdim=False).to_numpy()]
-        mean = found[0].mean(self.dim, keepdims=True)
-        squares = found[1] + self.length * (found[0] - mean) ** 2  # around the common mean
-        return mean, squares.mean(self.dim, keepdims=True) / self.length
-
-    def each(self, *numbers: Any) -> np.ndarray:
-        """Several numbers for every plane, as the loops take them."""
-        return np.stack([np.broadcast_to(x, self.shape) for x in numbers]).reshape(-1)
-
-
-def fits_loops(*tensors: Tensor | None) -> bool:
-    """Whether the loops can compute with tensors: the first has numbers, and all of them have one dtype."""
-    first = tensors[0]
-    return first is not None and fusible(first) and first.size > 0 and all(x is None or x.dtype == first.dtype for x in tensors)
-
-
-class PlaneNorm(Function):
-    """(x - mean) / √(var + eps) · weight + bias, of planes; mean and var are the planes' own, or (fixed) have nothing to do with them."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        weight: Tensor | None,
-        bias: Tensor | None,
-        planes: Planes,
-        mean: np.ndarray,
-        var: np.ndarray,
-        eps: float,
-        fixed: bool,
-    ) -> Tensor:
-        factor = 1 / np.sqrt(var + eps)
-        scale = factor * _along(weight, planes, 1.0)
-        ctx.save_for_backward(x, weight, planes, mean, factor, fixed)
-        out = TensorData.empty(x.shape, x.dtype)
-        numbers = planes.each(mean, scale, _along(bias, planes, 0.0)).astype(x.dtype)
-        plane_scale().run(out._storage, (flat(x), numbers), planes.sizes, planes.sizes[1])
-        return x._like(out)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, planes, mean, factor, fixed = ctx.saved_values
-        needed = ctx.needs_input_grad
-        d, sums = flat(grad_output), np.zeros((2, *planes.shape))
-        if not fixed or needed[1] or needed[2]:
-            middles = planes.each(mean).astype(x.dtype)
-            plane_sums().run(sums.reshape(-1), (d, flat(x), middles), planes.sizes, planes.sizes[1])
-        by_weight = _of_channels(x, sums[1] * factor) if needed[1] else None
-        by_bias = _of_channels(x, sums[0]) if needed[2] else None
-        if not needed[0]:
-            return None, by_weight, by_bias, *(None,) * 5
-        scale = _along(weight, planes, 1.0)
-        slope = shift = np.zeros(())
-        if not fixed:  # what flows through the variance and through the mean
-            slope = -(factor**3) * (scale * sums[1]).sum(planes.dim, keepdims=True) / planes.count
-            shift = -factor * (scale * sums[0]).sum(planes.dim, keepdims=True) / planes.count
-        out = TensorData.empty(x.shape, x.dtype)
-        numbers = planes.each(mean, factor * scale, slope, shift).astype(x.dtype)
-        plane_gradient().run(out._storage, (d, flat(x), numbers), planes.sizes, planes.sizes[1])
-        return x._like(out), by_weight, by_bias, *(None,) * 5
-
-    @staticmethod
-    def composed(
-        x: Tensor, weight: Tensor | None, bias: Tensor | None, planes: Planes, mean: Any, var: Any, eps: float, fixed: bool
-    ) -> Tensor:
-        """The same of operations on tensors."""
-        grouped = x.reshape(*planes.shape, planes.length)
-        if fixed:
-            middle, spread = (_constant(x, numbers[..., None]) for numbers in (mean, var))
-            centred = grouped - middle
-        else:
-            centred = grouped - grouped.mean((planes.dim, -1))
-            spread = (centred * centred).mean((planes.dim, -1))
-        return scaled(centred / (spread + eps).sqrt(), weight, bias, (*planes.shape[1:], 1)).reshape(*x.shape)
-
-
-def scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...]) -> Tensor:
-    """x · weight + bias, which are given a shape that broadcasts."""
-    x = x if weight is None else x * weight.reshape(*shape)
-    return x if bias is None else x + bias.reshape(*shape)
-
-
-def _constant(x: Tensor, numbers: np.ndarray) -> Tensor:
-    """Numbers as a tensor beside another one."""
-    return tensor(numbers, x.backend, dtype=x.dtype)
-
-
-def _along(x: Tensor | None, planes: Planes, default: float) -> Any:
-    """What each channel has, as it lies along the planes of a sample."""
-    return default if x is None else flat(x).astype(float).reshape(planes.shape[1:])
-
-
-def _of_channels(x: Tensor, sums: np.ndarray) -> Tensor:
-    """Numbers of planes, added up over the samples."""
-    channels = sums.sum(0).reshape(-1)
-    return x._like(TensorData(channels.astype(x.dtype), channels.shape))
-
-
-class RowNorm(Function):
-    """Rows less their means (unless not centred), divided by the root of their mean square, · weight + bias; each of these is a row."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...], eps: float, centred: bool
-    ) -> Tensor:
-        length, dtype = math.prod(shape), x.dtype
-        rows = x.size // length
-        factors = np.ones(length, dtype) if weight is None else flat(weight)
-        shifts = np.zeros(length, dtype) if bias is None else flat(bias)
-        scale, moments = np.concatenate([factors, shifts, np.array([eps], dtype)]), np.empty(2 * rows, dtype)
-        out = TensorData.empty(x.shape, dtype)
-        row_norm().run(out._storage, (flat(x), scale, moments), (length, rows, int(centred)), rows)
-        ctx.save_for_backward(x, weight, moments, shape, centred)
-        return x._like(out)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, moments, shape, centred = ctx.saved_values
-        length, dtype = math.prod(shape), x.dtype
-        rows, shares = x.size // length, min(CHUNKS, x.size // length)
-        factors = np.ones(length, dtype) if weight is None else flat(weight)
-        numbers = np.concatenate([factors, moments, np.zeros(2 * length * shares, dtype)])
-        out = TensorData.empty(x.shape, dtype)
-        row_gradient().run(out._storage, (flat(grad_output), flat(x), numbers), (length, rows, int(centred), shares), shares)
-        by_weight, by_bias = numbers[length + 2 * rows :].reshape(shares, 2, length).sum(0)
-        needed = ctx.needs_input_grad
-        return (
-            x._like(out) if needed[0] else None,
-            x._like(TensorData(by_weight, shape)) if needed[1] else None,
-            x._like(TensorData(by_bias, shape)) if needed[2] else None,
-            *(None, None, None),
-        )
-
-    @staticmethod
-    def composed(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...], eps: float, centred: bool) -> Tensor:
-        """The same of operations on tensors."""
-        dims = tuple(range(-len(shape), 0))
-        x = x - x.mean(dims) if centred else x
-        return scaled(x / ((x * x).mean(dims) + eps).sqrt(), weight, bias, shape)
+    return summing(body)

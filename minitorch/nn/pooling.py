@@ -10,12 +10,11 @@ import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.creation import cat, full, stack
-from minitorch.dtypes import is_float
 from minitorch.nn.fused import fusible
 from minitorch.nn.loops import flat
 from minitorch.nn.module import Module
 from minitorch.nn.pool_loops import COMMON, avg_backward, avg_forward, max_backward, max_forward
-from minitorch.nn.sizes import Sizes, sizes_of
+from minitorch.nn.sizes import Sizes, floats, sizes_of
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -88,12 +87,17 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
     height, width = input.shape[2:]
     if not height * width:
         raise ValueError(f"{op} expected images with rows and columns, got input of shape {input.shape}")
-    given = output_size if isinstance(output_size, (tuple, list)) else (output_size, output_size)
-    filled = [own if size is None else size for size, own in zip(given, (height, width), strict=False)] if len(given) == 2 else given
-    rows, columns = sizes_of(op, "output_size", tuple(filled), 1)
+    rows, columns = _counts(op, output_size, (height, width))
     if not (height % rows or width % columns):
         return avg_pool2d(input, (height // rows, width // columns))
     return _means(_means(input, 2, rows), 3, columns)
+
+
+def _counts(op: str, output_size: Any, own: tuple[int, int]) -> tuple[int, int]:
+    """How many windows there are in height and in width, in images of their own size."""
+    given = output_size if isinstance(output_size, (tuple, list)) else (output_size, output_size)
+    filled = [size if each is None else each for each, size in zip(given, own, strict=False)] if len(given) == 2 else given
+    return sizes_of(op, "output_size", tuple(filled), 1)
 
 
 def _means(x: Tensor, dim: int, count: int) -> Tensor:
@@ -132,10 +136,7 @@ def _rows(input: Any, op: str) -> Tensor:
 
 def _check_images(input: Any, op: str) -> None:
     """That the input is a tensor of images."""
-    if not hasattr(input, "_tensor") or not is_float(input.dtype):
-        got = input.dtype.name if hasattr(input, "_tensor") else type(input).__name__
-        raise TypeError(f"{op} expected a Tensor of floats, got {got}; make one with tensor(...)")
-    if input.dims != 4:
+    if floats(op, input).dims != 4:
         raise ValueError(f"{op} expected input of shape (B, C, H, W), got {input.shape}")
 
 
@@ -202,11 +203,7 @@ class Windows(NamedTuple):
             ValueError: If input has another rank, a size is out of range, or no window fits.
         """
         _check_images(input, op)
-        kernel = sizes_of(op, "kernel_size", kernel_size, 1)
-        step = kernel if stride is None else sizes_of(op, "stride", stride, 1)
-        edge = sizes_of(op, "padding", padding, 0)
-        if 2 * edge[0] > kernel[0] or 2 * edge[1] > kernel[1]:
-            raise ValueError(f"{op} expected padding of at most half of kernel_size {kernel}, got {edge}; else a window would be empty")
+        kernel, step, edge = steps(op, kernel_size, stride, padding)
         height, width = input.shape[2:]
         room = height + 2 * edge[0] - kernel[0], width + 2 * edge[1] - kernel[1]
         if min(room) < 0:
@@ -243,23 +240,48 @@ class Windows(NamedTuple):
         return [x[:, :, row, column] for row in rows for column in columns]
 
 
+def steps(op: str, kernel_size: Sizes, stride: Sizes | None, padding: Sizes) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
+    """Kernel, stride and padding, each for height and for width.
+
+    Raises:
+        TypeError: If a size is no whole number.
+        ValueError: If one is out of range.
+    """
+    kernel = sizes_of(op, "kernel_size", kernel_size, 1)
+    edge = sizes_of(op, "padding", padding, 0)
+    if 2 * edge[0] > kernel[0] or 2 * edge[1] > kernel[1]:
+        raise ValueError(f"{op} expected padding of at most half of kernel_size {kernel}, got {edge}; else a window would be empty")
+    return kernel, kernel if stride is None else sizes_of(op, "stride", stride, 1), edge
+
+
 # The layers
 
 
 class _Pool(Module):
-    """What MaxPool2d and AvgPool2d share."""
+    """What MaxPool2d and AvgPool2d share.
+
+    Args:
+        kernel_size: Height and width of a window, here as below one number for both, or two.
+        stride: Steps between windows; left out: kernel_size, so that they do not overlap.
+        padding: Rows and columns on each side that windows may reach over the edge, at most half of kernel_size.
+
+    Raises:
+        TypeError: If a size is no whole number.
+        ValueError: If one is out of range.
+    """
 
     def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
         super().__init__()
+        steps(type(self).__name__, kernel_size, stride, padding)
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
 
     def extra_repr(self) -> str:
         """Its sizes."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride or self.kernel_size}, padding={self.padding}"
+        return f"kernel_size={self.kernel_size}, stride={self.kernel_size if self.stride is None else self.stride}, padding={self.padding}"
 
 
 class MaxPool2d(_Pool):
-    """`max_pool2d`, the largest element of each window."""
+    """`max_pool2d`, the largest element of each window. Takes the settings of that, and refuses at once what does not fit."""
 
     def forward(self, input: Tensor) -> Tensor:
         """From shape (B, C, H, W) to (B, C, H', W')."""
@@ -267,7 +289,7 @@ class MaxPool2d(_Pool):
 
 
 class AvgPool2d(_Pool):
-    """`avg_pool2d`, the mean of each window."""
+    """`avg_pool2d`, the mean of each window. Takes the settings of that, and refuses at once what does not fit."""
 
     def forward(self, input: Tensor) -> Tensor:
         """From shape (B, C, H, W) to (B, C, H', W')."""
@@ -279,10 +301,15 @@ class AdaptiveAvgPool2d(Module):
 
     Args:
         output_size: How many windows in height and in width; None for as many as there are rows or columns.
+
+    Raises:
+        TypeError: If one is no whole number.
+        ValueError: If one is less than 1.
     """
 
     def __init__(self, output_size: int | Sequence[int | None] | None) -> None:
         super().__init__()
+        _counts("AdaptiveAvgPool2d", output_size, (1, 1))
         self.output_size = output_size
 
     def extra_repr(self) -> str:

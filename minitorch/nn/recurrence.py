@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from minitorch.compiled import jitable
 from minitorch.creation import stack
 from minitorch.fast_math import sigmoid, tanh
 from minitorch.nn.fused import fusible
@@ -58,111 +59,156 @@ def gru_step(given: Tensor, known: Tensor, states: States) -> States:
 # One step and its gradient, compiled. A task is a sample; sizes are N and H. states holds the states before the step, then those after it.
 # kept takes what the gradient needs. carried holds what flows into the states after the step, and takes what flows into those before it,
 # without what goes through known. grads takes what flows into given, and of a GRU then what flows into known, which elsewhere is the same.
+# Rows are slices, and each loop writes one of them: then the compiler makes vectors of them.
+
+
+@jitable
+def sigmoids(out, a, b):
+    """sigmoid(a + b)."""
+    for j in range(len(out)):
+        out[j] = sigmoid(a[j] + b[j])
+
+
+@jitable
+def tanhs(out, a, b):
+    """tanh(a + b)."""
+    for j in range(len(out)):
+        out[j] = tanh(a[j] + b[j])
+
+
+@jitable
+def through_sigmoid(out, y, d, factor):
+    """d · factor · y · (1 - y), where y is a sigmoid."""
+    one = y.dtype.type(1)
+    for j in range(len(out)):
+        out[j] = d[j] * factor[j] * y[j] * (one - y[j])
+
+
+@jitable
+def through_tanh(out, y, d, factor):
+    """d · factor · (1 - y²), where y is a tanh."""
+    one = y.dtype.type(1)
+    for j in range(len(out)):
+        out[j] = d[j] * factor[j] * (one - y[j] * y[j])
+
+
+@jitable
+def product(out, a, b):
+    """a · b."""
+    for j in range(len(out)):
+        out[j] = a[j] * b[j]
 
 
 def tanh_forward(states, given, known, kept, sizes, start, stop):
     """`tanh_step`."""
     samples, size = sizes
-    for row in range(start * size, stop * size):
-        states[samples * size + row] = tanh(given[row] + known[row])
+    tanhs(states[(samples + start) * size : (samples + stop) * size], given[start * size : stop * size], known[start * size : stop * size])
 
 
 def tanh_backward(grads, states, kept, carried, sizes, start, stop):
     """Its gradient."""
     samples, size = sizes
-    for row in range(start * size, stop * size):
-        y = states[samples * size + row]
-        grads[row] = carried[row] * (1 - y * y)
-        carried[row] = 0
+    rows = slice(start * size, stop * size)
+    y, d, out, one = states[samples * size :][rows], carried[rows], grads[rows], states.dtype.type(1)
+    for j in range(len(out)):
+        out[j] = d[j] * (one - y[j] * y[j])
+    d[:] = 0
 
 
 def relu_forward(states, given, known, kept, sizes, start, stop):
     """`relu_step`."""
     samples, size = sizes
-    for row in range(start * size, stop * size):
-        x = given[row] + known[row]
-        states[samples * size + row] = x if x > 0 else 0
+    rows, nothing = slice(start * size, stop * size), states.dtype.type(0)
+    a, b, out = given[rows], known[rows], states[samples * size :][rows]
+    for j in range(len(out)):
+        x = a[j] + b[j]
+        out[j] = x if x > 0 else nothing
 
 
 def relu_backward(grads, states, kept, carried, sizes, start, stop):
     """Its gradient."""
     samples, size = sizes
-    for row in range(start * size, stop * size):
-        grads[row] = carried[row] if states[samples * size + row] > 0 else 0
-        carried[row] = 0
+    rows, nothing = slice(start * size, stop * size), states.dtype.type(0)
+    y, d, out = states[samples * size :][rows], carried[rows], grads[rows]
+    for j in range(len(out)):
+        out[j] = d[j] if y[j] > 0 else nothing
+    d[:] = 0
 
 
 def lstm_forward(states, given, known, kept, sizes, start, stop):
-    """`lstm_step`; keeps the four gates."""
+    """`lstm_step`; keeps the four gates, and tanh of the cell."""
     samples, size = sizes
-    cells, after = samples * size, 2 * samples * size
+    block = samples * size
     for task in range(start, stop):
-        row, gate = task * size, 4 * task * size
-        a, b, gates = given[gate : gate + 4 * size], known[gate : gate + 4 * size], kept[gate : gate + 4 * size]
-        for j in range(2 * size):
-            gates[j] = sigmoid(a[j] + b[j])
-        for j in range(2 * size, 3 * size):
-            gates[j] = tanh(a[j] + b[j])
-        for j in range(3 * size, 4 * size):
-            gates[j] = sigmoid(a[j] + b[j])
+        row, gate = slice(task * size, (task + 1) * size), 4 * task * size
+        a, b, gates = given[gate : gate + 4 * size], known[gate : gate + 4 * size], kept[5 * task * size : 5 * (task + 1) * size]
+        before, hidden, cell = states[block:][row], states[2 * block :][row], states[3 * block :][row]
+        sigmoids(gates[: 2 * size], a[: 2 * size], b[: 2 * size])
+        tanhs(gates[2 * size : 3 * size], a[2 * size : 3 * size], b[2 * size : 3 * size])
+        sigmoids(gates[3 * size : 4 * size], a[3 * size :], b[3 * size :])
+        i, f, g, o, squashed = gates[:size], gates[size:], gates[2 * size :], gates[3 * size :], gates[4 * size :]
         for j in range(size):
-            cell = gates[size + j] * states[cells + row + j] + gates[j] * gates[2 * size + j]
-            states[after + cells + row + j] = cell
-            states[after + row + j] = gates[3 * size + j] * tanh(cell)
+            cell[j] = f[j] * before[j] + i[j] * g[j]
+        for j in range(size):
+            squashed[j] = tanh(cell[j])
+        product(hidden, o, squashed)
 
 
 def lstm_backward(grads, states, kept, carried, sizes, start, stop):
     """Its gradient."""
     samples, size = sizes
-    cells, after = samples * size, 2 * samples * size
+    block, d, one = samples * size, np.empty(size, states.dtype), states.dtype.type(1)
     for task in range(start, stop):
-        row, gate = task * size, 4 * task * size
-        gates, out = kept[gate : gate + 4 * size], grads[gate : gate + 4 * size]
+        row = slice(task * size, (task + 1) * size)
+        gates, out = kept[5 * task * size : 5 * (task + 1) * size], grads[4 * task * size : 4 * (task + 1) * size]
+        i, f, g, o, squashed = gates[:size], gates[size:], gates[2 * size :], gates[3 * size :], gates[4 * size :]
+        d_hidden, d_cell = carried[row], carried[block:][row]
         for j in range(size):
-            i, f, g, o = gates[j], gates[size + j], gates[2 * size + j], gates[3 * size + j]
-            squashed = tanh(states[after + cells + row + j])
-            d = carried[row + j]
-            d_cell = carried[cells + row + j] + d * o * (1 - squashed * squashed)
-            out[j] = d_cell * g * i * (1 - i)
-            out[size + j] = d_cell * states[cells + row + j] * f * (1 - f)
-            out[2 * size + j] = d_cell * i * (1 - g * g)
-            out[3 * size + j] = d * squashed * o * (1 - o)
-            carried[row + j] = 0
-            carried[cells + row + j] = d_cell * f
+            d[j] = d_cell[j] + d_hidden[j] * o[j] * (one - squashed[j] * squashed[j])
+        through_sigmoid(out[:size], i, d, g)
+        through_sigmoid(out[size : 2 * size], f, d, states[block:][row])
+        through_tanh(out[2 * size : 3 * size], g, d, i)
+        through_sigmoid(out[3 * size :], o, d_hidden, squashed)
+        product(d_cell, d, f)
+        d_hidden[:] = 0
 
 
 def gru_forward(states, given, known, kept, sizes, start, stop):
     """`gru_step`; keeps r, z, n and the third part of known."""
     samples, size = sizes
-    after = samples * size
     for task in range(start, stop):
-        row, gate = task * size, 3 * task * size
-        a, b, gates = given[gate : gate + 3 * size], known[gate : gate + 3 * size], kept[4 * row : 4 * (row + size)]
-        for j in range(2 * size):
-            gates[j] = sigmoid(a[j] + b[j])
+        row, gate = slice(task * size, (task + 1) * size), 3 * task * size
+        a, b, gates = given[gate : gate + 3 * size], known[gate : gate + 3 * size], kept[4 * task * size : 4 * (task + 1) * size]
+        before, hidden = states[row], states[samples * size :][row]
+        sigmoids(gates[: 2 * size], a[: 2 * size], b[: 2 * size])
+        r, z, n, other = gates[:size], gates[size:], gates[2 * size :], gates[3 * size :]
+        other[:] = b[2 * size :]
+        product(n[:size], r, other)
+        tanhs(n[:size], a[2 * size :], n[:size])
         for j in range(size):
-            n = tanh(a[2 * size + j] + gates[j] * b[2 * size + j])
-            gates[2 * size + j], gates[3 * size + j] = n, b[2 * size + j]
-            states[after + row + j] = n + gates[size + j] * (states[row + j] - n)
+            hidden[j] = n[j] + z[j] * (before[j] - n[j])
 
 
 def gru_backward(grads, states, kept, carried, sizes, start, stop):
     """Its gradient."""
     samples, size = sizes
-    other = 3 * samples * size
+    other, line, one = 3 * samples * size, np.empty(size, states.dtype), states.dtype.type(1)
     for task in range(start, stop):
-        row, gate = task * size, 3 * task * size
-        gates = kept[4 * row : 4 * (row + size)]
+        row, gate = slice(task * size, (task + 1) * size), 3 * task * size
+        gates, before, d = kept[4 * task * size : 4 * (task + 1) * size], states[row], carried[row]
+        r, z, n, known = gates[:size], gates[size:], gates[2 * size :], gates[3 * size :]
         into_given, into_known = grads[gate : gate + 3 * size], grads[other + gate : other + gate + 3 * size]
         for j in range(size):
-            r, z, n, known = gates[j], gates[size + j], gates[2 * size + j], gates[3 * size + j]
-            d = carried[row + j]
-            d_n = d * (1 - z) * (1 - n * n)
-            d_z = d * (states[row + j] - n) * z * (1 - z)
-            d_r = d_n * known * r * (1 - r)
-            into_given[j], into_given[size + j], into_given[2 * size + j] = d_r, d_z, d_n
-            into_known[j], into_known[size + j], into_known[2 * size + j] = d_r, d_z, d_n * r
-            carried[row + j] = d * z
+            line[j] = one - z[j]
+        d_n = into_given[2 * size :]
+        through_tanh(d_n, n, d, line)
+        product(into_known[2 * size :], d_n, r)
+        through_sigmoid(into_given[:size], r, d_n, known)
+        for j in range(size):
+            line[j] = before[j] - n[j]
+        through_sigmoid(into_given[size : 2 * size], z, d, line)
+        into_known[: 2 * size] = into_given[: 2 * size]
+        product(d, d, z)
 
 
 class Kind(NamedTuple):
@@ -190,8 +236,8 @@ class Kind(NamedTuple):
 KINDS = {
     "tanh": Kind(1, 1, tanh_step, loop(tanh_forward, 3), loop(tanh_backward)),
     "relu": Kind(1, 1, relu_step, loop(relu_forward), loop(relu_backward)),
-    "lstm": Kind(4, 2, lstm_step, loop(lstm_forward, 3), loop(lstm_backward, 3), 4),
-    "gru": Kind(3, 1, gru_step, loop(gru_forward, 3), loop(gru_backward), 4, 2),
+    "lstm": Kind(4, 2, lstm_step, loop(lstm_forward, 3), loop(lstm_backward, 1), 5),
+    "gru": Kind(3, 1, gru_step, loop(gru_forward, 3), loop(gru_backward, 1), 4, 2),
 }
 
 
@@ -208,11 +254,15 @@ class Recurrence(Function):
         kept = np.empty((length, samples * made.kept * size), dtype)
         for i, state in enumerate(states):
             found[0, i] = state._tensor.array()
-        rows = flat(given).reshape(length, -1)
+        rows, row = flat(given).reshape(length, -1), None if bias is None else flat(bias)
+        if row is not None and made.inflows == 1:  # it may be added to the other part once for all
+            rows, row = (rows.reshape(-1, len(row)) + row).reshape(length, -1), None
+        across, multiply = weight.t().contiguous(), given.f.matrix_multiply  # one copy, not one for each step
         for t in range(length):
-            hidden = given._like(TensorData(found[t, 0].reshape(-1), (samples, size)))
-            known = linear(hidden, weight, bias)
-            made.forward.run(found[t : t + 2].reshape(-1), (rows[t], flat(known), kept[t]), (samples, size), samples)
+            known = flat(multiply(given._like(TensorData(found[t, 0].reshape(-1), (samples, size))), across))
+            if row is not None:
+                known.reshape(samples, -1)[:] += row
+            made.forward.run(found[t : t + 2].reshape(-1), (rows[t], known, kept[t]), (samples, size), samples)
         out = given._like(TensorData(found[1:].reshape(-1), found[1:].shape))
         ctx.save_for_backward(given, weight, bias, kind, found, kept, out)  # out: nobody may write into it, for found shares its numbers
         return out
@@ -228,7 +278,7 @@ class Recurrence(Function):
             carried += arriving[t]
             made.backward.run(grads[t].reshape(-1), (found[t : t + 2].reshape(-1), kept[t], carried), (samples, size), samples)
             into_known = given._like(TensorData(grads[t, -1].reshape(-1), (samples, gates)))
-            carried[: samples * size] += flat(into_known @ weight)
+            carried[: samples * size] += flat(given.f.matrix_multiply(into_known, weight))
         into_known = given._like(TensorData(np.ascontiguousarray(grads[:, -1]).reshape(-1), (length * samples, gates)))
         hidden = given._like(TensorData(np.ascontiguousarray(found[:-1, 0]).reshape(-1), (length * samples, size)))
         into_given = np.ascontiguousarray(grads[:, 0]).reshape(-1)

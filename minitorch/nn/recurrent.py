@@ -25,23 +25,28 @@ if TYPE_CHECKING:
 
 
 class _Recurrent(Module):
-    """What RNN, LSTM and GRU share."""
+    """What RNN, LSTM and GRU share.
+
+    Attributes:
+        kind: A name in `KINDS`.
+    """
+
+    kind: str
 
     def __init__(
         self,
-        kind: str,
         input_size: int,
         hidden_size: int,
-        num_layers: int,
-        bias: bool,
-        batch_first: bool,
-        dropout: float,
-        bidirectional: bool,
-        backend: TensorBackend,
-        dtype: Any,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        backend: TensorBackend = SimpleBackend,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.kind, name = kind, type(self).__name__
+        name = type(self).__name__
         at_least_1((input_size, hidden_size, num_layers), name, "input_size, hidden_size and num_layers")
         if not 0 <= dropout <= 1:
             raise ValueError(f"{name} expected dropout from 0 to 1, got {dropout}; it is the share of the elements that become 0")
@@ -128,6 +133,8 @@ class RNN(_Recurrent):
     Source: Elman 1990, Cognitive Science 14, pages 179 to 211.
     """
 
+    kind = "tanh"  # as many weights as with relu
+
     def __init__(
         self,
         input_size: int,
@@ -142,7 +149,8 @@ class RNN(_Recurrent):
         dtype: Any = None,
     ) -> None:
         kind = _known(nonlinearity, "RNN")
-        super().__init__(kind, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, backend, dtype)
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, backend, dtype)
+        self.kind = kind
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The hidden states of the last layer after every element, and those of all layers after the last element.
@@ -174,19 +182,7 @@ class GRU(_Recurrent):
     Source: Cho et al. 2014, arXiv:1406.1078, section 2.3; r behind the product, as in cuDNN and PyTorch.
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        backend: TensorBackend = SimpleBackend,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__("gru", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, backend, dtype)
+    kind = "gru"
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """As `RNN.forward`."""
@@ -205,19 +201,7 @@ class LSTM(_Recurrent):
     Source: Hochreiter and Schmidhuber 1997, Neural Computation 9, pages 1735 to 1780; f: Gers et al. 2000, Neural Computation 12.
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        backend: TensorBackend = SimpleBackend,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__("lstm", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, backend, dtype)
+    kind = "lstm"
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """As `RNN.forward`; hx is a pair, of hidden states and of cells, and so is what comes second."""

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from minitorch.nn.module import Module, Node, _buffers_of, _walk
+from minitorch.nn.module import Module
+from minitorch.nn.tree import Node, buffers_of, walk
 from minitorch.tensor import generator, zeros
 from minitorch.tensor_context import no_grad
 from minitorch.tensor_ops import SimpleBackend
@@ -85,7 +86,7 @@ def _rows(model: Node) -> list[tuple[Node, Row]]:
     """A row for every module, in the order of the tree; a parameter counts where it stands first."""
     seen: set[int] = set()
     rows = []
-    for name, module in _walk(model, "", set()):
+    for name, module in walk(model, "", set()):
         row = Row(f"{name} {type(module).__name__}".strip())
         for parameter in module._parameters.values():
             row.parameters += 0 if id(parameter) in seen else parameter.value.size
@@ -100,9 +101,9 @@ def _rows(model: Node) -> list[tuple[Node, Row]]:
 @contextmanager
 def _as_before(model: Node) -> Iterator[None]:
     """In evaluation; afterwards modes, buffers and random numbers are what they were."""
-    modules = [module for _, module in _walk(model, "", set())]
+    modules = [module for _, module in walk(model, "", set())]
     modes = [module.training for module in modules]
-    buffers = [(module, name, value, value.to_numpy()) for module in modules for name, value, _ in _buffers_of(module)]
+    buffers = [(module, name, value, value.to_numpy()) for module in modules for name, value, _ in buffers_of(module)]
     state = generator.bit_generator.state
     try:
         for module in modules:
@@ -166,7 +167,7 @@ def _table(rows: list[Row], model: Node, inputs: list[Tensor]) -> str:
         shape = f"{row.calls}× {row.shape}" if row.calls > 1 else row.shape
         lines.append(_line(row.label, shape, f"{row.parameters:,}" if row.parameters else "-", f"{row.flops:,}" if row.flops else "-"))
     values = [parameter.value for parameter in {id(parameter): parameter for parameter in model.parameters()}.values()]
-    buffers = [value for _, module in _walk(model, "", set()) for _, value, _ in _buffers_of(module)]
+    buffers = [value for _, module in walk(model, "", set()) for _, value, _ in buffers_of(module)]
     trained = sum(value.size for value in values if value.requires_grad)
     parts = {
         "parameters": sum(map(_bytes, values)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from minitorch.nn.activations import gelu
+from minitorch.nn.activations import gelu, relu
 from minitorch.nn.attention import MultiheadAttention
 from minitorch.nn.layers import Dropout
 from minitorch.nn.linear import Linear
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from minitorch.tensor import Tensor
     from minitorch.tensor_backend import TensorBackend
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": lambda x: x.relu(), "gelu": gelu}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": gelu}
 """What may stand between the two linear layers, by name."""
 
 
@@ -41,7 +41,8 @@ class TransformerBlock(Module):
         is_causal: Whether no element sees those behind it.
 
     Raises:
-        ValueError: If a size is less than 1, nhead does not divide d_model, dropout is not from 0 to 1, or activation is an unknown word.
+        ValueError: If a size is less than 1, nhead does not divide d_model, dropout is not from 0 to 1, or activation is an unknown
+            word or no function.
 
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.1; norms first: Xiong et al. 2020, arXiv:2002.04745.
     """
@@ -61,7 +62,7 @@ class TransformerBlock(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if isinstance(activation, str) and activation not in ACTIVATIONS:
+        if not callable(activation) and activation not in ACTIVATIONS:
             raise ValueError(f"TransformerBlock expected activation {' or '.join(ACTIVATIONS)}, or a function, got {activation!r}")
         self.norm_first, self.is_causal = norm_first, is_causal
         self.activation = ACTIVATIONS[activation] if isinstance(activation, str) else activation

@@ -21,7 +21,7 @@ def clip_grad_norm_(
 
     Args:
         parameters: Whose gradients; those that have none are left out.
-        max_norm: How long the vector of all elements may be; not negative.
+        max_norm: How long the vector of all elements may be; not negative. With math.inf the norm is found, and nothing changed.
         norm_type: Which norm: 2 for the Euclidean length, 1 for the sum of the sizes, math.inf for the largest; above 0.
         error_if_nonfinite: Whether a norm that is infinite or NaN is an error; else the gradients become 0 or NaN.
 
@@ -35,7 +35,9 @@ def clip_grad_norm_(
 
     Source: Pascanu et al. 2013, arXiv:1211.5063, algorithm 1.
     """
-    longest = Setting("max_norm >= 0", "try 1.0").checked(max_norm, "clip_grad_norm_")
+    longest = max_norm
+    if max_norm != math.inf:
+        longest = Setting("max_norm >= 0", "try 1.0").checked(max_norm, "clip_grad_norm_")
     if norm_type != math.inf:
         norm_type = Setting("norm_type above 0, or math.inf", "try 2.0", low=math.ulp(0.0)).checked(norm_type, "clip_grad_norm_")
     found = list(_gradients(parameters, "clip_grad_norm_"))
@@ -46,7 +48,7 @@ def clip_grad_norm_(
             "or pass error_if_nonfinite=False"
         )
     factor = longest / (norm + 1e-6)
-    if not factor >= 1:  # also of NaN
+    if longest < math.inf and not factor >= 1:  # also of NaN
         for value, kept, gradient in found:
             setattr(value, kept, each(operators.mul, gradient, factor, out=gradient))
     return norm
@@ -76,6 +78,8 @@ def within(x: float, most: float) -> float:
 def _gradients(parameters: Any, name: str) -> Iterator[tuple[Any, str, Any]]:
     """Of every parameter that has one, each once: the value, the attribute that holds the gradient, and that."""
     seen: set[int] = set()
+    if hasattr(parameters, "_tensor") or not isinstance(parameters, (Parameter, Iterable)):
+        raise TypeError(f"{name} expected Parameters, got {type(parameters).__name__}; pass module.parameters()")
     for parameter in [parameters] if isinstance(parameters, Parameter) else parameters:
         if not isinstance(parameter, Parameter):
             raise TypeError(f"{name} expected Parameters, got {type(parameter).__name__}; pass module.parameters()")

@@ -1,5 +1,7 @@
 """A tiny course, three tasks of two functions, in a folder of its own: what the course machine's tests run in."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -7,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from course import cli
 
 PYPROJECT = """
 [tool.pytest.ini_options]
@@ -173,15 +177,29 @@ class Workspace:
             check=False,
         )
 
-    def course(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run the student's command line."""
-        return self.python("course", *arguments, **environment)
+    def course(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the student's command line in this process: a new one would first import for as long as most commands take."""
+        out, errors = io.StringIO(), io.StringIO()
+        with contextlib.chdir(self.root), pytest.MonkeyPatch.context() as patch:
+            leave_out_of_environment(patch)
+            patch.setattr(sys, "argv", ["course", *arguments])
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", errors)
+            with pytest.raises(SystemExit) as end:
+                cli.main()
+        return subprocess.CompletedProcess(arguments, int(end.value.code or 0), out.getvalue(), errors.getvalue())
 
 
 def clean_environment() -> dict[str, str]:
     """The environment without what the run of these very tests has put there."""
     unwanted = ("CI", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "HYPOTHESIS_STORAGE_DIRECTORY", "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE")
     return {name: value for name, value in os.environ.items() if name not in unwanted}
+
+
+def leave_out_of_environment(patch: pytest.MonkeyPatch) -> None:
+    """Make this process's environment the clean one."""
+    for name in set(os.environ) - set(clean_environment()):
+        patch.delenv(name)
 
 
 @pytest.fixture(scope="session")
@@ -211,6 +229,5 @@ def workspace(new_workspace: Callable[[], Workspace]) -> Workspace:
 def clean() -> Iterator[None]:
     """For tests that start processes through the code under test: a clean environment."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in set(os.environ) - set(clean_environment()):
-            patch.delenv(name)
+        leave_out_of_environment(patch)
         yield

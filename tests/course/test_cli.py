@@ -1,4 +1,4 @@
-"""The student's command line, run as a student runs it."""
+"""The student's command line: what it says is read in this process, and what a terminal changes in one of its own."""
 
 import json
 import os
@@ -88,7 +88,7 @@ def test_status_runs_nothing_when_nothing_has_changed(shared: Workspace) -> None
 
 
 def test_a_failing_property_shows_one_card(shared: Workspace) -> None:
-    done = shared.course("test", "0.2")
+    done = shared.python("course", "test", "0.2")
     assert done.returncode == 1
     assert done.stdout == (
         "✗ Task 0.2 Products: failing. Of 3 tests 1 pass, 1 fail, 1 wait for another task.\n\n"
@@ -369,13 +369,13 @@ def test_help_lists_the_commands(shared: Workspace) -> None:
 
 
 def test_colour_goes_away_when_asked(shared: Workspace) -> None:
-    assert "\x1b[" in shared.course("status", FORCE_COLOR="1").stdout
-    assert "\x1b[3" not in shared.course("status", FORCE_COLOR="1", NO_COLOR="1").stdout
-    assert "\x1b" not in shared.course("status").stdout
+    assert "\x1b[" in shared.python("course", "status", FORCE_COLOR="1").stdout
+    assert "\x1b[3" not in shared.python("course", "status", FORCE_COLOR="1", NO_COLOR="1").stdout
+    assert "\x1b" not in shared.python("course", "status").stdout
 
 
 def test_a_terminal_without_the_signs_gets_others(shared: Workspace) -> None:
-    done = shared.course("status", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    done = shared.python("course", "status", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.returncode == 0
     assert "? passed" in done.stdout
 

@@ -17,6 +17,7 @@ from course.staff.handout import MARKER, TEMPLATES, handout_files, make_handout,
 from course.staff.selection import EDITS, select
 
 from . import miniature
+from .handouts import handout
 
 Repository = tuple[Path, Manifest]
 
@@ -693,11 +694,11 @@ def test_a_build_that_fails_leaves_nothing(repository: Repository, tmp_path: Pat
 
 @pytest.mark.parametrize("last", sorted({task.stage for task in course().tasks}))
 def test_the_courses_handouts_leak_nothing_and_are_the_same_each_time(last: int) -> None:
-    assert handout_files(ROOT, course(), last) == handout_files(ROOT, course(), last)
+    assert handout_files(ROOT, course(), last) == handout(last)
 
 
 def test_the_courses_handouts_do_not_speak_of_the_teachers_tools() -> None:
-    for path, content in handout_files(ROOT, course(), course().tasks[-1].stage).items():
+    for path, content in handout(course().tasks[-1].stage).items():
         if isinstance(content, str):
             assert "course-staff" not in content, path
             assert "course/staff" not in content.replace('"course/staff', ""), path
@@ -712,11 +713,11 @@ def test_no_page_of_the_courses_handouts_leads_to_one_that_is_not_there(last: in
 
 
 def test_the_courses_handouts_hold_what_their_readme_shows() -> None:
-    readmes = [str(handout_files(ROOT, course(), last)["README.md"]) for last in (2, 3)]
+    readmes = [str(handout(last)["README.md"]) for last in (2, 3)]
     shown = [set(re.findall(r"project/\w+\.py|`make [a-z-]+`", readme)) for readme in readmes]
     later = {"project/run_fast_tensor.py", "project/timing.py", "project/parallel_check.py", "`make test-cuda-sim`"}
     assert shown[1] - shown[0] == later
 
 
 def test_all_files_that_are_edited_for_a_handout_are_in_it() -> None:
-    assert set(EDITS) < set(handout_files(ROOT, course(), 0))
+    assert set(EDITS) < set(handout(0))

@@ -1,0 +1,114 @@
+"""What `benchmarks.train` measures of networks for points in the plane, ours and PyTorch's: those that Modules 2 and 3 train.
+
+A step is what their programs do: all 50 points at once, in float64, through two hidden layers to the probability of label 1; the mean of
+-log(probability of the right label), its gradients, a step of SGD, the loss as a number, and how many labels were right.
+
+Ours are the programs' own networks, on the compiled backend. PyTorch's sums are `addmm`, whichever way ours add them up; its log has no
+1e-6 in it, which is 3e-6 of the loss.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Setting(NamedTuple):
+    """How a network is trained.
+
+    Attributes:
+        hidden: Size of both hidden layers.
+        rate: Learning rate.
+        dataset: A name in `minitorch.datasets`.
+    """
+
+    hidden: int
+    rate: float
+    dataset: str
+
+
+NETWORKS = {"module2": Setting(10, 0.5, "Xor"), "module3": Setting(100, 0.05, "Split")}
+"""The networks of project/run_tensor.py and of project/run_fast_tensor.py."""
+
+POINTS = 50
+
+
+def weights(network: str) -> list[np.ndarray]:
+    """Weights and biases in order, drawn as the program does: between -1 and 1, in Module 3 divided by the root of the inputs.
+
+    From these no step is so large that the loss leaps up: behind such a leap the 1e-6 in the logarithm would tell the libraries apart.
+    """
+    hidden = NETWORKS[network].hidden
+    random, made = np.random.default_rng(3), []
+    for inputs, outputs in ((2, hidden), (hidden, hidden), (hidden, 1)):
+        bound = inputs**-0.5 if network == "module3" else 1.0
+        made += [random.uniform(-bound, bound, shape) for shape in ((inputs, outputs), (outputs,))]
+    return made
+
+
+def points(network: str) -> tuple[np.ndarray, np.ndarray]:
+    """Points and labels, shapes (POINTS, 2) and (POINTS,)."""
+    x = np.random.default_rng(1).random((POINTS, 2))
+    if NETWORKS[network].dataset == "Xor":
+        return x, ((x[:, 0] < 0.5) != (x[:, 1] < 0.5)).astype(float)
+    return x, (abs(x[:, 0] - 0.5) > 0.3).astype(float)
+
+
+def batches(network: str) -> Iterator[tuple[()]]:
+    """Nothing for each step: the points are there from the beginning, as in the programs."""
+    return repeat(())
+
+
+def of_minitorch(network: str) -> Callable[[], float]:
+    """A step of ours; returns the loss."""
+    import minitorch
+    from minitorch import FastBackend, from_numpy
+    from project import run_fast_tensor, run_tensor
+
+    hidden, rate, _ = NETWORKS[network]
+    model = run_tensor.Network(hidden) if network == "module2" else run_fast_tensor.Network(hidden, FastBackend)
+    for parameter, values in zip(model.parameters(), weights(network), strict=True):
+        parameter.update(from_numpy(values, backend=FastBackend))
+    x, labels = (from_numpy(values, backend=FastBackend) for values in points(network))
+    optimizer = minitorch.SGD(model.parameters(), rate)
+
+    def step() -> float:
+        output = model(x)
+        probability = output * labels + (1 - output) * (1 - labels)
+        loss = -probability.log().mean()
+        loss.backward()
+        optimizer.step()  # and empties the gradients
+        int((probability.to_numpy() > 0.5).sum())
+        return loss.item()
+
+    return step
+
+
+def of_torch(network: str) -> Callable[[], float]:
+    """A step of PyTorch's."""
+    import torch
+
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    w: list[Any] = [torch.from_numpy(values).requires_grad_() for values in weights(network)]
+    x, labels = (torch.from_numpy(values) for values in points(network))
+    optimizer = torch.optim.SGD(w, NETWORKS[network].rate)
+
+    def step() -> float:
+        hidden = torch.addmm(w[3], torch.addmm(w[1], x, w[0]).relu(), w[2]).relu()
+        output = torch.addmm(w[5], hidden, w[4]).sigmoid().view(POINTS)
+        probability = output * labels + (1 - output) * (1 - labels)
+        loss = -probability.log().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        int((probability > 0.5).sum())
+        return loss.item()
+
+    return step
+
+
+LIBRARIES: dict[str, Callable[[str], Callable[..., float]]] = {"minitorch": of_minitorch, "torch": of_torch}

@@ -1,0 +1,16 @@
+"""The course's own handouts, each made once for all tests that read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from course.manifest import ROOT, course
+from course.staff.handout import handout_files
+
+
+@cache
+def handout(last: int) -> Mapping[str, str | bytes]:
+    """All files of the handout that ends with a stage, by path; not to be changed."""
+    return MappingProxyType(handout_files(ROOT, course(), last))

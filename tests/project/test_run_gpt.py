@@ -1,0 +1,447 @@
+"""The program that trains a GPT on a text: what it learns, prints, refuses, keeps and goes on from."""
+
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import FastBackend, tensor
+from project import run_gpt
+from project.lab import checkpoint, text_trainer
+from project.lab.text_trainer import Run, Setting, Text
+
+PROGRAM = Path(run_gpt.__file__)
+SENTENCE = "The cat sat on the mat, and the dog lay on the log.\n"
+TINY = Setting(steps=7, batch=2, context=8, layers=1, heads=2, width=8, dropout=0.2, seed=3)
+FLAGS = [
+    "--steps",
+    "7",
+    "--batch",
+    "2",
+    "--context",
+    "8",
+    "--layers",
+    "1",
+    "--heads",
+    "2",
+    "--width",
+    "8",
+    "--dropout",
+    "0.2",
+    "--seed",
+    "3",
+]
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "a text.txt"
+    path.write_text(SENTENCE * 10, encoding="utf-8")
+    return path
+
+
+def small(file, *more):
+    return ["--text", str(file), *FLAGS, "--log-every", "2", "--length", "5", *more]
+
+
+def refusal(capsys, *arguments):
+    """The line with which arguments are refused."""
+    with pytest.raises(SystemExit) as ended:
+        run_gpt.main(list(map(str, arguments)))
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    program, _, message = err.removesuffix("\n").partition(": ")
+    assert program == "run_gpt.py"
+    return message
+
+
+def weights(run):
+    return {name: value.to_numpy().tobytes() for name, value in run.model.state_dict().items()}
+
+
+def plain(text):
+    """What is printed, without times."""
+    return re.sub(r"\d+\.\d+ s", "", text)
+
+
+# The text
+
+
+def test_the_book_is_prose_without_code_and_without_what_stands_above_the_titles():
+    book = text_trainer.book()
+    assert len(book) > 100_000
+    assert book.startswith("# ")
+    assert "## The idea\n" in book
+    for code in ("```", "kernelspec", "import minitorch\n", "{code-cell}", "\n\n\n", "\\n"):
+        assert code not in book
+
+
+def test_where_there_is_no_book_a_text_is_asked_for(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(text_trainer, "ROOT", tmp_path)
+    expected = f"the course's book expected in {tmp_path / 'docs'}, got no chapter; name another text with --text FILE"
+    assert refusal(capsys) == expected
+
+
+def test_a_text_becomes_the_places_of_its_characters_and_its_last_tenth_is_kept_apart():
+    text = Text("cabbage" * 3 + "c", 1)
+    assert text.characters == ["a", "b", "c", "e", "g"]
+    assert text.train.tolist() == [2, 0, 1, 1, 0, 4, 3] * 2 + [2, 0, 1, 1, 0]
+    assert text.valid.tolist() == [4, 3, 2]
+    assert text.numbers("bag") == [1, 0, 4]
+
+
+def test_pieces_of_a_batch_are_followed_by_the_next_characters_and_reach_to_the_end_of_the_text():
+    text = Text("abcdefghij" * 4 + "k", 4)
+    pieces, following = text.batch(np.arange(20), 300, np.random.default_rng(0))
+    assert (pieces.shape, following.shape) == ((300, 4), (1200,))
+    begins = pieces.to_numpy()[:, 0]
+    np.testing.assert_array_equal(pieces.to_numpy(), begins[:, None] + np.arange(4))
+    np.testing.assert_array_equal(following.to_numpy().reshape(300, 4), begins[:, None] + np.arange(1, 5))
+    assert (begins.min(), begins.max()) == (0, 15)
+
+
+def test_a_text_needs_one_character_more_than_ten_contexts():
+    assert len(Text("ab" * 20 + "a", 4).valid) == 5
+    message = r"^the text expected at least 41 characters for a context of 4, got 40; take a longer text or a smaller --context$"
+    with pytest.raises(ValueError, match=message):
+        Text("ab" * 20, 4)
+
+
+def test_marks_of_windows_are_left_out_of_a_text(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
+    assert text_trainer.read(path) == "one\ntwo\n"
+
+
+# Training
+
+
+def test_a_run_learns_more_than_how_frequent_each_character_is():
+    text = SENTENCE * 20
+    frequencies = np.array(list(Counter(text).values())) / len(text)
+    entropy = -(frequencies * np.log(frequencies)).sum()
+    run = Run(Setting(steps=80, batch=8, context=16, layers=1, heads=2, width=16, rate=0.01), text)
+    before = run.validation_loss()
+    assert before == pytest.approx(math.log(len(frequencies)), abs=0.1)
+    while not run.done:
+        run.advance()
+    assert run.validation_loss() < 0.6 * entropy
+    assert np.mean(run.losses[-10:]) < 0.6 * entropy
+
+
+def test_a_run_resumed_after_any_step_ends_with_the_weights_of_one_that_was_not_interrupted(tmp_path):
+    whole = Run(TINY, SENTENCE * 10)
+    for _ in range(7):
+        whole.advance()
+    expected = weights(whole), whole.losses, list(whole.sample("The ", 9, 1.0))
+    for step in (0, 3, 7):
+        run = Run(TINY, SENTENCE * 10)
+        for _ in range(step):
+            run.advance()
+        checkpoint.save(tmp_path / "run", run.checkpoint())
+        minitorch.rand((3,))  # what others draw
+        run = Run.restored(checkpoint.load(tmp_path / "run"), SENTENCE * 10)
+        assert run.step == step
+        run.validation_loss()
+        while not run.done:
+            run.advance()
+        assert (weights(run), run.losses, list(run.sample("The ", 9, 1.0))) == expected
+
+
+def test_the_learning_rate_falls_to_a_tenth_and_gradients_are_cut_to_the_same_length(monkeypatch):
+    run = Run(TINY, SENTENCE * 10)
+    step, lengths = run.optimizer.step, []
+
+    def measured():
+        gradients = [parameter.value.grad.to_numpy().astype(float) for parameter in run.model.parameters()]
+        lengths.append(math.sqrt(sum((gradient**2).sum() for gradient in gradients)))
+        step()
+
+    monkeypatch.setattr(run.optimizer, "step", measured)
+    monkeypatch.setattr(text_trainer, "LARGEST_NORM", 0.25)
+    assert run.schedule.get_last_lr() == [3e-3]
+    while not run.done:
+        run.advance()
+    assert lengths == pytest.approx([0.25] * 7, rel=1e-4)
+    assert run.schedule.get_last_lr() == pytest.approx([3e-4])
+
+
+def test_validation_drops_nothing_asks_the_same_each_time_and_leaves_the_run_as_it_was():
+    expected = Run(TINY, SENTENCE * 10).advance()
+    run = Run(TINY, SENTENCE * 10)
+    assert run.validation_loss() == run.validation_loss()
+    assert run.model.training
+    assert run.advance() == expected
+    run.model.eval()
+    pieces, following = run.text.batch(run.text.valid, 50, np.random.default_rng(0))
+    logits = run.model(pieces).to_numpy().astype(float).reshape(400, -1)
+    logits -= logits.max(1, keepdims=True)
+    expected = -(logits - np.log(np.exp(logits).sum(1, keepdims=True)))[np.arange(400), following.to_numpy()].mean()
+    assert run.loss(pieces, following).item() == pytest.approx(expected, rel=1e-5)
+
+
+# The program
+
+
+def test_it_prints_the_text_the_log_the_outcome_and_what_the_network_writes(file, capsys):
+    assert run_gpt.main(small(file)) == 0
+    out, err = capsys.readouterr()
+    head, size, *log, summary, gap, written, _ = out.split("\n", 9)
+    assert head == f"{file}: 468 characters to train on, 52 to validate with, 18 different"
+    assert size == "GPT: 1,096 parameters"  # 18 · 8 + 8 · 8 + 12 · 8² + 13 · 8 + 16
+    pattern = r"step (\d)/7  loss \d\.\d{4}  valid \d\.\d{4}  \d+\.\d{3} s a step"
+    assert [re.fullmatch(pattern, line)[1] for line in log] == ["2", "4", "6", "7"]
+    assert re.fullmatch(r"7 of 7 steps in \d+\.\d s \(\d+\.\d{3} s a step\)\.", summary)
+    assert gap == ""
+    assert written.startswith("The ")
+    assert len(out.partition("s a step).\n\n")[2]) == len("The ") + 5 + len("\n")
+    assert err == ""
+
+
+def test_the_same_seed_prints_the_same_and_another_seed_something_else(file, capsys):
+    printed = []
+    for seed in "334":
+        run_gpt.main([*small(file), "--seed", seed])
+        printed.append(plain(capsys.readouterr().out))
+    assert printed[0] == printed[1] != printed[2]
+
+
+def test_the_last_line_is_the_mean_since_the_line_before(file, capsys):
+    run_gpt.main(small(file, "--log-every", "4"))
+    out = capsys.readouterr().out
+    run = Run(TINY, SENTENCE * 10)
+    losses = [run.advance() for _ in range(7)]
+    told = re.findall(r"loss (\d\.\d{4})", out)
+    assert told == [f"{np.mean(losses[:4]):.4f}", f"{np.mean(losses[4:]):.4f}"]
+
+
+def test_what_would_command_a_terminal_is_not_printed(tmp_path, capsys):
+    path = tmp_path / "escapes"
+    path.write_text("\x1b[2J\x07" * 30, encoding="utf-8")
+    assert run_gpt.main(small(path)) == 0
+    out = capsys.readouterr().out
+    assert "\N{REPLACEMENT CHARACTER}" in out
+    assert not {"\x1b", "\x07"} & set(out)
+
+
+def test_without_a_beginning_it_begins_with_the_or_with_the_first_character(tmp_path, capsys):
+    path = tmp_path / "text"
+    path.write_text("zyx" * 40, encoding="utf-8")
+    run_gpt.main(small(path, "--length", "0"))
+    assert capsys.readouterr().out.endswith(").\n\nz\n")
+    run_gpt.main(small(path, "--length", "0", "--beginning", "xyz"))
+    assert capsys.readouterr().out.endswith(").\n\nxyz\n")
+
+
+def test_a_text_of_one_character_again_and_again_is_learned(tmp_path, capsys):
+    path = tmp_path / "text"
+    path.write_text("o" * 90, encoding="utf-8")
+    assert run_gpt.main(small(path)) == 0
+    assert "loss 0.0000  valid 0.0000" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--steps", "0"], "steps expected a whole number from 1 to 1000000, got 0"),
+        (["--batch", "1.5"], "batch expected a whole number from 1 to 4096, got 1.5"),
+        (["--context", "many"], "context expected a whole number from 1 to 4096, got 'many'"),
+        (["--layers", "-1"], "layers expected a whole number from 1 to 100, got -1"),
+        (["--heads", "5"], "heads expected a number that divides width, 64, got 5"),
+        (["--width", "4097"], "width expected a whole number from 1 to 4096, got 4097"),
+        (["--dropout", "1"], "dropout expected a number from 0.0 to 0.9, got 1.0"),
+        (["--rate", "nan"], "rate expected a number from 1e-09 to 1.0, got nan"),
+        (["--seed", "-1"], "seed expected a whole number from 0 to 4294967295, got -1"),
+        (["--log-every", "0"], "log-every expected a whole number from 1 to 1000000, got 0"),
+        (["--length", "-1"], "length expected a whole number from 0 to 1000000, got -1"),
+        (["--temperature", "-0.5"], "temperature expected a number from 0.0 to 1000.0, got -0.5"),
+        (["--beginning", ""], "beginning expected at least one character, got none"),
+        (["--beginning", "Öl and ß"], "beginning expected characters that the text has, got 'Ö', 'ß' as well; leave these out"),
+        (["--resume"], "--resume expected the file to go on from, got none; add --checkpoint FILE"),
+        (
+            ["--speed", "9"],
+            "unrecognized arguments: --speed 9; allowed are --help, --steps, --batch, --context, --layers, --heads, --width, --dropout, "
+            "--rate, --seed, --text, --log-every, --checkpoint, --resume, --beginning, --length, --temperature",
+        ),
+    ],
+)
+def test_wrong_flags_are_refused_in_a_line(arguments, message, capsys):
+    assert refusal(capsys, *arguments) == message
+
+
+def test_files_that_are_no_texts_are_refused_by_name(tmp_path, capsys):
+    path = tmp_path / "text"
+    assert refusal(capsys, "--text", path) == f"[Errno 2] No such file or directory: '{path}'"
+    path.write_bytes(b"")
+    assert refusal(capsys, "--text", path) == f"{path} expected a text, got an empty file; name another with --text FILE"
+    path.write_bytes(b"caf\xe9 au lait")
+    expected = f"{path} expected text in UTF-8, got byte 0xe9 at 3, which is none; save it as UTF-8"
+    assert refusal(capsys, "--text", path) == expected
+    path.write_text("o", encoding="utf-8")
+    too_short = "the text expected at least 641 characters for a context of 64, got 1; take a longer text or a smaller --context"
+    assert refusal(capsys, "--text", path) == too_short
+    assert refusal(capsys, "--text", tmp_path) == f"[Errno 21] Is a directory: '{tmp_path}'"
+
+
+def test_a_loss_that_is_not_a_number_ends_it_and_is_not_kept(file, tmp_path, monkeypatch, capsys):
+    advance = Run.advance
+    monkeypatch.setattr(Run, "advance", lambda run: advance(run) if run.step < 3 else math.nan)
+    path = tmp_path / "run"
+    assert run_gpt.main(small(file, "--checkpoint", str(path))) == 1
+    expected = "run_gpt.py: the loss is infinite or not a number after step 3; begin anew with a --rate below 0.003\n"
+    assert capsys.readouterr().err == expected
+    assert checkpoint.load(path).about["step"] == 2
+
+
+# Checkpoints
+
+
+@pytest.fixture
+def path(tmp_path, file, capsys):
+    """The checkpoint of a finished run."""
+    path = tmp_path / "run.safetensors"
+    run_gpt.main(small(file, "--checkpoint", str(path)))
+    capsys.readouterr()
+    return path
+
+
+def test_a_finished_run_that_is_resumed_writes_the_same_again(file, path, capsys):
+    before = path.read_bytes()
+    run_gpt.main(small(file))
+    expected = capsys.readouterr().out
+    assert run_gpt.main(["--text", str(file), "--checkpoint", str(path), "--resume", "--length", "5"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[2] == "Going on after step 7 of 7."
+    assert out.partition("s a step).\n")[2] == expected.partition("s a step).\n")[2]
+    assert path.read_bytes() == before
+
+
+def test_ctrl_c_saves_where_it_stands_and_the_command_told_goes_on_to_the_same_weights(file, path, tmp_path, monkeypatch, capsys):
+    advance, stopped = Run.advance, tmp_path / "stopped here"
+
+    def pressed(run):
+        if run.step == 2:
+            signal.raise_signal(signal.SIGINT)
+        return advance(run)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "advance", pressed)
+        assert run_gpt.main(small(file, "--checkpoint", str(stopped))) == 130
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 3
+    outcome, how = err.splitlines()
+    assert re.fullmatch(r"run_gpt\.py: stopped\. 3 of 7 steps in \d+\.\d s \(\d+\.\d{3} s a step\)\.", outcome)
+    assert how == f"Go on with: python project/run_gpt.py --text '{file}' --checkpoint '{stopped}' --resume"
+    assert checkpoint.load(stopped).about["step"] == 3
+    assert run_gpt.main(["--text", str(file), "--checkpoint", str(stopped), "--resume", "--log-every", "2", "--length", "5"]) == 0
+    assert "Going on after step 3 of 7.\nstep 4/7  loss" in capsys.readouterr().out
+    one, other = checkpoint.load(stopped), checkpoint.load(path)
+    assert one.about | {"seconds": 0} == other.about | {"seconds": 0}
+    assert {name: array.tobytes() for name, array in one.arrays.items()} == {name: array.tobytes() for name, array in other.arrays.items()}
+
+
+def test_a_second_ctrl_c_ends_a_step_and_leaves_the_last_checkpoint(file, tmp_path, monkeypatch, capsys):
+    advance, path = Run.advance, tmp_path / "run"
+
+    def pressed_twice(run):
+        if run.step == 3:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+        return advance(run)
+
+    monkeypatch.setattr(Run, "advance", pressed_twice)
+    assert run_gpt.main(small(file, "--checkpoint", str(path))) == 130
+    assert capsys.readouterr().err.splitlines()[-1].startswith("Go on with: ")
+    assert checkpoint.load(path).about["step"] == 2
+
+
+def test_a_run_that_ends_before_its_first_checkpoint_does_not_say_how_to_go_on(file, tmp_path, monkeypatch, capsys):
+    def interrupted(run):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "advance", interrupted)
+    assert run_gpt.main(small(file, "--checkpoint", str(tmp_path / "none"))) == 130
+    assert capsys.readouterr().err == "run_gpt.py: stopped. No step of 7 was finished.\n"
+
+
+def test_checkpoints_come_between_lines_as_well_when_these_are_rare(file, tmp_path, monkeypatch):
+    kept, save = [], checkpoint.save
+    monkeypatch.setattr(run_gpt, "SAVED_EVERY", 0.0)
+    monkeypatch.setattr(checkpoint, "save", lambda path, saved: kept.append(saved.about["step"]) or save(path, saved))
+    run_gpt.main(small(file, "--checkpoint", str(tmp_path / "run"), "--log-every", "100"))
+    assert kept == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_checkpoint_is_not_written_over_and_lies_in_a_folder_that_is_there(file, path, capsys):
+    expected = f"--checkpoint expected a new file, got {str(path)!r}, which is there; add --resume to go on with it, or delete it"
+    assert refusal(capsys, *small(file, "--checkpoint", path)) == expected
+    below = path.parent / "runs" / "gpt"
+    expected = f"--checkpoint expected a file in a folder that is there, got {str(below)!r}; make {str(below.parent)!r} first"
+    assert refusal(capsys, "--checkpoint", below) == expected
+
+
+def test_other_settings_and_other_texts_than_those_of_the_checkpoint_are_refused(file, path, capsys):
+    resume = ["--checkpoint", path, "--resume"]
+    there = "--steps 9 (there 7), --rate 0.5 (there 0.003)"
+    expected = f"--resume goes on by the settings of {path}, got {there}; leave these flags out, or begin anew"
+    assert refusal(capsys, *resume, "--steps", "9", "--rate", "0.5", "--seed", "3") == expected
+    file.write_text(SENTENCE[::-1] * 10, encoding="utf-8")  # the same characters
+    expected = f"{path} was made with another text; name that one with --text FILE, or begin anew"
+    assert refusal(capsys, *resume, "--text", file) == expected
+
+
+def test_files_that_are_no_checkpoints_of_a_gpt_are_refused(file, path, capsys):
+    resume = ["--text", file, "--checkpoint", path, "--resume"]
+    whole, saved = path.read_bytes(), checkpoint.load(path)
+    saved.about["program"] = "run_sentiment"
+    checkpoint.save(path, saved)
+    assert refusal(capsys, *resume) == f"{path} is a checkpoint of run_sentiment.py; resume it there"
+    minitorch.save({"weight": tensor([1.0], FastBackend)}, path)
+    expected = f"{path} is a safetensors file of another program, not a checkpoint of a training run; name another file"
+    assert refusal(capsys, *resume) == expected
+    path.write_bytes(whole[: len(whole) // 2])
+    message = refusal(capsys, *resume)
+    assert message.startswith(f"{path} is damaged, cut short or no checkpoint (")
+    assert message.endswith("); to begin anew, delete it and leave out --resume")
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    expected = f"{path} is damaged: its contents do not match its checksum; to begin anew, delete it and leave out --resume"
+    assert refusal(capsys, *resume) == expected
+    path.unlink()
+    expected = f"expected a checkpoint at {path}, got none; name the file of a run that was begun, or leave out --resume"
+    assert refusal(capsys, *resume) == expected
+
+
+def test_a_checkpoint_whose_weights_are_not_those_of_the_network_is_refused(file, path, capsys):
+    saved = checkpoint.load(path)
+    saved.arrays["model.norm.weight"] = np.ones(9, np.float32)
+    checkpoint.save(path, saved)
+    message = refusal(capsys, "--text", file, "--checkpoint", path, "--resume")
+    assert "norm.weight" in message
+
+
+# As a process
+
+
+def test_it_runs_as_a_file_from_any_directory_and_a_reader_that_goes_stops_it_in_good_order(file, tmp_path):
+    there = tmp_path / "elsewhere"
+    there.mkdir()
+    environment = os.environ | {"PYTHONPATH": str(PROGRAM.parent.parent), "PYTHONUNBUFFERED": ""}
+    command = [sys.executable, str(PROGRAM), *small(file, "--steps", "1000", "--log-every", "1", "--checkpoint", "run")]
+    process = subprocess.Popen(command, cwd=there, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline().startswith(str(file))
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 1  # what could not be printed cannot be flushed either
+    outcome, how = err.splitlines()
+    assert outcome.startswith("run_gpt.py: stopped. ")
+    assert how == f"Go on with: python project/run_gpt.py --text '{file}' --checkpoint run --resume"
+    assert checkpoint.load(there / "run").about["step"] >= 1

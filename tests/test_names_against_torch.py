@@ -1,0 +1,372 @@
+"""The rest of the public names that PyTorch has too, called alike in both libraries; and that none of these names is left out."""
+
+import importlib
+import re
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import Tensor, float64, manual_seed
+from minitorch.nn import Module
+
+from .op_table import OPS
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+layers = importlib.import_module(".test_layers_against_torch", __package__)
+
+ARRAY = np.arange(24.0).reshape(2, 3, 4) / 7
+EDGES = [-np.inf, -3e38, -300.7, -2.5, -0.5, -0.0, 0.0, 1e-8, 0.5, 1.5, 2.5, 70000.0, 3e38, np.inf, np.nan]
+FINITE = [-100.9, -2.5, -0.5, -0.0, 0.5, 1.5, 100.9]
+
+
+def written(x, index, value):
+    """The tensor after an assignment."""
+    x[index] = value
+    return x
+
+
+def walked(x, use):
+    """The gradient that the squares of a leaf leave there, after something was done with the leaf."""
+    use(x)
+    (x * x).sum().backward()
+    return x.grad
+
+
+# Rows: a name, and what is done with a library; what comes out is compared.
+
+TENSORS = [
+    ("arange", lambda lib: lib.arange(5)),
+    ("arange", lambda lib: lib.arange(1, 2, 0.25)),
+    ("arange", lambda lib: lib.arange(5, 0, -2)),
+    ("arange", lambda lib: lib.arange(0)),
+    ("linspace", lambda lib: lib.linspace(-1, 2, 7)),
+    ("linspace", lambda lib: lib.linspace(3, 5, 1)),
+    ("linspace", lambda lib: lib.linspace(3, 5, 0)),
+    ("eye", lambda lib: lib.eye(3)),
+    ("full", lambda lib: lib.full((2, 3), -1.5)),
+    ("ones", lambda lib: lib.ones((2, 0, 3))),
+    ("zeros", lambda lib: lib.zeros((2, 3))),
+    ("tensor", lambda lib: lib.tensor([[1.0, 2.0], [3.0, np.nan]])),
+    ("tensor", lambda lib: lib.tensor(ARRAY)),
+    ("from_numpy", lambda lib: lib.from_numpy(ARRAY.copy())),
+    ("no_grad", lambda lib: recorded_without(lib)),
+    ("Tensor.numpy", lambda lib: lib.tensor(ARRAY).numpy()[1]),
+    ("Tensor.tolist", lambda lib: lib.tensor(ARRAY).tolist()),
+    ("Tensor.item", lambda lib: lib.tensor([[2.5]]).item()),
+    ("Tensor.shape", lambda lib: tuple(lib.tensor(ARRAY).shape)),
+    ("Tensor.stride", lambda lib: lib.tensor(ARRAY).stride()),
+    ("Tensor.stride", lambda lib: lib.tensor(ARRAY).permute(2, 0, 1)[1:, :, ::2].stride()),
+    ("Tensor.stride", lambda lib: lib.tensor(ARRAY)[:, :1].expand(2, 5, 4).stride()),
+    ("Tensor.storage_offset", lambda lib: lib.tensor(ARRAY)[1:, 1:, ::2].storage_offset()),
+    ("Tensor.is_contiguous", lambda lib: [lib.tensor(ARRAY)[i].is_contiguous() for i in (0, (slice(None), 1), slice(1, 2))]),
+    (
+        "Tensor.is_contiguous",
+        lambda lib: [x.is_contiguous() for x in (lib.zeros((2, 0)), lib.tensor(ARRAY).permute(0, 2, 1), lib.ones((1, 3)))],
+    ),
+    ("Tensor.__len__", lambda lib: len(lib.tensor(ARRAY))),
+    ("Tensor.__iter__", lambda lib: list(lib.tensor(ARRAY))),
+    ("Tensor.__float__", lambda lib: float(lib.tensor([2.5]))),
+    ("Tensor.__int__", lambda lib: int(lib.tensor([-2.5]))),
+    ("Tensor.__index__", lambda lib: [7, 8, 9][lib.tensor([2], dtype=lib.int64)]),
+    ("Tensor.__bool__", lambda lib: [bool(lib.tensor([value])) for value in (0.0, -0.0, 0.5, np.nan)]),
+    ("Tensor.__array__", lambda lib: np.asarray(lib.tensor(ARRAY))),
+    ("Tensor.__deepcopy__", lambda lib: importlib.import_module("copy").deepcopy(lib.tensor(ARRAY))),
+    ("Tensor.__hash__", lambda lib: len(dict.fromkeys((lib.ones((1,)), lib.ones((1,))), 0))),
+    ("Tensor.__setitem__", lambda lib: written(lib.tensor(ARRAY), (0, slice(1, None), -1), 7.0)),
+    ("Tensor.__setitem__", lambda lib: written(lib.tensor(ARRAY), (..., slice(None, None, 2)), lib.ones((3, 1)))),
+    ("Tensor.__setitem__", lambda lib: written(lib.tensor(ARRAY), lib.tensor(ARRAY) > 2, -1.0)),
+    ("Tensor.double", lambda lib: lib.tensor(EDGES).float().double()),
+    ("Tensor.float", lambda lib: lib.tensor(EDGES).float().double()),
+    ("Tensor.half", lambda lib: lib.tensor(EDGES).half().double()),
+    ("Tensor.bfloat16", lambda lib: lib.tensor(EDGES).bfloat16().double()),
+    ("Tensor.long", lambda lib: lib.tensor(FINITE).long()),
+    ("Tensor.int", lambda lib: lib.tensor(FINITE).int()),
+    ("Tensor.bool", lambda lib: lib.tensor(EDGES).bool()),
+    ("Tensor.to", lambda lib: lib.tensor(FINITE).to(lib.int8)),
+    ("Tensor.cpu", lambda lib: lib.tensor(ARRAY).cpu()),
+    ("Tensor.requires_grad", lambda lib: lib.tensor([1.0], requires_grad=True).requires_grad),
+    ("Tensor.requires_grad_", lambda lib: [(lib.tensor([1.0]).requires_grad_(flag) * 2).requires_grad for flag in (True, False)]),
+    ("Tensor.backward", lambda lib: walked(lib.tensor(ARRAY, requires_grad=True), lambda x: (x * 3)[1:].backward(lib.tensor(ARRAY[1:])))),
+    ("Tensor.register_hook", lambda lib: walked(lib.tensor(ARRAY, requires_grad=True), lambda x: x.register_hook(lambda g: g * 3))),
+    ("Tensor.grad", lambda lib: walked(lib.tensor(EDGES, requires_grad=True), lambda x: None)),
+]
+
+
+def recorded_without(library):
+    """Whether what is computed under no_grad, and after it, records gradients."""
+    x = library.tensor([1.0], requires_grad=True)
+    with library.no_grad():
+        under = x * 2
+    return under.requires_grad, (x * 2).requires_grad
+
+
+def tree(nn):
+    """A network with modules in modules, one of them in two places, and what keeps statistics."""
+    both = nn.Linear(3, 3)
+    inner = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), both)
+    return nn.Sequential(OrderedDict(inner=inner, norm=nn.BatchNorm1d(3), both=both, last=nn.ModuleDict({"a": nn.ModuleList([nn.Tanh()])})))
+
+
+def kinds(modules):
+    return [type(module).__name__ for module in modules]
+
+
+def called(module):
+    """What `apply` calls, in order. A module that stands in two places is called once here, and twice in PyTorch."""
+    found = {}
+    module.apply(lambda part: found.setdefault(id(part), type(part).__name__))
+    return list(found.values())
+
+
+def dtypes(module):
+    """The names of the dtypes of what a module keeps, by name."""
+    return {name: re.sub(r"^torch\.", "", str(value.dtype)) for name, value in module.state_dict().items()}
+
+
+def hooked(lib, nn):
+    """In which order hooks are called, and what they make of what goes in and comes out."""
+    module, seen = nn.Sequential(nn.Tanh()), []
+    handles = [
+        module.register_forward_pre_hook(lambda module, args: seen.append("before")),
+        module.register_forward_pre_hook(lambda module, args: (args[0] * 2,)),
+        module.register_forward_hook(lambda module, args, out: seen.append(args[0].tolist())),
+        module.register_forward_hook(lambda module, args, out: out + 1),
+    ]
+    first = module(lib.tensor([0.5]))
+    for handle in handles[1:]:
+        handle.remove()
+    return [first, module(lib.tensor([0.5])), seen]
+
+
+def buffered(lib, nn):
+    """A module with two buffers of its own, one of which is no part of its state."""
+    module = nn.Sequential(nn.BatchNorm1d(2))
+    module.register_buffer("mine", lib.ones((2,)))
+    module.register_buffer("passing", lib.zeros((2,)), persistent=False)
+    return [[name for name, _ in module.named_buffers()], list(module.state_dict()), module.mine]
+
+
+MODULES = [
+    ("nn.Module.children", lambda lib, nn: kinds(tree(nn).children())),
+    ("nn.Module.named_children", lambda lib, nn: [name for name, _ in tree(nn).named_children()]),
+    ("nn.Module.modules", lambda lib, nn: kinds(tree(nn).modules())),
+    ("nn.Module.named_modules", lambda lib, nn: [name for name, _ in tree(nn).named_modules()]),
+    ("nn.Module.named_parameters", lambda lib, nn: [name for name, _ in tree(nn).named_parameters()]),
+    ("nn.Module.named_buffers", lambda lib, nn: [name for name, _ in tree(nn).named_buffers()]),
+    ("nn.Module.buffers", lambda lib, nn: [tuple(each.shape) for each in tree(nn).buffers()][:2]),
+    ("nn.Module.parameters", lambda lib, nn: len(list(tree(nn).parameters()))),
+    ("nn.Module.state_dict", lambda lib, nn: list(tree(nn).state_dict())),
+    ("nn.Module.apply", lambda lib, nn: called(tree(nn))),
+    ("nn.Module.train", lambda lib, nn: [part.training for part in tree(nn).eval().train().modules()]),
+    ("nn.Module.eval", lambda lib, nn: [part.training for part in tree(nn).eval().modules()]),
+    ("nn.Module.training", lambda lib, nn: nn.Linear(1, 1).training),
+    ("nn.Module.half", lambda lib, nn: dtypes(tree(nn).half())),
+    ("nn.Module.bfloat16", lambda lib, nn: dtypes(tree(nn).bfloat16())),
+    ("nn.Module.float", lambda lib, nn: dtypes(tree(nn).float())),
+    ("nn.Module.double", lambda lib, nn: dtypes(tree(nn).half().double())),
+    ("nn.Module.to", lambda lib, nn: dtypes(tree(nn).to(dtype=lib.float32))),
+    ("nn.Module.cpu", lambda lib, nn: dtypes(tree(nn).cpu())),
+    ("nn.Module.register_buffer", buffered),
+    ("nn.Module.register_forward_hook", hooked),
+    ("nn.Module.register_forward_pre_hook", hooked),
+    ("nn.Sequential", lambda lib, nn: kinds(tree(nn)[1:3])),
+    ("nn.ModuleList", lambda lib, nn: kinds(nn.ModuleList([nn.ReLU(), nn.Tanh()]).append(nn.SiLU())[1:])),
+    ("nn.ModuleDict", lambda lib, nn: list(nn.ModuleDict({"b": nn.ReLU(), "a": nn.Tanh()}).keys())),
+]
+
+
+def pairs(lib, d):
+    """A data set of two tensors."""
+    return d.TensorDataset(lib.tensor(ARRAY.reshape(6, 4)), lib.arange(6))
+
+
+DATA = [
+    ("data.SequentialSampler", lambda lib, d: list(d.SequentialSampler(range(4)))),
+    ("data.BatchSampler", lambda lib, d: [list(d.BatchSampler(d.SequentialSampler(range(7)), 3, drop)) for drop in (False, True)]),
+    ("data.BatchSampler", lambda lib, d: [len(d.BatchSampler(d.SequentialSampler(range(7)), 3, drop)) for drop in (False, True)]),
+    ("data.TensorDataset", lambda lib, d: [len(pairs(lib, d)), *pairs(lib, d)[4]]),
+    ("data.Subset", lambda lib, d: [row[0] for row in d.Subset(pairs(lib, d), [3, 1])]),
+    (
+        "data.ConcatDataset",
+        lambda lib, d: [d.ConcatDataset([pairs(lib, d)] * 2).cumulative_sizes, *d.ConcatDataset([pairs(lib, d)] * 2)[-5]],
+    ),
+    ("data.DataLoader", lambda lib, d: [list(batch) for batch in d.DataLoader(pairs(lib, d), batch_size=4)]),
+    ("data.DataLoader", lambda lib, d: [list(batch) for batch in d.DataLoader(pairs(lib, d), batch_size=4, drop_last=True)]),
+    ("data.RandomSampler", lambda lib, d: sorted(d.RandomSampler(range(9)))),
+    ("data.SubsetRandomSampler", lambda lib, d: sorted(d.SubsetRandomSampler([5, 2, 9]))),
+    ("data.WeightedRandomSampler", lambda lib, d: set(d.WeightedRandomSampler([0.0, 1.0, 0.0, 3.0], 60))),
+]
+
+DRAWS = [
+    ("nn.init.uniform_", (-2.0, 3.0)),
+    ("nn.init.normal_", (1.0, 2.0)),
+    ("nn.init.xavier_uniform_", (2.0,)),
+    ("nn.init.xavier_normal_", ()),
+    ("nn.init.kaiming_uniform_", ()),
+    ("nn.init.kaiming_uniform_", (0.5, "fan_out")),
+    ("nn.init.kaiming_normal_", (0.0, "fan_out", "relu")),
+    ("nn.init.kaiming_normal_", (0.0, "fan_in", "tanh")),
+]
+FILLS = [("nn.init.constant_", (0.3,)), ("nn.init.zeros_", ()), ("nn.init.ones_", ())]
+
+
+# The comparisons
+
+
+def plain(result):
+    """What came out, without tensors: both libraries' become arrays of float64."""
+    if isinstance(result, (list, tuple)):
+        return [plain(each) for each in result]
+    if isinstance(result, torch.Tensor):
+        return np.asarray(result.detach().numpy(), float64)
+    return np.asarray(result.to_numpy(), float64) if isinstance(result, Tensor) else result
+
+
+def assert_same(ours, theirs):
+    if isinstance(theirs, list):
+        assert len(ours) == len(theirs)
+        for one, other in zip(ours, theirs, strict=True):
+            assert_same(one, other)
+    elif isinstance(theirs, np.ndarray):
+        ours = np.asarray(ours)
+        assert ours.shape == (theirs.shape or ours.shape[:1])
+        np.testing.assert_array_equal(ours.reshape(theirs.shape), theirs)
+    else:
+        assert ours == theirs
+
+
+@pytest.fixture(autouse=True)
+def double():
+    """PyTorch with our default dtype."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def named(rows):
+    return [pytest.param(*row[1:], id=row[0]) for row in rows]
+
+
+@pytest.mark.parametrize("use", named(TENSORS))
+def test_a_tensor_is_pytorchs(use):
+    assert_same(plain(use(minitorch)), plain(use(torch)))
+
+
+@pytest.mark.parametrize("use", named(MODULES))
+def test_a_module_is_pytorchs(use):
+    assert_same(plain(use(minitorch, minitorch.nn)), plain(use(torch, torch.nn)))
+
+
+@pytest.mark.parametrize("use", named(DATA))
+def test_data_are_pytorchs(use):
+    assert_same(plain(use(minitorch, minitorch.data)), plain(use(torch, torch.utils.data)))
+
+
+@pytest.mark.parametrize(("name", "args"), DRAWS + FILLS)
+def test_weights_begin_as_pytorchs(name, args):
+    manual_seed(0)
+    torch.manual_seed(0)
+    ours, theirs = minitorch.zeros((60, 20, 3)), torch.zeros((60, 20, 3))
+    last = name.split(".")[-1]
+    getattr(minitorch.nn.init, last)(ours, *args), getattr(torch.nn.init, last)(theirs, *args)
+    a, b = ours.to_numpy(), theirs.numpy()
+    for measure in (np.mean, np.std):
+        assert measure(a) == pytest.approx(measure(b), rel=0.05, abs=0.05 * b.std())
+    assert abs(a).max() == pytest.approx(abs(b).max(), rel=0.01 if "normal" not in name else 0.3)
+
+
+@pytest.mark.parametrize("most", [0.5, 1e3])
+def test_gradients_are_clipped_to_pytorchs(most):
+    p, q = minitorch.Parameter(minitorch.tensor(ARRAY)), torch.zeros(ARRAY.shape)
+    p.value.grad, q.grad = minitorch.tensor(ARRAY - 1), torch.tensor(ARRAY - 1)
+    minitorch.optim.clip_grad_value_([p], most), torch.nn.utils.clip_grad_value_([q], most)
+    np.testing.assert_array_equal(p.value.grad.to_numpy(), q.grad.numpy())
+
+
+# That no name is left out
+
+ELSEWHERE = {
+    "test_recurrent.py::test_layers_are_pytorchs": "nn.RNN nn.LSTM nn.GRU",
+    "test_recurrent.py::test_cells_are_pytorchs": "nn.RNNCell nn.LSTMCell nn.GRUCell",
+    "test_attention.py::test_heads_are_pytorchs": "nn.MultiheadAttention",
+    "test_nn_module.py::test_pytorchs_states_are_taken": "nn.Module.load_state_dict nn.Module.forward",
+    "test_nn_init.py::test_gains_are_pytorchs": "nn.init.calculate_gain",
+    "test_optim.py::test_fifty_steps_are_pytorchs": "SGD optim.SGD optim.Adam optim.AdamW optim.RMSprop",
+    "test_optim_schedules.py::test_thirty_epochs_are_pytorchs": "optim.StepLR optim.LinearLR optim.CosineAnnealingLR optim.LambdaLR",
+    "test_optim_schedules.py::test_thirty_epochs_of_a_warm_up_and_a_cosine_are_pytorchs": "optim.SequentialLR",
+    "test_optim_clipping.py::test_gradients_become_pytorchs": "optim.clip_grad_norm_",
+    "test_names_against_torch.py::test_gradients_are_clipped_to_pytorchs": "optim.clip_grad_value_",
+    "test_data_samplers.py::test_the_processes_share_as_those_of_pytorch_do": "data.DistributedSampler",
+    "test_data_combined.py::test_lengths_are_pytorchs": "data.random_split",
+    "test_number_formats.py::test_finfo_and_iinfo_are_those_of_torch": "finfo iinfo",
+    "test_mixed.py::test_it_follows_torch": "GradScaler",
+    "test_autograd_against_torch.py::test_the_gradients_of_a_penalty_on_the_gradients_of_a_network": "autograd.grad autograd.checkpoint",
+    "test_autograd_against_torch.py::test_products_with_the_jacobian_from_both_sides": "autograd.vjp autograd.jvp",
+    "test_autograd_against_torch.py::test_the_jacobian_and_the_hessian": "autograd.jacobian autograd.hessian",
+    "test_interchange.py::test_dlpack_to_torch_and_back_shares_memory": "from_dlpack Tensor.__dlpack__ Tensor.__dlpack_device__",
+}
+"""Comparisons in other files, and the names that they compare."""
+
+NOT_COMPARED = {
+    "what others derive from, or hold": "Tensor nn.Module nn.Parameter optim.Optimizer data.Dataset data.Sampler Tensor.__init__",
+    "drawn by chance, by another generator; tested in test_creation, test_layers and test_nn_functional": (
+        "rand randn manual_seed dropout nn.dropout nn.Dropout"
+    ),
+    "published by the course, and another thing in PyTorch": (
+        "Graph dot prod argmax max tile conv1d conv2d Tensor.is_leaf Tensor.size Tensor.name"
+    ),
+    "other files: never pickles; tested in test_files": "save load Tensor.__reduce__",
+    "float64 here, float32 there": "get_default_dtype set_default_dtype",
+    "written in another way": "Tensor.__repr__ Tensor.__str__ Tensor.__format__ nn.Module.extra_repr Tensor.device Tensor.dtype",
+    "need a GPU": "Tensor.cuda nn.Module.cuda Tensor.__cuda_array_interface__",
+    "of a Parameter, which holds its tensor here": "nn.Module.requires_grad_ nn.Module.zero_grad",
+}
+"""Names that no test compares, and why."""
+
+
+def shared():
+    """The public names that PyTorch has as well."""
+    functional = torch.nn.functional
+    found = {name for name in minitorch.__all__ if callable(getattr(minitorch, name)) and hasattr(torch, name)}
+    for table, *others in (
+        ("nn", torch.nn, functional),
+        ("nn.init", torch.nn.init),
+        ("optim", torch.optim, torch.optim.lr_scheduler, torch.nn.utils),
+        ("data", torch.utils.data),
+        ("autograd", torch.autograd, torch.autograd.functional, torch.utils.checkpoint),
+    ):
+        module = importlib.import_module(f"minitorch.{table}")
+        own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", None) == module.__name__]
+        found |= {f"{table}.{name}" for name in getattr(module, "__all__", own) if any(hasattr(other, name) for other in others)}
+    found |= {f"Tensor.{name}" for name in attributes(Tensor) if hasattr(torch.Tensor, name)}
+    theirs = torch.nn.Module()
+    return found | {f"nn.Module.{name}" for name in attributes(Module) | set(vars(Module())) if hasattr(theirs, name) and name[0] != "_"}
+
+
+def attributes(kind):
+    """The public names that a class and those it derives from define, but for what Python itself looks up."""
+    names = {name for each in kind.__mro__ if each is not object for name in vars(each)}
+    python = {"__doc__", "__module__", "__dict__", "__weakref__", "__annotations__", "__slots__"}
+    return {name for name in names - python if not re.match(r"_[^_]", name)}
+
+
+def test_every_name_that_pytorch_has_too_is_compared_or_says_why_not():
+    rows = [row[0] for row in [*TENSORS, *MODULES, *DATA, *DRAWS, *FILLS]]
+    rows += [f"nn.{case.values[0]}" for case in [*layers.LAYERS, *layers.LOSSES, *layers.FUNCTIONS]]
+    compared = {*rows, *(op.covers for op in OPS if op.torch is not None), *" ".join(ELSEWHERE.values()).split()}
+    compared |= {name for name in minitorch.__all__ if f"nn.{name}" in compared and getattr(minitorch, name) is getattr(minitorch.nn, name)}
+    left_out = set(" ".join(NOT_COMPARED.values()).split())
+    assert sorted(shared() - compared - left_out) == [], "add a row for each of these to a table, or say why not"
+    assert sorted(left_out & compared) == [], "these are compared"
+    assert sorted(left_out - shared()) == [], "PyTorch, or our tables of contents, have none of these"
+
+
+@pytest.mark.parametrize("place", ELSEWHERE)
+def test_the_comparisons_elsewhere_are_there(place):
+    file, function = place.split("::")
+    text = (Path(__file__).parent / file).read_text(encoding="utf-8")
+    assert f"def {function}(" in text
+    assert "torch" in text
