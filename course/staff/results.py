@@ -73,13 +73,15 @@ class TaskResult:
         verdict: One of those above.
         points: What the task is worth.
         mark: Of these, what was earned.
-        reason: Why it is not the whole; empty for a pass.
+        reason: Why it is not the whole, in words that the student may read; empty for a pass.
         visible: The tests that students have too, for feedback.
         probes: The hidden probes, for the mark.
         disagrees: Whether the visible tests and the probes say different things: somebody should look.
         flaky: Whether a second run in a fresh sandbox ended otherwise; the mark is that of the worse run.
         nearest: The known wrong answer that it is most like; None for a pass, or where none is near.
         seconds: What grading it took, by the clock.
+        extra: Whether its points come on top of those that make up the whole.
+        note: What somebody should look at, where the visible tests and the probes disagree or a run was flaky; for the teacher.
     """
 
     task: str
@@ -93,6 +95,8 @@ class TaskResult:
     flaky: bool = False
     nearest: Nearest | None = None
     seconds: float = 0.0
+    extra: bool = False
+    note: str = ""
 
     @property
     def passed(self) -> bool:
@@ -126,12 +130,12 @@ class Result:
 
     @property
     def points(self) -> float:
-        """What the tasks are worth together."""
-        return sum(task.points for task in self.tasks)
+        """What the tasks are worth together, without extra ones."""
+        return sum(task.points for task in self.tasks if not task.extra)
 
     @property
     def mark(self) -> float:
-        """What was earned."""
+        """What was earned, extra points included."""
         return sum(task.mark for task in self.tasks)
 
 
