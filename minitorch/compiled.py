@@ -14,8 +14,11 @@ from threading import RLock
 from types import FunctionType, ModuleType, NoneType
 from typing import Any
 
-# Threads that wait for work would spin, and keep the processor from whoever has some. libgomp reads this once, when numba loads it.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Threads that wait for work would spin for milliseconds, and keep the processor from whoever has some; at once asleep, they would have to
+# be woken for each of many short kernels. So they spin for some 50 µs. libgomp reads this once, when numba loads it.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 import numba
 from numba import get_num_threads, njit

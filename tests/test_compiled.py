@@ -303,10 +303,27 @@ def test_one_thread_is_enough_where_numba_has_one(monkeypatch: pytest.MonkeyPatc
     assert threads() == 1
 
 
-def test_waiting_threads_sleep(copy: Path) -> None:
-    program = "import os; os.environ.pop('OMP_WAIT_POLICY', None); import minitorch; print(os.environ['OMP_WAIT_POLICY'])"
-    assert run(program, copy) == "PASSIVE"
-    assert run("import minitorch, os; print(os.environ['OMP_WAIT_POLICY'])", copy, OMP_WAIT_POLICY="ACTIVE") == "ACTIVE"
+SETTINGS = """
+import os
+for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+    os.environ.pop(name, None)
+os.environ.update(GIVEN)
+import minitorch
+print(os.environ["OMP_WAIT_POLICY"], os.environ.get("GOMP_SPINCOUNT"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, "PASSIVE 2000"),
+        ({"GOMP_SPINCOUNT": "0"}, "PASSIVE 0"),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE None"),
+        ({"OMP_WAIT_POLICY": "PASSIVE"}, "PASSIVE None"),
+    ],
+)
+def test_waiting_threads_spin_for_a_moment_unless_told_otherwise(given: dict[str, str], expected: str, copy: Path) -> None:
+    assert run(SETTINGS.replace("GIVEN", repr(given)), copy) == expected
 
 
 # What the published course asks of the kernels
