@@ -1,0 +1,1 @@
+"""What comes out of grading: each file here makes one kind of output from results, and from nothing else."""

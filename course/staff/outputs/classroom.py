@@ -1,0 +1,66 @@
+"""GitHub Classroom: the result that its reporter reads, and a summary for the page of a run, for each submission."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from course.files import write_bytes
+from course.staff.outputs.words import clean, file_names, first_failure, line, markdown, number, told
+from course.staff.results import NOT_RUN, Result
+
+VERSION = 3
+"""Of the reporter's format: the first that knows scores of single tests."""
+
+
+def document(result: Result) -> dict[str, Any]:
+    """What the reporter reads, a test for each task; it adds up their scores."""
+    tests = []
+    for task in result.tasks:
+        failure = first_failure(task)
+        status = "pass" if task.passed else "error" if task.verdict == NOT_RUN else "fail"
+        tests.append(
+            {
+                "name": f"Task {task.task}",
+                "status": status,
+                "score": round(task.mark, 4),
+                "message": "\n\n".join(told(task)),
+                "test_code": f"course test {task.task}",
+                "filename": failure.id.split("::")[0] if failure else "",
+                "line_no": 0,
+                "duration": round(task.seconds, 1),
+            }
+        )
+    if result.refused:
+        message = f"Nothing of this submission could be graded: {clean(result.refused)}"
+        tests.append({"name": "Submission", "status": "error", "score": 0, "message": message, "test_code": "", "filename": ""})
+    states = {test["status"] for test in tests}
+    status = "error" if result.refused else "pass" if states == {"pass"} else "fail"
+    return {"version": VERSION, "status": status, "max_score": result.points, "tests": tests}
+
+
+def line_of_output(result: Result) -> str:
+    """The line that a step of a workflow appends to the file that $GITHUB_OUTPUT names."""
+    return "result=" + base64.b64encode(json.dumps(document(result)).encode()).decode() + "\n"
+
+
+def summary(result: Result) -> str:
+    """Markdown for the file that $GITHUB_STEP_SUMMARY names."""
+    if result.refused:
+        return f"## Not graded\n\n{markdown(line(result.refused))}\n"
+    lines = [f"## {number(result.mark)} of {number(result.points)} points", "", "| Task | Verdict | Points | |", "|---|---|---:|---|"]
+    for task in result.tasks:
+        says = told(task)
+        points = f"{number(task.mark)} of {number(task.points)}"
+        lines.append(f"| {task.task} | {task.verdict} | {points} | {markdown(line(says[0])) if says else ''} |")
+    return "\n".join(lines) + "\n"
+
+
+def write_classroom(results: Sequence[Result], folder: Path) -> None:
+    """Write NAME.output, the line for $GITHUB_OUTPUT, and NAME.md, the summary, for each submission."""
+    for name, result in zip(file_names(results), results, strict=True):
+        write_bytes(folder / f"{name}.output", line_of_output(result).encode())
+        write_bytes(folder / f"{name}.md", summary(result).encode())

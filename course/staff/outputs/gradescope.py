@@ -1,0 +1,50 @@
+"""Gradescope's results.json, one for each submission."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from course.files import write_json
+from course.staff.outputs.words import clean, earned, file_names, number, told
+from course.staff.results import Result
+
+
+def document(result: Result) -> dict[str, Any]:
+    """What Gradescope reads: a test for each task, and all of them visible, for one that is hidden would hide the sum."""
+    output = f"{number(result.mark)} of {number(result.points)} points."
+    if result.refused:
+        output = f"Nothing of this submission could be graded: {clean(result.refused)}"
+    elif result.left_out:
+        output += f"\nNot yours to write, and not taken: {', '.join(map(clean, result.left_out))}"
+    tests = [
+        {
+            "score": round(task.mark, 4),
+            "max_score": task.points,
+            "status": "passed" if task.passed else "failed",
+            "name": f"Task {task.task}: {earned(task)}",
+            "number": task.task,
+            "output": "\n\n".join(told(task)),
+            "output_format": "text",
+            "visibility": "visible",
+        }
+        for task in result.tasks
+    ]
+    about = {"hash": result.hash, "level": result.level}
+    return {
+        "score": round(result.mark, 4),
+        "execution_time": round(result.seconds),
+        "output": output,
+        "output_format": "text",
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "extra_data": about,
+        "tests": tests,
+    }
+
+
+def write_gradescope(results: Sequence[Result], folder: Path) -> None:
+    """Write NAME/results.json for each submission."""
+    for name, result in zip(file_names(results), results, strict=True):
+        write_json(folder / name / "results.json", document(result))

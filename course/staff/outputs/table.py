@@ -1,0 +1,38 @@
+"""A table for spreadsheets, as CSV: a row for each submission."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from course.files import write_bytes
+from course.staff.outputs.words import flags, line, number
+from course.staff.results import Result
+
+
+def write_table(results: Sequence[Result], path: Path) -> None:
+    """Write name, mark, points, each task's mark and verdict, what somebody should look at, and time.
+
+    The file begins with the sign by which spreadsheets know UTF-8; pandas and `encoding="utf-8-sig"` read over it.
+    """
+    tasks = list(dict.fromkeys(task.task for result in results for task in result.tasks))
+    columns = [column for task in tasks for column in (f"{task} mark", f"{task} verdict")]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(["submission", "mark", "points", *columns, "flags", "seconds", "hash"])
+    for result in results:
+        found = {task.task: task for task in result.tasks}
+        marks = [cell for id in tasks for cell in ((number(found[id].mark), found[id].verdict) if id in found else ("", ""))]
+        raised = [f"{task.task} {flag}" for task in result.tasks for flag in flags(task)]
+        raised += [f"refused: {line(result.refused)}"] if result.refused else []
+        points = ["", ""] if result.refused else [number(result.mark), number(result.points)]
+        row = [line(result.submission), *points, *marks, "; ".join(raised), number(result.seconds), result.hash]
+        writer.writerow([_harmless(cell) for cell in row])
+    write_bytes(path, text.getvalue().encode("utf-8-sig"))
+
+
+def _harmless(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

@@ -1,0 +1,260 @@
+"""The class page: `course.staff.outputs.class_page`, read as a program reads it, and in a browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course.staff.outputs.class_page import Bar, Flag, Mistake, histogram, minutes, mistakes, task_rows, to_look_at, write_class_page
+from course.staff.results import FAIL, PASS, Result, TaskResult
+
+from .graded import ADA, BEN, CLASS, EVE, EVE_FILE, FAILED, NOT_DONE, PARTLY
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+VOID = {"meta", "input", "br"}
+"""Elements without an end."""
+
+
+class Page(HTMLParser):
+    """A page taken apart.
+
+    Attributes:
+        tags: All elements, with their attributes.
+        rows: The rows of all tables, as lists of their cells' texts.
+        open: Elements that have not ended.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.rows: list[list[str]] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if {"td", "th"} & set(self.open):
+            self.rows[-1][-1] = " ".join((self.rows[-1][-1] + data).split())
+
+
+def written(tmp_path: Path, results: Any = CLASS, **options: Any) -> str:
+    write_class_page(results, tmp_path / "class.html", **options)
+    return (tmp_path / "class.html").read_text(encoding="utf-8")
+
+
+# What it says
+
+
+def test_what_to_look_at_comes_gravest_first_and_what_is_alike_stands_once() -> None:
+    again = replace(ADA, submission="cy", tasks=(replace(FAILED, note="failed at first"), NOT_DONE))
+    assert to_look_at([ADA, BEN, EVE, again]) == [
+        Flag("refused", "", "it holds a link, ../../etc/passwd", ("<script>alert('eve')</script>",)),
+        Flag("disagrees", "3.3", "all probes passed, 2 visible tests failed", ("ada",)),
+        Flag("flaky", "0.4", "ended otherwise when it was run again", ("ada", "cy")),
+        Flag("not run", "4.4b", "there is no GPU here", ("ada", "cy")),
+    ]
+
+
+def test_marks_fall_into_tenths_and_the_whole_into_the_last() -> None:
+    def earning(mark: float) -> Result:
+        return replace(BEN, tasks=(TaskResult("0.1", FAIL, 100, mark),))
+
+    bars = histogram([earning(mark) for mark in (0, 9.9, 10, 30, 29.9, 100, 105, 99)])
+    assert [bar.count for bar in bars] == [2, 1, 1, 1, 0, 0, 0, 0, 0, 3]
+    assert bars[9] == Bar(90, 100, 3)
+
+
+def test_a_task_is_as_hard_as_the_class_earned_little_in_it_and_what_was_not_run_does_not_count() -> None:
+    table = {row.task: row for row in task_rows(CLASS, ["0.1", "0.3", "0.4", "4.4b"])}
+    assert [table[id].share for id in ("0.1", "0.3", "0.4", "4.4b")] == [1, 0.875, 0.5, None]
+    assert table["0.3"].counts == {"pass": 1, "part": 1, "fail": 0, "not-run": 0}
+    assert table["4.4b"].counts == {"pass": 0, "part": 0, "fail": 0, "not-run": 1}
+    assert table["0.3"].seconds == (1.625, 2.0)
+
+
+def test_the_wrong_answer_that_hit_most_comes_first() -> None:
+    other = replace(PARTLY, nearest=replace(PARTLY.nearest, key="0.3/a", mistake="Is\nwrong."))  # type: ignore[type-var]  # it has one
+    results = [replace(BEN, submission=name, tasks=(task,)) for name, task in (("x", other), ("y", PARTLY), ("z", PARTLY))]
+    assert mistakes(results) == [
+        Mistake("0.3/sum_starts_at_one", "Begins with 1, as a product does.", ("y", "z")),
+        Mistake("0.3/a", "Is wrong.", ("x",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (99.4, "99 s"), (99.6, "1 min 40 s"), (3599.6, "1 h 0 min")]
+)
+def test_times_are_said_as_people_do(seconds: float, words: str) -> None:
+    assert minutes(seconds) == words
+
+
+# The page
+
+
+def test_every_submission_and_task_is_in_the_table_with_its_verdict_in_words(tmp_path: Path) -> None:
+    page = Page(written(tmp_path))
+    place = page.rows.index(["Submission", "Mark", "0.1", "0.3", "0.4", "3.3", "4.4b", "Time"])
+    failed = "FAIL!flaky: passed at first: minitorch/module.py, line 3: '(' was never closed"
+    assert page.rows[place + 1 : place + 4] == [
+        ["<script>alert('eve')</script>", "refused", "–", "–", "–", "–", "–", "0.1 s"],
+        ["ada", "37.5", "PASS", "PART 7.5", failed, "PASS sim!disagrees: all probes passed, 2 visible tests failed", "NOT RUN", "34 s"],
+        ["ben", "25", "PASS", "PASS", "PASS", "–", "–", "4.0 s"],
+    ]
+    assert not page.open
+
+
+def test_whatever_a_name_or_reason_holds_it_is_text(tmp_path: Path) -> None:
+    evil = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\'"&{{ 7 * 7 }}'
+    task = replace(FAILED, reason=evil, note=evil, nearest=replace(PARTLY.nearest, mistake=evil, key=evil))  # type: ignore[type-var]
+    results = [replace(ADA, submission=evil, tasks=(task,)), replace(EVE, submission=evil + "2", refused=evil)]
+    page = Page(written(tmp_path, results, feedback="feedback", title=evil, titles={"0.4": evil}))
+    assert [tag for tag, _ in page.tags].count("script") == 1
+    assert not any(tag == "img" or any(name.startswith("on") for name in attributes) for tag, attributes in page.tags)
+    assert any(evil in cell for row in page.rows for cell in row)
+    assert not page.open
+
+
+def test_the_page_fetches_nothing_and_runs_no_script_but_its_own(tmp_path: Path) -> None:
+    text = written(tmp_path, feedback="feedback")
+    page = Page(text)
+    assert not re.search(r"https?://|@import|url\(", text)
+    assert {tag for tag, _ in page.tags} & {"link", "img", "iframe", "object", "base", "form"} == set()
+    assert [attributes["href"] for tag, attributes in page.tags if tag == "a"] == [
+        "#table",
+        *(f"feedback/{name}.md" for name in (EVE_FILE, "ada", "ben")),
+    ]
+    policy = next(attributes["content"] for _, attributes in page.tags if attributes.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    assert re.fullmatch(r"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-[\w+/]{43}='", policy)
+
+
+def test_readers_of_screens_find_headings_labels_and_scopes(tmp_path: Path) -> None:
+    page = Page(written(tmp_path))
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for tag, attributes in page.tags:
+        for name in ("aria-labelledby", "for"):
+            assert attributes.get(name, ids[0]) in ids
+        if tag == "th":
+            assert attributes["scope"] in ("col", "row")
+        if tag == "svg":
+            assert attributes.get("role") == "img" or attributes.get("aria-hidden") == "true"
+        if attributes.get("role") == "region":
+            assert attributes["tabindex"] == "0"
+    label = next(attributes["aria-label"] for tag, attributes in page.tags if tag == "svg" and "aria-label" in attributes)
+    assert label == "Submissions by their share of the points: 80 to 90 percent: 1, 90 to 100 percent: 1"
+
+
+def test_a_class_of_none_has_a_page_that_says_so(tmp_path: Path) -> None:
+    text = written(tmp_path, [])
+    assert "No submission has been graded yet." in text
+    assert not Page(text).open
+    assert "could not be graded" not in text
+
+
+def test_a_class_all_of_which_was_refused_has_one(tmp_path: Path) -> None:
+    assert not Page(written(tmp_path, [EVE])).open
+
+
+def test_grading_without_a_sandbox_is_said_on_top(tmp_path: Path) -> None:
+    assert "without a sandbox" in written(tmp_path, [replace(BEN, level="none")])
+    assert "without a sandbox" not in written(tmp_path)
+
+
+def test_the_same_results_give_the_same_page(tmp_path: Path) -> None:
+    assert written(tmp_path) == written(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["class.html"]
+
+
+# In a browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
+
+
+def open_page(browser: Any, file: Path, width: int = 1280) -> tuple[Any, list[str]]:
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    troubles: list[str] = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("console", lambda message: troubles.append(message.text))
+    page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
+    page.goto(file.as_uri())
+    return page, troubles
+
+
+def class_of(number: int) -> list[Result]:
+    """Ben many times, with a mark each that rises with the number in his name."""
+    tasks = [f"{stage}.{task}" for stage in range(5) for task in range(1, 6)]
+    rows = [tuple(TaskResult(id, PASS if mark else FAIL, 1000, mark) for id in tasks) for mark in range(number)]
+    return [Result(f"ben {mark}", str(mark), "", row, (), "bubblewrap", 7, 1.0) for mark, row in enumerate(rows)]
+
+
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path; apt install chromium")
+
+
+@pytest.mark.browser
+@needs_chromium
+def test_a_class_of_500_is_sorted_filtered_and_fits_every_width(browser: Any, tmp_path: Path) -> None:
+    results = [*class_of(499), EVE]
+    write_class_page(results, tmp_path / "class.html")
+    page, troubles = open_page(browser, tmp_path / "class.html")
+    first = "#matrix tbody tr:first-child th"
+    shown = "#matrix tbody tr:not([hidden])"
+    assert page.locator(shown).count() == 500
+    page.get_by_role("button", name="Mark").click()
+    assert page.inner_text(first) == "<script>alert('eve')</script>"  # refused: less than nothing
+    page.keyboard.press("Enter")  # the button has the focus
+    assert page.inner_text(first) == "ben 498"
+    assert page.locator("#matrix [aria-sort=descending]").inner_text().startswith("Mark")
+    page.get_by_role("button", name="Submission").click()
+    assert [page.inner_text(f"#matrix tbody tr:nth-child({place}) th") for place in (2, 3, 12)] == ["ben 0", "ben 1", "ben 10"]
+    page.get_by_label("Show names with").fill("N 49")
+    assert page.locator(shown).count() == 10  # 49 and 490 to 498
+    assert page.inner_text("#shown") == "10 of 500"
+    for width in (1280, 400):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert troubles == []
+    page.close()
+
+
+@pytest.mark.browser
+@needs_chromium
+def test_a_script_that_got_into_the_page_would_not_run(browser: Any, tmp_path: Path) -> None:
+    write_class_page([BEN], tmp_path / "class.html")
+    text = (tmp_path / "class.html").read_text(encoding="utf-8")
+    (tmp_path / "class.html").write_text(text.replace("</main>", "<script>document.title = 'forged'</script></main>"), encoding="utf-8")
+    page, troubles = open_page(browser, tmp_path / "class.html")
+    assert page.title() == "MiniTorch: the class"
+    assert len(troubles) == 1
+    assert "Content Security Policy" in troubles[0]
+    page.close()

@@ -1,0 +1,351 @@
+"""What comes out of grading: `course.staff.outputs`, but for the class page."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from course.staff import RequestError
+from course.staff.outputs import classroom, gradescope, junit, table
+from course.staff.outputs.feedback import feedback, write_feedback
+from course.staff.outputs.kinds import write_outputs
+from course.staff.outputs.words import clean, cut, file_names, number
+from course.staff.results import PASS, HiddenProbe, Result, TaskResult, VisibleTest
+
+from .graded import ADA, BEN, CLASS, EVE, EVE_FILE, NOT_DONE, PARTLY, PASSED, SECRET
+
+
+def only(*tasks: TaskResult, name: str = "zoe") -> Result:
+    """A submission with just these tasks."""
+    return Result(name, "z9", "", tasks, (), "bubblewrap", 7, 1.0)
+
+
+# Names and words
+
+
+def test_names_of_files_are_safe_and_no_two_are_the_same() -> None:
+    names = ["ada", "Ben Müller", "../../etc/passwd", "", ".hidden", "CON", "ada", "Zoe", "zoe", "a" * 300, "aux.txt", "x."]
+    files = file_names([replace(only(name=name), hash=str(place)) for place, name in enumerate(names)])
+    assert len({file.casefold() for file in files}) == len(names)
+    for file in files:
+        assert "/" not in file
+        assert not file.startswith((".", "-"))
+        assert not file.endswith(".")
+        assert len(file) < 100
+        assert file.split(".")[0].lower() not in ("con", "aux")
+    assert file_names([ADA, BEN]) == ["ada", "ben"]
+
+
+def test_the_very_same_submission_twice_gets_two_names() -> None:
+    assert len(set(file_names([ADA, ADA, ADA]))) == 3
+
+
+@pytest.mark.parametrize(("value", "words"), [(10, "10"), (7.5, "7.5"), (2 / 3, "0.67"), (0, "0"), (100.0, "100"), (9.999, "10")])
+def test_marks_are_written_as_people_do(value: float, words: str) -> None:
+    assert number(value) == words
+
+
+def test_text_is_freed_of_colours_and_of_signs_that_no_xml_holds() -> None:
+    assert clean("\x1b[1;31mred\x1b[0m\tand\x00 null \ud800\n\ufffe") == "red\tand\ufffd null \ufffd\n\ufffd"
+
+
+def test_a_long_message_is_cut_and_says_so() -> None:
+    assert cut("x" * 2000) == "x" * 2000
+    assert cut("x" * 2003) == "x" * 2000 + "\n… (3 more characters)"
+
+
+# Every output
+
+
+def gradescope_files(results: Sequence[Result], folder: Path) -> None:
+    gradescope.write_gradescope(results, folder)
+
+
+WRITERS: list[tuple[Callable[[Sequence[Result], Path], None], list[str]]] = [
+    (gradescope_files, [f"{EVE_FILE}/results.json", "ada/results.json", "ben/results.json"]),
+    (
+        classroom.write_classroom,
+        [f"{EVE_FILE}.md", f"{EVE_FILE}.output", "ada.md", "ada.output", "ben.md", "ben.output"],
+    ),
+    (lambda results, folder: junit.write_junit(results, folder / "junit.xml"), ["junit.xml"]),
+    (lambda results, folder: table.write_table(results, folder / "class.csv"), ["class.csv"]),
+    (write_feedback, [f"{EVE_FILE}.md", "ada.md", "ben.md"]),
+]
+
+
+@pytest.mark.parametrize(("write", "names"), WRITERS, ids=["gradescope", "classroom", "junit", "table", "feedback"])
+def test_an_output_is_the_same_each_time_and_leaves_nothing_beside_it(
+    write: Callable[[Sequence[Result], Path], None], names: list[str], tmp_path: Path
+) -> None:
+    contents = []
+    for _ in range(2):
+        write(CLASS, tmp_path)
+        found = sorted(file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*") if file.is_file())
+        assert found == sorted(names)
+        contents.append([(tmp_path / name).read_bytes() for name in found])
+    assert contents[0] == contents[1]
+    assert not any(SECRET.encode() in content for content in contents[0])
+
+
+@pytest.mark.parametrize(("write", "names"), WRITERS, ids=["gradescope", "classroom", "junit", "table", "feedback"])
+def test_an_output_that_cannot_be_finished_leaves_the_one_before(
+    write: Callable[[Sequence[Result], Path], None], names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(CLASS, tmp_path)
+    before = {name: (tmp_path / name).read_bytes() for name in names}
+
+    def full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        write([replace(ADA, tasks=())], tmp_path)
+    assert {name: (tmp_path / name).read_bytes() for name in names} == before
+    assert sum(len(files) for _, _, files in os.walk(tmp_path)) == len(names)
+
+
+# Gradescope
+
+
+def test_gradescope_shows_a_test_for_each_task_with_its_share_of_the_score() -> None:
+    document = gradescope.document(ADA)
+    assert document["score"] == 37.5
+    assert document["execution_time"] == 34
+    assert document["output"] == "37.5 of 45 points.\nNot yours to write, and not taken: setup.py"
+    assert document["extra_data"] == {"hash": "a1", "level": "bubblewrap"}
+    about = [(test["number"], test["name"], test["score"], test["max_score"], test["status"]) for test in document["tests"]]
+    assert about == [
+        ("0.1", "Task 0.1: PASS, 10 of 10", 10, 10, "passed"),
+        ("0.3", "Task 0.3: PART, 7.5 of 10", 7.5, 10, "failed"),
+        ("0.4", "Task 0.4: FAIL, 0 of 5", 0, 5, "failed"),
+        ("3.3", "Task 3.3: PASS (sim), 20 of 20", 20, 20, "passed"),
+        ("4.4b", "Task 4.4b: NOT RUN, 0 of 5", 0, 5, "failed"),
+    ]
+    assert document["tests"][4]["output"] == "Not graded: there is no GPU here"
+
+
+def test_gradescope_hides_no_test_as_that_would_hide_the_sum_and_takes_no_output_for_html() -> None:
+    document = gradescope.document(ADA)
+    assert {document["visibility"], *(test["visibility"] for test in document["tests"])} == {"visible"}
+    assert {document["output_format"], *(test["output_format"] for test in document["tests"])} == {"text"}
+    assert document["stdout_visibility"] == "hidden"
+
+
+def test_gradescope_says_why_a_submission_was_refused() -> None:
+    document = gradescope.document(EVE)
+    assert (document["score"], document["tests"]) == (0, [])
+    assert document["output"] == "Nothing of this submission could be graded: it holds a link, ../../etc/passwd"
+
+
+# GitHub Classroom
+
+
+def test_the_classroom_reads_a_score_for_each_task_from_one_line() -> None:
+    key, _, encoded = classroom.line_of_output(ADA).partition("=")
+    assert key == "result"
+    assert encoded.endswith("\n")
+    assert encoded.count("\n") == 1
+    document = json.loads(base64.b64decode(encoded))
+    assert (document["version"], document["status"], document["max_score"]) == (3, "fail", 45)
+    assert [(test["name"], test["status"], test["score"]) for test in document["tests"]] == [
+        ("Task 0.1", "pass", 10),
+        ("Task 0.3", "fail", 7.5),
+        ("Task 0.4", "fail", 0),
+        ("Task 3.3", "pass", 20),
+        ("Task 4.4b", "error", 0),
+    ]
+    part = document["tests"][1]
+    assert part["filename"] == "tests/test_operators.py"
+    assert part["test_code"] == "course test 0.3"
+    assert part["duration"] == 2.0
+    assert part["line_no"] == 0
+
+
+def test_the_classroom_is_told_when_all_passed_and_when_nothing_could_be_graded() -> None:
+    assert classroom.document(BEN)["status"] == "pass"
+    document = classroom.document(EVE)
+    assert document["status"] == "error"
+    assert document["tests"][0]["message"] == "Nothing of this submission could be graded: it holds a link, ../../etc/passwd"
+
+
+def test_the_summary_is_a_table_that_no_text_breaks() -> None:
+    broken = replace(PARTLY, reason="a | b\n<b>c</b>", visible=(), probes=(), nearest=None)
+    assert classroom.summary(only(PASSED, broken)) == (
+        "## 17.5 of 20 points\n\n"
+        "| Task | Verdict | Points | |\n"
+        "|---|---|---:|---|\n"
+        "| 0.1 | PASS | 10 of 10 |  |\n"
+        "| 0.3 | PART | 7.5 of 10 | a \\| b \\<b\\>c\\</b\\> |\n"
+    )
+    assert classroom.summary(EVE) == "## Not graded\n\nit holds a link, ../../etc/passwd\n"
+
+
+# JUnit
+
+
+def test_junit_has_a_suite_for_each_submission_and_its_counts_are_right(tmp_path: Path) -> None:
+    junit.write_junit(CLASS, tmp_path / "junit.xml")
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    counts = ("tests", "failures", "errors", "skipped")
+    assert [root.get(name) for name in counts] == ["9", "2", "1", "1"]
+    assert [[suite.get(name) for name in ("name", *counts)] for suite in root] == [
+        ["ada", "5", "2", "0", "1"],
+        ["ben", "3", "0", "0", "0"],
+        ["<script>alert('eve')</script>", "1", "0", "1", "0"],
+    ]
+    assert root[0].get("time") == "34.000"
+
+
+def test_junit_keeps_to_the_common_schema(tmp_path: Path) -> None:
+    junit.write_junit(CLASS, tmp_path / "junit.xml")
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert root.tag == "testsuites"
+    assert set(root.attrib) <= {"name", "time", "tests", "failures", "errors", "skipped"}
+    for suite in root:
+        assert suite.tag == "testsuite"
+        assert {"name", "tests", "failures", "errors"} <= set(suite.attrib) <= {"name", "tests", "failures", "errors", "skipped", "time"}
+        assert [part.tag for part in suite] == ["properties"] + ["testcase"] * (len(suite) - 1)
+        assert all(set(entry.attrib) == {"name", "value"} for entry in suite[0])
+        for case in suite[1:]:
+            assert set(case.attrib) == {"name", "classname", "time"}
+            assert len(case) <= 1
+            assert all(part.tag in ("skipped", "failure", "error") and set(part.attrib) <= {"message", "type"} for part in case)
+
+
+def test_junit_holds_what_a_test_printed_whatever_signs_are_in_it(tmp_path: Path) -> None:
+    noisy = replace(PARTLY, visible=(VisibleTest("t.py::t", "failed", "]]> \x00 \x1b[31m & \ufffe <b>"),))
+    junit.write_junit([only(noisy, name="a\x01b")], tmp_path / "junit.xml")
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert root[0].get("name") == "a\ufffdb"
+    failure = root[0].find("testcase/failure")
+    assert failure is not None
+    assert failure.get("message") == "PART, 7.5 of 10"
+    assert "]]> \ufffd  & \ufffd <b>" in (failure.text or "")
+
+
+# The table
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_table_has_a_row_for_each_submission(tmp_path: Path) -> None:
+    table.write_table(CLASS, tmp_path / "class.csv")
+    ada, ben, eve = read(tmp_path / "class.csv")
+    assert (ada["submission"], ada["mark"], ada["points"], ada["hash"]) == ("ada", "37.5", "45", "a1")
+    assert (ada["0.3 mark"], ada["0.3 verdict"]) == ("7.5", "PART")
+    assert (ada["3.3 mark"], ada["3.3 verdict"]) == ("20", "PASS (sim)")
+    assert ada["flags"] == "0.4 flaky; 3.3 disagrees; 4.4b not run"
+    assert (ben["mark"], ben["3.3 mark"], ben["3.3 verdict"], ben["flags"]) == ("25", "", "", "")
+    assert (eve["mark"], eve["0.1 mark"], eve["flags"]) == ("", "", "refused: it holds a link, ../../etc/passwd")
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@"])
+def test_no_name_is_a_formula_in_a_spreadsheet(sign: str, tmp_path: Path) -> None:
+    table.write_table([only(PASSED, name=f'{sign}HYPERLINK("http://x","y")')], tmp_path / "class.csv")
+    assert read(tmp_path / "class.csv")[0]["submission"] == f'\'{sign}HYPERLINK("http://x","y")'
+
+
+def test_a_name_with_a_newline_and_a_comma_stays_in_its_cell(tmp_path: Path) -> None:
+    table.write_table([only(PASSED, name='a,"b"\n\t=c')], tmp_path / "class.csv")
+    assert read(tmp_path / "class.csv")[0]["submission"] == 'a,"b" =c'
+
+
+# Feedback
+
+
+def test_feedback_says_what_passed_and_what_the_first_failing_test_says() -> None:
+    assert feedback(only(PASSED, PARTLY)) == (
+        "# zoe\n\n"
+        "**17.5 of 20 points.**\n\n"
+        "Passed: 0.1.\n\n"
+        "## Task 0.3: PART, 7.5 of 10\n\n"
+        "2 of 3 hidden probes failed\n\n"
+        "1 of 3 of the tests that you have pass. The first that does not: tests/test\\_operators.py::test\\_sum\\[2\\]\n\n"
+        "```text\nSmallest input  ls = [1.0]\nYours           0.0\n```\n\n"
+        "What is not right yet, as other tests found:\n\n"
+        "- sums lists of any length\n\n"
+        "A known mistake that fails like this: Begins with 1, as a product does.\n"
+    )
+
+
+def test_feedback_names_the_simulator_and_files_that_were_not_taken() -> None:
+    text = feedback(ADA)
+    assert "## Task 3.3: PASS (sim), 20 of 20\n\nThe tests that you have and those that you have not say different things" in text
+    assert "## Task 4.4b: NOT RUN, 0 of 5\n\nNot graded: there is no GPU here" in text
+    assert text.endswith("fresh copies took their place.\n\n- `setup.py`\n")
+    assert "all probes passed" not in text  # a note is for the teacher
+
+
+def test_feedback_never_shows_why_a_probe_failed_even_if_the_task_s_reason_does() -> None:
+    careless = replace(PARTLY, reason=f"a probe failed: {SECRET}")
+    assert SECRET not in feedback(only(careless))
+    assert SECRET not in json.dumps(gradescope.document(only(careless)))
+    assert SECRET not in json.dumps(classroom.document(only(careless)))
+
+
+def test_feedback_on_a_refused_submission_is_the_reason() -> None:
+    assert feedback(EVE) == (
+        "# \\<script\\>alert('eve')\\</script\\>\n\n"
+        "Nothing of this submission could be graded:\n\n"
+        "```text\nit holds a link, ../../etc/passwd\n```\n"
+    )
+
+
+def test_no_message_ends_its_block_of_code() -> None:
+    loud = replace(PARTLY, visible=(VisibleTest("t.py::t", "failed", "a\n````\n# Full marks\n"),))
+    assert "`````text\na\n````\n# Full marks\n\n`````" in feedback(only(loud))
+
+
+def test_a_test_that_did_not_run_is_said_to_be_missing() -> None:
+    silent = replace(PARTLY, visible=(VisibleTest("t.py::t", "missing"),), probes=(HiddenProbe("x", 1, True),), nearest=None)
+    assert "0 of 1 of the tests that you have pass. The first that does not: t.py::t\n\nIt was not run" in feedback(only(silent))
+
+
+def test_a_passed_task_that_ended_otherwise_when_run_again_is_not_among_the_passed() -> None:
+    text = feedback(only(PASSED, replace(PASSED, task="0.2", verdict=PASS, flaky=True)))
+    assert "Passed: 0.1.\n" in text
+    assert "## Task 0.2: PASS, 10 of 10\n\nRun again, it ended otherwise." in text
+
+
+def test_what_is_not_run_in_a_class_is_not_a_failure_in_junit(tmp_path: Path) -> None:
+    junit.write_junit([only(NOT_DONE)], tmp_path / "junit.xml")
+    skipped = ElementTree.parse(tmp_path / "junit.xml").getroot()[0].find("testcase/skipped")
+    assert skipped is not None
+    assert skipped.get("message") == "there is no GPU here"
+
+
+# All of them
+
+
+def test_outputs_are_asked_for_by_name(tmp_path: Path) -> None:
+    assert write_outputs(CLASS, tmp_path) == {
+        "feedback": tmp_path / "feedback",
+        "page": tmp_path / "class.html",
+        "table": tmp_path / "class.csv",
+    }
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["class.csv", "class.html", "feedback"]
+    assert 'href="feedback/ada.md"' in (tmp_path / "class.html").read_text(encoding="utf-8")
+    write_outputs(CLASS, tmp_path / "all", ["classroom", "gradescope", "junit", "page"], {"0.1": "Operators"})
+    assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ["class.html", "classroom", "gradescope", "junit.xml"]
+    page = (tmp_path / "all" / "class.html").read_text(encoding="utf-8")
+    assert "Operators" in page
+    assert "feedback/" not in page
+
+
+def test_an_unknown_output_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(RequestError) as error:
+        write_outputs(CLASS, tmp_path, ["page", "pdf"])
+    assert str(error.value) == "there is no output pdf; the outputs are feedback, page, table, junit, gradescope, classroom"
+    assert error.value.next == "course-staff outputs --help"
+    assert list(tmp_path.iterdir()) == []
