@@ -47,6 +47,7 @@ class Function:
         inner: What stands before the lines of its body.
         inline: Whether all of it is one line.
         lines: Its first and last line, from 1.
+        docstring: Where the lines of its docstring begin; None if it has none, or all of it is one line.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Function:
     inner: str
     inline: bool
     lines: tuple[int, int]
+    docstring: int | None = None
 
 
 def decode(data: bytes) -> tuple[str, str]:
@@ -149,7 +151,8 @@ def graft(text: str, given: Mapping[str, str], whole: bool = False) -> str:
     Args:
         text: Python source.
         given: A definition by function name: `def relu(x): …`, as `definitions` has them. Its last name must be the function's.
-        whole: Take decorators, arguments and docstring of the given one too, not only what stands behind its docstring.
+        whole: Take decorators, arguments and docstring of the given one too, not only what stands behind its docstring. Where the text's
+            has no docstring, that of the given one is taken anyway.
 
     Raises:
         Unreadable: If the text has no such function, or what is given is not one definition of that name, or one is not valid Python.
@@ -251,8 +254,10 @@ def _function(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: _L
         last = number + 1 if comment else last
     documented = ast.get_docstring(node, clean=False) is not None
     alone = len(node.body) == 1 or node.body[1].lineno > (statement.end_lineno or 0)
-    header = (statement.end_lineno or 0) if documented and alone else _header_end(node, lines)
-    return Function(name, lines.starts[first - 1], lines.starts[header], lines.starts[last], indent, inner, False, (first, last))
+    header = _header_end(node, lines)
+    code = (statement.end_lineno or 0) if documented and alone else header
+    docstring = lines.starts[header] if documented and alone else None
+    return Function(name, lines.starts[first - 1], lines.starts[code], lines.starts[last], indent, inner, False, (first, last), docstring)
 
 
 def _first_line(statement: ast.stmt) -> int:
@@ -290,6 +295,8 @@ def _depth(line: str) -> int:
 def _replace_code(text: str, target: Function, other: str, source: Function) -> str:
     """The text with what stands behind the docstring of one function replaced by that of a function of another text."""
     block = _block(other, source, target.inner)
+    if target.docstring is None and source.docstring is not None:
+        block = _moved(other, source.docstring, source.code, source.inner, target.inner) + block
     if target.inline:
         return _spliced(text, len(text[: target.code].rstrip(" \t")), target.end, "\n" + block)
     return _spliced(text, target.code, target.end, block)

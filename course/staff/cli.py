@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import re
 import secrets
 import sys
@@ -18,6 +19,14 @@ from course.staff import RequestError, StaffError
 
 ABOUT = "Make workspaces for students, and prove that the tests catch what they must."
 
+
+class Style(enum.StrEnum):
+    """What is left of the functions that students write: signatures and docstrings, or signatures and a comment list."""
+
+    guided = "guided"
+    bare = "bare"
+
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=ABOUT)
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -27,6 +36,8 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 def handout(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to; must not exist yet.")],
     modules: Annotated[str | None, typer.Option(help="The modules that it holds: 0, or 0-1; all if left out.")] = None,
+    style: Annotated[Style, typer.Option(help="Stubs with their docstrings, or bare ones and a list of what to write.")] = Style.guided,
+    staff: Annotated[int | None, typer.Option(metavar="N", help="Release the bodies up to Module N to those who are stuck.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier handout in which nothing was changed.")] = False,
 ) -> None:
     """Write a student's workspace: the package with stubs, the tests, the app, the book, and a new git history."""
@@ -35,10 +46,20 @@ def handout(
     match = re.fullmatch(r"0(?:-(\d+))?", modules or f"0-{course().tasks[-1].stage}")
     if match is None:
         raise RequestError(f"--modules expected a range from 0, such as 0-1, got {modules!r}", "course-staff handout --modules 0-1 DIR")
-    made = make_handout(ROOT, course(), int(match[1] or 0), folder, force)
+    made = make_handout(ROOT, course(), int(match[1] or 0), folder, force, style.value, staff)
     history = "one commit" if made.commit else "no git history, as git is not installed"
     out.print(f"{escape(str(folder))}: {made.files} files, {made.stubs} functions to write, {history}", soft_wrap=True)
+    if staff is not None:
+        out.print(f"released: the bodies up to Module {staff}, which students take by course start TASK --staff {staff}", soft_wrap=True)
     out.print(f"next: cd {escape(str(folder))} && make app", soft_wrap=True)
+
+
+@app.command("grade-doctor")
+def grade_doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False) -> None:
+    """Attack the sandbox of this machine, and print what became of each attack."""
+    from course.staff.attacks import doctor
+
+    raise typer.Exit(doctor(out, as_json))
 
 
 @app.command()

@@ -13,15 +13,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from course import pristine
 from course.manifest import Manifest, Task
 from course.staff import RequestError, StaffError, syntax
-from course.staff.answers import load_right_answers
-from course.staff.leaks import find_leaks, find_orphans
+from course.staff.leaks import bodies_of_rooms, leaks_of, textbooks
+from course.staff.released import released_bodies, released_files
 from course.staff.selection import marks, select
 
 TEMPLATES = Path(__file__).with_name("handout")
 MARKER = ".handout.json"
 """A file in every handout that says what it is, so that a later one may take its place."""
+
+GUIDED, BARE = "guided", "bare"
+"""The styles of stubs: with their docstrings, or with a plain list of what to write."""
 
 UNWATCHED = {".git", ".venv", ".course", ".hypothesis", ".pytest_cache", ".ruff_cache", "__pycache__", "_build", MARKER}
 """What the student's tools make: it may be lost."""
@@ -76,8 +80,8 @@ def _by_file(entries: Iterable[tuple[str, Task]]) -> dict[str, dict[str, str]]:
     return names
 
 
-def stub_files(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]]) -> dict[str, str | bytes]:
-    """The files with the bodies of the named functions taken out.
+def stub_files(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]], bare: bool = False) -> dict[str, str | bytes]:
+    """The files with the bodies of the named functions taken out; if `bare`, the docstrings of functions too.
 
     Raises:
         StaffError: If a file or function that the manifest names is not there; the message names the entry.
@@ -86,7 +90,7 @@ def stub_files(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str
     for path, tasks in names.items():
         source = _named_source(files, path, tasks)
         try:
-            stubbed[path] = syntax.stub(source, tasks, is_test=path.startswith("tests/"))
+            stubbed[path] = syntax.stub(source, tasks, is_test=path.startswith("tests/"), bare=bare)
         except syntax.SyntaxTreeError as error:
             raise StaffError(f"{path} does not have what tasks.toml says that students write: {error}") from None
     return stubbed
@@ -131,9 +135,15 @@ def leave_out_rooms(files: Mapping[str, str | bytes], rooms: Mapping[str, str]) 
     for path, content in result.items():
         if path.startswith("docs/api/"):
             result[path] = _without_rooms(str(content), rooms)
-        elif path.endswith(".py") and (lost := sorted(syntax.needed_modules(str(content)) & set(rooms))):
+        elif path.endswith(".py") and (lost := _lost_rooms(str(content), rooms)):
             raise StaffError(f"{path} imports {', '.join(lost)}, which tasks.toml says to leave out of a workspace")
     return result
+
+
+def _lost_rooms(source: str, rooms: Iterable[str]) -> list[str]:
+    """Those of the rooms that a source needs."""
+    named = {room for room in rooms if room.rpartition(".")[2] in source}
+    return sorted(syntax.needed_modules(source) & named) if named else []
 
 
 def _without_rooms(page: str, rooms: Iterable[str]) -> str:
@@ -158,30 +168,47 @@ def _module(path: str) -> str:
     return path.removesuffix(".py").replace("/", ".")
 
 
-def handout_files(root: Path, manifest: Manifest, last: int) -> dict[str, str | bytes]:
+def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED, staff: int | None = None) -> dict[str, str | bytes]:
     """All files of a handout by path.
 
+    Args:
+        root: The reference repository.
+        manifest: Its manifest.
+        last: Number of the last stage.
+        style: GUIDED, where stubs keep their docstrings, or BARE, where a list says what each has to do.
+        staff: Release the bodies of all tasks up to this stage; none if left out.
+
     Raises:
+        RequestError: If there are no such stages.
         StaffError: If the repository cannot be cut, the manifest does not fit it, or a solution would leak; the message names the places.
     """
     reference = select(root, manifest, last)
     if all(task.stage != last for task in manifest.tasks):  # its solutions would go out whole
         raise RequestError(f"Module {last} has no tasks yet; hand out a range that ends with {manifest.tasks[-1].stage}")
-    tested = {
-        mark for path, content in reference.items() if path.startswith("tests/") and isinstance(content, str) for mark in marks(content)
-    }
-    for task in manifest.tasks:
-        if task.stage <= last and task.mark not in tested:
-            raise StaffError(f"no test carries the mark {task.mark} of task {task.id}; write its tests, or take the task out of tasks.toml")
+    if staff is not None and staff > last:
+        raise RequestError(f"--staff {staff} expected a module of the workspace, which ends with Module {last}")
+    _check_tested(manifest, last, reference)
     names, left_out, rooms = write_names(manifest, last), left_out_names(manifest, last), left_out_rooms(manifest, last)
-    files = leave_out_rooms(leave_out(stub_files(reference, names), left_out), rooms)
+    files = leave_out_rooms(leave_out(stub_files(reference, names, bare=style == BARE), left_out), rooms)
     for template in sorted(TEMPLATES.iterdir()):
         files[template.name] = _known_programs(template.read_text(encoding="utf-8"), files)
     removed = {path: {**names.get(path, {}), **left_out.get(path, {})} for path in [*names, *left_out]}
-    also = _bodies_of_rooms(reference, rooms) | _textbooks(root, manifest, last)
+    also = bodies_of_rooms(reference, rooms) | textbooks(root, manifest, last)
     if troubles := leaks_of(reference, files, removed, also):
         raise StaffError("the handout would give solutions away:\n" + "\n".join(f"  {trouble}" for trouble in troubles))
+    if staff is not None:
+        files |= released_files(released_bodies(root, manifest, reference, staff), manifest, staff)
+    files[pristine.PATH] = pristine.pack(files, names)
     return files
+
+
+def _check_tested(manifest: Manifest, last: int, reference: Mapping[str, str | bytes]) -> None:
+    """Refuse a task without tests."""
+    tests = [content for path, content in reference.items() if path.startswith("tests/") and isinstance(content, str)]
+    tested = {mark for content in tests for mark in marks(content)}
+    for task in manifest.tasks:
+        if task.stage <= last and task.mark not in tested:
+            raise StaffError(f"no test carries the mark {task.mark} of task {task.id}; write its tests, or take the task out of tasks.toml")
 
 
 def _known_programs(text: str, files: Mapping[str, str | bytes]) -> str:
@@ -194,55 +221,9 @@ def _known_programs(text: str, files: Mapping[str, str | bytes]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "".join(lines))
 
 
-def _bodies_of_rooms(reference: Mapping[str, str | bytes], rooms: Iterable[str]) -> dict[str, str]:
-    """The bodies of all functions of these rooms; what stands inside another function belongs to that."""
-    bodies = {}
-    for room in rooms:
-        found = syntax.bodies(str(reference[room.replace(".", "/") + ".py"]))
-        bodies |= {f"{room}:{name}": body for name, body in found.items() if name.rpartition(".")[0] not in found}
-    return bodies
-
-
-def _textbooks(root: Path, manifest: Manifest, last: int) -> dict[str, str]:
-    """The solutions that wrong answers are changes of, for each task in one: what two of them have in common gives them away, too."""
-    tasks = [task for task in manifest.tasks if task.stage <= last]
-    right = load_right_answers(root / "course" / "staff" / "wrong_answers", tasks)
-    return {
-        f"task {id}, as textbooks have it": "".join(
-            syntax.bodies(definition)[full.rpartition(":")[2].split(".")[-1]] for full, definition in definitions.items()
-        )
-        for id, definitions in right.items()
-    }
-
-
-def leaks_of(
-    reference: Mapping[str, str | bytes],
-    files: Mapping[str, str | bytes],
-    names: Mapping[str, Mapping[str, str]],
-    also: Mapping[str, str] | None = None,
-) -> list[str]:
-    """What still shows solutions, one line each: pieces of removed bodies, and private helpers that only they used.
-
-    Args:
-        reference: The workspace with the solutions.
-        files: The workspace.
-        names: The functions that were taken out of files, as in `write_names`.
-        also: Other bodies of which no long piece must show, by what they are called.
-    """
-    removed: dict[str, str] = {}
-    orphans: list[str] = []
-    for path, tasks in names.items():
-        before, after = str(reference[path]), str(files[path])
-        bodies = syntax.bodies(before)
-        removed |= {f"{_module(path)}:{name}": bodies[name] for name in tasks}
-        orphans += [
-            f"{path}: {name} serves removed solutions alone; define it in the function that uses it, or add it to `write` or `leave_out`"
-            for name in find_orphans(before, after)
-        ]
-    return [*map(str, find_leaks(removed, files, also)), *orphans]
-
-
-def make_handout(root: Path, manifest: Manifest, last: int, folder: Path, force: bool = False) -> Handout:
+def make_handout(
+    root: Path, manifest: Manifest, last: int, folder: Path, force: bool = False, style: str = GUIDED, staff: int | None = None
+) -> Handout:
     """Write a handout. It is built beside the folder and moved there when it is complete.
 
     Args:
@@ -251,14 +232,16 @@ def make_handout(root: Path, manifest: Manifest, last: int, folder: Path, force:
         last: Number of the last stage.
         folder: Where to; must not exist or be empty, or with `force` an earlier handout in which nothing was changed.
         force: Replace an earlier handout.
+        style: As in `handout_files`.
+        staff: As there.
 
     Raises:
-        RequestError: If the folder is not free.
+        RequestError: If the folder is not free, or there are no such stages.
         StaffError: If the handout would be wrong.
     """
     folder = folder.absolute()
     _check_free(folder, force)
-    files = handout_files(root, manifest, last)
+    files = handout_files(root, manifest, last, style, staff)
     folder.parent.mkdir(parents=True, exist_ok=True)
     building = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:

@@ -12,6 +12,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from course.bodies import codes
+from course.manifest import Manifest
+from course.staff.answers import load_right_answers
 
 N = 14
 """Tokens in a row that make a leak."""
@@ -93,6 +98,58 @@ def find_orphans(before: str, after: str) -> list[str]:
     """
     used, still = _uses(before), _uses(after)
     return [name for name in _private(before) if used[name] > 1 and still[name] <= 1]
+
+
+def bodies_of_rooms(reference: Mapping[str, str | bytes], rooms: Iterable[str]) -> dict[str, str]:
+    """The bodies of all functions of these rooms; what stands inside another function belongs to that."""
+    bodies = {}
+    for room in rooms:
+        found = codes(str(reference[room.replace(".", "/") + ".py"]))
+        bodies |= {f"{room}:{name}": body for name, body in found.items() if name.rpartition(".")[0] not in found}
+    return bodies
+
+
+def textbooks(root: Path, manifest: Manifest, last: int) -> dict[str, str]:
+    """The solutions that wrong answers are changes of, for each task in one: what two of them have in common gives them away, too."""
+    tasks = [task for task in manifest.tasks if task.stage <= last]
+    right = load_right_answers(root / "course" / "staff" / "wrong_answers", tasks)
+    return {
+        f"task {id}, as textbooks have it": "".join(
+            codes(definition)[full.rpartition(":")[2].split(".")[-1]] for full, definition in definitions.items()
+        )
+        for id, definitions in right.items()
+    }
+
+
+def leaks_of(
+    reference: Mapping[str, str | bytes],
+    files: Mapping[str, str | bytes],
+    names: Mapping[str, Mapping[str, str]],
+    also: Mapping[str, str] | None = None,
+) -> list[str]:
+    """What still shows solutions, one line each: pieces of removed bodies, and private helpers that only they used.
+
+    Args:
+        reference: The workspace with the solutions.
+        files: The workspace.
+        names: The functions that were taken out of files, as in `write_names`.
+        also: Other bodies of which no long piece must show, by what they are called.
+    """
+    orphans = [
+        f"{path}: {name} serves removed solutions alone; define it in the function that uses it, or add it to `write` or `leave_out`"
+        for path in names
+        for name in find_orphans(str(reference[path]), str(files[path]))
+    ]
+    return [*map(str, find_leaks(removed_bodies(reference, names), files, also)), *orphans]
+
+
+def removed_bodies(reference: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """The bodies of the functions that were taken out, by "module:name"."""
+    removed = {}
+    for path, tasks in names.items():
+        bodies = codes(str(reference[path]))
+        removed |= {f"{path.removesuffix('.py').replace('/', '.')}:{name}": bodies[name] for name in tasks}
+    return removed
 
 
 def _private(source: str) -> list[str]:

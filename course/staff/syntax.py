@@ -7,7 +7,9 @@ A function is named by its path: `relu`, `Scalar.__add__`, `tensor_map._map`. Of
 from __future__ import annotations
 
 import ast
+import inspect
 import re
+import textwrap
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 
@@ -25,7 +27,11 @@ class SyntaxTreeError(StaffError):
     """A name that a source does not have, or code that cannot be taken apart."""
 
 
-def stub(source: str, tasks: Mapping[str, str], is_test: bool = False) -> str:
+WIDTH = 140
+"""The longest line of a comment list."""
+
+
+def stub(source: str, tasks: Mapping[str, str], is_test: bool = False, bare: bool = False) -> str:
     """The source with the bodies of the named functions replaced by an error that names their task.
 
     The docstring stays, and so does the `super().__init__()` of an `__init__`. A test that students write loses its arguments and its
@@ -35,24 +41,47 @@ def stub(source: str, tasks: Mapping[str, str], is_test: bool = False) -> str:
         source: Python source.
         tasks: Task id by function name.
         is_test: Whether the source is a file of tests.
+        bare: Take the docstrings of functions out as well, and say at the top of the file in a plain list what each has to do.
 
     Raises:
         SyntaxTreeError: If a name does not stand in the source exactly once, or has nothing but a docstring.
     """
+    said: dict[str, str] = {}
 
     def emptied(name: str, node: cst.FunctionDef) -> cst.FunctionDef:
         docstring, rest = _split(node)
         if not rest:
             raise SyntaxTreeError(f"{name} has nothing but a docstring: there is nothing to take out")
+        said[name] = node.get_docstring() or ""
         kept = [line for line in rest if node.name.value == "__init__" and _code(line).startswith("super().__init__(")]
         error = cst.parse_statement(f'raise NotImplementedError("Need to implement for Task {tasks[name]}")')
-        block = cst.IndentedBlock(body=[*docstring, *(_bare(line) for line in kept), error], header=_header(node))
+        above = docstring if is_test or not bare else []
+        block = cst.IndentedBlock(body=[*above, *(_bare(line) for line in kept), error], header=_header(node))
         if not is_test:
             return node.with_changes(body=block)
         marks = [line for line in node.decorators if (get_full_name_for_node(line.decorator) or "").startswith("pytest.mark.")]
         return node.with_changes(decorators=marks, lines_after_decorators=(), params=cst.Parameters(), body=block)
 
-    return _rewrite(source, tasks, emptied)
+    stubbed = _rewrite(source, tasks, emptied)
+    return stubbed if is_test or not bare else _listed(stubbed, tasks, said)
+
+
+def _listed(source: str, tasks: Mapping[str, str], said: Mapping[str, str]) -> str:
+    """The source with a comment below its docstring: by task the functions to write, what each gives and what it raises."""
+    lines = ["", "# To be written in this file, docstrings included:"]
+    for task in dict.fromkeys(tasks.values()):
+        lines += ["#", f"# Task {task}"]
+        for name in (name for name in said if tasks[name] == task):
+            summary, *sections = re.split(r"\n\s*\n", inspect.cleandoc(said[name]))
+            text = f"# - {name}: {' '.join(summary.split())}" if summary else f"# - {name}"
+            lines += textwrap.wrap(text, WIDTH, subsequent_indent="#   ", break_long_words=False, break_on_hyphens=False)
+            owed = [line for section in sections if section.startswith(("Returns:", "Raises:")) for line in section.splitlines()]
+            lines += [f"#   {line}" for line in owed]
+    first = ast.parse(source).body[0]
+    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    place = (first.end_lineno or 0) if documented else 0
+    text = source.split("\n")
+    return "\n".join([*text[:place], *lines[0 if documented else 1 :], *([] if documented else [""]), *text[place:]])
 
 
 def graft(source: str, given: Mapping[str, str], whole: bool = False) -> str:
@@ -92,7 +121,8 @@ def remove_imports(source: str, module: str, names: Collection[str]) -> str:
     Raises:
         SyntaxTreeError: If one of them is used by what stays.
     """
-    if module not in source:
+    imported = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)] if module in source else []
+    if not any(node.module == module and any(alias.name in names for alias in node.names) for node in imported):
         return source
     importer = _Importer(module, names)
     return _unused(_parse(source).visit(importer).code, importer.bound)
@@ -131,18 +161,6 @@ def functions(source: str) -> dict[str, str]:
 
     def noted(name: str, node: cst.FunctionDef) -> cst.FunctionDef:
         texts[name] = _code(node.with_changes(leading_lines=()))
-        return node
-
-    _parse(source).visit(_Walker(noted))
-    return texts
-
-
-def bodies(source: str) -> dict[str, str]:
-    """The text of the body of every function of the source by its name, without docstring and comments around it."""
-    texts: dict[str, str] = {}
-
-    def noted(name: str, node: cst.FunctionDef) -> cst.FunctionDef:
-        texts[name] = "".join(_code(line) for line in _split(node)[1])
         return node
 
     _parse(source).visit(_Walker(noted))

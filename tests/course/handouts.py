@@ -7,10 +7,10 @@ from functools import cache
 from types import MappingProxyType
 
 from course.manifest import ROOT, course
-from course.staff.handout import handout_files
+from course.staff.handout import GUIDED, handout_files
 
 
 @cache
-def handout(last: int) -> Mapping[str, str | bytes]:
+def handout(last: int, style: str = GUIDED, staff: int | None = None) -> Mapping[str, str | bytes]:
     """All files of the handout that ends with a stage, by path; not to be changed."""
-    return MappingProxyType(handout_files(ROOT, course(), last))
+    return MappingProxyType(handout_files(ROOT, course(), last, style, staff))

@@ -160,7 +160,9 @@ markers = [
 ]
 
 [tool.setuptools.package-data]
-course = ["*.toml", "staff/handout/*", "staff/wrong_answers/*"]
+course = [
+    "*.toml", "staff/*.toml", "staff/handout/*",
+]
 
 [tool.ruff.lint]
 ignore = [

@@ -89,6 +89,13 @@ def test_a_body_takes_the_tabs_of_its_new_place_and_strings_stay() -> None:
     assert grafted == 'class A:\n\tdef f(self):\n\t\treturn """a\n    b"""'
 
 
+def test_a_function_without_docstring_takes_that_of_the_given_one() -> None:
+    text = "class A:\n    def f(self):\n        raise NotImplementedError\n"
+    grafted = bodies.graft(text, {"A.f": 'def f(self):\n  """Two\n  lines."""\n\n  return 1\n'})
+    assert grafted == 'class A:\n    def f(self):\n        """Two\n  lines."""\n\n        return 1\n'
+    assert bodies.graft("def f(): pass\n", {"f": "def f():\n    'One.'\n    return 1\n"}) == "def f():\n    'One.'\n    return 1\n"
+
+
 def test_a_whole_function_brings_its_decorators_and_arguments() -> None:
     text = "import pytest\n\n@pytest.mark.task0_2\ndef test_a():\n    raise NotImplementedError\n\nx = 1\n"
     grafted = bodies.graft(text, {"test_a": "@mark\n@given(floats)\ndef test_a(x):\n    assert x\n"}, whole=True)

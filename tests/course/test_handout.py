@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import posixpath
 import re
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from course import pristine
 from course.manifest import ROOT, Manifest, course, load
 from course.staff import RequestError, StaffError
-from course.staff.handout import MARKER, TEMPLATES, handout_files, make_handout, stub_files, write_names
+from course.staff.handout import BARE, GUIDED, MARKER, TEMPLATES, handout_files, make_handout, stub_files, write_names
 from course.staff.selection import EDITS, select
 
 from . import miniature
 from .handouts import handout
 
 Repository = tuple[Path, Manifest]
+
+STAGES = sorted({task.stage for task in course().tasks})
 
 
 @pytest.fixture
@@ -692,9 +697,35 @@ def test_a_build_that_fails_leaves_nothing(repository: Repository, tmp_path: Pat
 # The real course
 
 
-@pytest.mark.parametrize("last", sorted({task.stage for task in course().tasks}))
-def test_the_courses_handouts_leak_nothing_and_are_the_same_each_time(last: int) -> None:
-    assert handout_files(ROOT, course(), last) == handout(last)
+FINGERPRINT = """
+import hashlib
+from course.manifest import ROOT, course
+from course.staff.handout import handout_files
+files = handout_files(ROOT, course(), course().tasks[-1].stage)
+print(hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest())
+"""
+
+
+@pytest.mark.parametrize(("last", "style"), [*((stage, GUIDED) for stage in STAGES), (STAGES[-1], BARE)])
+def test_the_courses_handouts_leak_nothing(last: int, style: str) -> None:
+    stubs = sum("Need to implement for Task" in str(content) for content in handout(last, style).values())
+    assert stubs >= len(write_names(course(), last))
+
+
+def test_the_courses_handout_is_the_same_each_time() -> None:
+    environment = os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": str(ROOT)}
+    made = subprocess.run([sys.executable, "-c", FINGERPRINT], env=environment, capture_output=True, text=True, check=True).stdout.strip()
+    assert made == hashlib.sha256(repr(sorted(handout(STAGES[-1]).items())).encode()).hexdigest()
+
+
+def test_a_bare_handout_differs_in_nothing_but_the_files_of_the_tasks() -> None:
+    guided, bare = handout(STAGES[-1]), handout(STAGES[-1], BARE)
+    different = {path for path in guided if guided[path] != bare[path]}
+    library = {path for path in write_names(course(), STAGES[-1]) if not path.startswith("tests/")}
+    assert different == {*library, "course/pristine.zip"}
+    assert set(guided) == set(bare)
+    assert "# - mul: x · y.\n" in str(bare["minitorch/operators.py"])
+    assert '"""x · y."""' not in str(bare["minitorch/operators.py"])
 
 
 def test_the_courses_handouts_do_not_speak_of_the_teachers_tools() -> None:
@@ -704,12 +735,19 @@ def test_the_courses_handouts_do_not_speak_of_the_teachers_tools() -> None:
             assert "course/staff" not in content.replace('"course/staff', ""), path
 
 
-@pytest.mark.parametrize("last", sorted({task.stage for task in course().tasks}))
+@pytest.mark.parametrize("last", STAGES)
 def test_no_page_of_the_courses_handouts_leads_to_one_that_is_not_there(last: int) -> None:
     files = select(ROOT, course(), last)
     for path in [path for path in files if path.startswith("docs/") and path.endswith(".md")]:
         for target in re.findall(r"\]\(([\w./-]+\.md)(?:#[\w-]*)?\)", str(files[path])):
             assert posixpath.normpath(f"{posixpath.dirname(path)}/{target}") in files, f"{path} leads to {target}"
+
+
+def test_a_handout_knows_what_it_was_like() -> None:
+    files = handout(STAGES[-1])
+    given = pristine.unpack(files[pristine.PATH])  # type: ignore[arg-type]  # it is bytes
+    assert set(given.hashes) == set(files) - {pristine.PATH}
+    assert given.files == {path: str(files[path]).encode() for path in write_names(course(), STAGES[-1])}
 
 
 def test_the_courses_handouts_hold_what_their_readme_shows() -> None:

@@ -13,9 +13,10 @@ import pytest
 
 from course.gpu import environment
 from course.manifest import ROOT, Task, course
+from course.released import take
 from course.staff import syntax
 from course.staff.answers import FOLDER, WrongAnswer, graded_files, load_right_answers, patched
-from course.staff.handout import leave_out_rooms, left_out_rooms, stub_files, write_names
+from course.staff.handout import BARE, GUIDED, leave_out_rooms, left_out_rooms, stub_files, write_names
 from course.staff.prove import COMPILED, PLAIN, needed_files
 from course.staff.runs import copy, each, run_tests
 from course.staff.selection import select
@@ -211,12 +212,24 @@ def test_textbook_solutions_run_where_the_rooms_of_the_reference_are_missing_and
     assert {id: set(states) for id, states in result.states.items()} == {id: {("passed", None)} for id in right}
 
 
-@pytest.mark.parametrize("last", STAGES)
-def test_a_handout_alone_imports_is_in_good_style_and_collects(last: int) -> None:
-    with copy(handout(last)) as folder:
+@pytest.mark.slow
+def test_what_a_teacher_releases_makes_the_tests_of_its_tasks_pass_in_a_handout() -> None:
+    last = 2  # the textbook's solutions of later stages have run above
+    with copy(handout(last, BARE, last)) as folder:
+        take(folder, course(), last)
+        files = {path: (folder / path).read_bytes() for path in handout(last, BARE, last)}
+    result = run(files)
+    assert result.of("passed") == {task.id for task in course().tasks if task.stage <= last}
+    assert {state for states in result.states.values() for state, _ in states} == {"passed"}
+
+
+@pytest.mark.parametrize(("last", "style"), [*((last, GUIDED) for last in STAGES), (STAGES[-1], BARE)])
+def test_a_handout_alone_imports_is_in_good_style_and_collects(last: int, style: str) -> None:
+    asked = ["--extend-ignore=D102,D103"] if style == BARE else []  # students write the docstrings
+    with copy(handout(last, style)) as folder:
         imported = subprocess.run([sys.executable, "-c", IMPORT_ALL], cwd=folder, capture_output=True, text=True, check=False)
         assert imported.returncode == 0, imported.stderr
-        for command in (["check", "--no-cache"], ["format", "--check", "--no-cache"]):
+        for command in (["check", "--no-cache", *asked], ["format", "--check", "--no-cache"]):
             styled = subprocess.run([sys.executable, "-m", "ruff", *command, "."], cwd=folder, capture_output=True, text=True, check=False)
             assert styled.returncode == 0, styled.stdout
         collected = run_tests(folder, ["--collect-only"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from course.manifest import ROOT, course
-from course.staff.syntax import SyntaxTreeError, bodies, functions, graft, needed_modules, remove, remove_imports, stub
+from course.staff.syntax import SyntaxTreeError, functions, graft, needed_modules, remove, remove_imports, stub
 
 RAISE = 'raise NotImplementedError("Need to implement for Task 0.1")'
 
@@ -103,6 +103,89 @@ def test_sigmoid(x: float) -> None:
     assert stub(source, {"test_sigmoid": "0.2"}, is_test=True).startswith(expected)
 
 
+BARE = '''"""A file."""
+
+# To be written in this file, docstrings included:
+#
+# Task 0.1
+# - half: x / 2.
+#   Raises:
+#       ValueError: If x is odd.
+# - A.__add__
+#
+# Task 0.2
+# - A.words: The sum of all that can be summed, and a few words more than fit into a line of so many characters, which therefore goes on in
+#   the next.
+#   Returns:
+#       A number.
+
+import math
+
+
+def half(x: int) -> int:
+    raise NotImplementedError("Need to implement for Task 0.1")
+
+
+class A:
+    """Kept."""
+
+    def __add__(self, b):
+        raise NotImplementedError("Need to implement for Task 0.1")
+
+    def words(self):
+        raise NotImplementedError("Need to implement for Task 0.2")
+'''
+
+
+def test_a_bare_stub_has_no_docstring_and_a_list_says_what_it_gives_and_raises() -> None:
+    source = '''"""A file."""
+
+import math
+
+
+def half(x: int) -> int:
+    """x / 2.
+
+    The bits move one to the right.
+
+    Args:
+        x: What is halved.
+
+    Raises:
+        ValueError: If x is odd.
+    """
+    return x >> 1
+
+
+class A:
+    """Kept."""
+
+    def __add__(self, b):
+        return self
+
+    def words(self):
+        """The sum of all that can be summed, and a few words more than fit into a line of so many characters, which therefore goes on in
+        the next.
+
+        Returns:
+            A number.
+        """
+        return 1
+'''
+    tasks = {"half": "0.1", "A.words": "0.2", "A.__add__": "0.1"}
+    assert stub(source, tasks, bare=True) == BARE
+
+
+def test_a_bare_list_stands_at_the_top_of_a_file_that_begins_with_code() -> None:
+    stubbed = stub("import math\n\n\ndef f(x):\n    return x\n", {"f": "0.1"}, bare=True)
+    assert stubbed.startswith("# To be written in this file, docstrings included:\n#\n# Task 0.1\n# - f\n\nimport math\n")
+
+
+def test_a_bare_stub_of_a_test_keeps_its_docstring_which_says_what_to_test() -> None:
+    source = '@pytest.mark.task0_2\ndef test_f(x):\n    """f is f."""\n    assert f(x)\n'
+    assert stub(source, {"test_f": "0.2"}, is_test=True, bare=True) == stub(source, {"test_f": "0.2"}, is_test=True)
+
+
 @pytest.mark.parametrize(
     ("source", "name", "message"),
     [
@@ -121,7 +204,7 @@ def test_a_name_that_cannot_be_taken_out_is_an_error(source: str, name: str, mes
 
 def test_a_source_that_is_not_python_is_an_error_with_its_line() -> None:
     with pytest.raises(SyntaxTreeError, match=r"^not valid Python, line 2: "):
-        bodies("x = 1\ndef f(:\n")
+        functions("x = 1\ndef f(:\n")
 
 
 def test_a_function_that_is_removed_leaves_all_around_it() -> None:
@@ -246,10 +329,6 @@ def test_a_graft_of_its_own_functions_gives_every_file_of_the_package_back() -> 
 )
 def test_modules_that_a_source_needs(source: str, found: set[str]) -> None:
     assert needed_modules(source) == found
-
-
-def test_bodies_are_without_docstring() -> None:
-    assert bodies('def f(x):\n    """Says."""\n    y = x\n    return y\n') == {"f": "    y = x\n    return y\n".replace("    ", "")}
 
 
 def test_every_written_function_can_be_taken_out_and_put_back() -> None:

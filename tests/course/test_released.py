@@ -1,0 +1,129 @@
+"""Bodies that a teacher releases: `course.staff.released`, read back by `course.released`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from course import backups, released
+from course.manifest import ROOT, Manifest, course, load
+from course.staff import RequestError, StaffError
+from course.staff.handout import handout_files, write_files
+from course.staff.released import released_bodies, released_files
+from course.staff.selection import select
+
+from . import miniature
+
+Repository = tuple[Path, Manifest]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return miniature.write(tmp_path / "reference")
+
+
+def replace_once(file: Path, old: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def bodies_in(files: dict[str, str | bytes], stage: int) -> dict[str, str]:
+    document = json.loads(str(files[f"course/released/stage{stage}.json"]))
+    assert (document["schema"], document["stage"]) == (1, stage)
+    return document["bodies"]
+
+
+def test_nothing_is_released_unless_asked_for(repository: Repository) -> None:
+    assert not any(path.startswith("course/released/") for path in handout_files(*repository, 1))
+
+
+def test_a_stage_is_released_with_those_before_it_and_no_later_one(repository: Repository) -> None:
+    root, manifest = repository
+    first = handout_files(root, manifest, 1, staff=0)
+    assert [path for path in first if path.startswith("course/released/")] == ["course/released/stage0.json"]
+    assert set(bodies_in(first, 0)) == {"minitorch.operators:relu", "tests.test_operators:test_own"}
+    both = handout_files(root, manifest, 1, staff=1)
+    assert both["course/released/stage0.json"] == first["course/released/stage0.json"]
+    assert set(bodies_in(both, 1)) == {*bodies_in(first, 0), "minitorch.scalar:Scalar.double"}
+
+
+def test_what_is_released_puts_the_reference_into_a_workspace(repository: Repository, tmp_path: Path) -> None:
+    root, manifest = repository
+    for style in ("guided", "bare"):
+        folder = tmp_path / style
+        write_files(folder, handout_files(root, manifest, 1, style=style, staff=1))
+        backup = released.take(folder, manifest, 1)
+        assert backup is not None
+        assert set(backups.read(folder, backup).files) == {"minitorch/operators.py", "minitorch/scalar.py", "tests/test_operators.py"}
+        for path in ("minitorch/operators.py", "minitorch/scalar.py"):
+            listed = (folder / path).read_text(encoding="utf-8").split("\n\n# To be written", 1)  # a bare workspace keeps its list
+            rest = listed[0] + "\n" + listed[1].partition("\n\n")[2] if style == "bare" else listed[0]
+            assert "\n".join(filter(None, rest.splitlines())) == "\n".join(filter(None, miniature.FILES[path].splitlines()))
+        assert (folder / "tests/test_operators.py").read_text(encoding="utf-8") == miniature.FILES["tests/test_operators.py"]
+
+
+def test_a_helper_that_workspaces_lack_goes_along_in_the_body_that_calls_it(repository: Repository) -> None:
+    root, _ = repository
+    replace_once(root / "minitorch/scalar.py", '"""Stage 1."""\n', '"""Stage 1."""\n\n\ndef plus(x, y):\n    z = x + y\n\n    return z\n')
+    replace_once(root / "minitorch/scalar.py", "self.data + self.data", "plus(self.data, self.data)")
+    replace_once(
+        root / "course/tasks.toml", 'write = ["minitorch.scalar', 'leave_out = ["minitorch.scalar:plus"]\nwrite = ["minitorch.scalar'
+    )
+    given = bodies_in(handout_files(root, load(root / "course/tasks.toml"), 1, staff=1), 1)
+    assert given["minitorch.scalar:Scalar.double"] == (
+        'def double(self) -> "Scalar":\n'
+        '    """Twice."""\n\n'
+        "    def plus(x, y):\n        z = x + y\n\n        return z\n\n"
+        "    return Scalar(plus(self.data, self.data))\n"
+    )
+
+
+def test_the_textbooks_solution_is_released_where_there_is_one(repository: Repository) -> None:
+    root, manifest = repository
+    (root / "course/staff/wrong_answers").mkdir(parents=True)
+    (root / "course/staff/wrong_answers/1.1.toml").write_text(
+        '[base]\n"minitorch.scalar:Scalar.double" = "def double(self):\\n    return Scalar(2 * self.data)\\n"\n', encoding="utf-8"
+    )
+    given = released_bodies(root, manifest, select(root, manifest, 1), 1)
+    assert given["minitorch.scalar:Scalar.double"] == "def double(self):\n    return Scalar(2 * self.data)\n"
+
+
+def test_a_body_that_needs_a_room_that_workspaces_lack_is_an_error(repository: Repository) -> None:
+    root, _ = repository
+    (root / "minitorch/fast.py").write_text('"""Stage 1."""\n\n\ndef plus(x, y):\n    return x + y\n', encoding="utf-8")
+    replace_once(
+        root / "minitorch/scalar.py",
+        "        return Scalar(",
+        "        from minitorch.fast import plus\n\n        return Scalar(0 * plus(0, 0) + ",
+    )
+    replace_once(root / "course/tasks.toml", 'rooms = ["scalar"]', 'rooms = ["fast", "scalar"]')
+    replace_once(root / "course/tasks.toml", 'write = ["minitorch.scalar', 'leave_out = ["minitorch.fast"]\nwrite = ["minitorch.scalar')
+    with pytest.raises(StaffError) as error:
+        handout_files(root, load(root / "course/tasks.toml"), 1, staff=1)
+    assert str(error.value) == (
+        "minitorch.scalar:Scalar.double imports minitorch.fast, which workspaces lack; write its textbook's solution in [base]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("last", "staff", "message"),
+    [
+        (0, 1, "--staff 1 expected a module of the workspace, which ends with Module 0"),
+        (1, -1, "--staff expected a module with tasks, 0, 1, got -1"),
+    ],
+)
+def test_a_stage_that_cannot_be_released_is_an_error(repository: Repository, last: int, staff: int, message: str) -> None:
+    with pytest.raises(RequestError) as error:
+        handout_files(*repository, last, staff=staff)
+    assert str(error.value) == message
+
+
+def test_every_body_of_the_course_can_be_released() -> None:
+    last = course().tasks[-1].stage
+    given = released_bodies(ROOT, course(), select(ROOT, course(), last), last)
+    assert set(given) == {full for task in course().tasks for full in task.write}
+    assert list(released_files(given, course(), last)) == [f"course/released/stage{stage}.json" for stage in range(last + 1)]
+    assert not any("Need to implement" in definition for definition in given.values())
