@@ -1,0 +1,336 @@
+"""Which tests fail under which wrong answer, and which one a submission is most like: `course.staff.patterns`, `course.staff.nearest`."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from course.manifest import ROOT, Manifest, course
+from course.staff import RequestError, StaffError, nearest, patterns
+from course.staff.answers import FOLDER, WrongAnswer, load_answers
+from course.staff.nearest import alike, most_like
+from course.staff.patterns import Patterns, collect_patterns, hash_of, hash_of_tests, read_patterns, write_patterns
+from course.staff.prove import needed_files
+from course.staff.results import Nearest
+
+from . import miniature
+
+TESTS = '''"""Stage 0."""
+
+import pytest
+from hypothesis import given
+
+from minitorch.operators import relu
+
+from .strategies import small
+
+
+@pytest.mark.task0_1
+def test_above() -> None:
+    assert relu(2.0) == 2.0
+
+
+@pytest.mark.task0_1
+@pytest.mark.parametrize("x", [-1.0, 0.0])
+def test_below(x: float) -> None:
+    assert relu(x) == 0.0
+
+
+@pytest.mark.task0_1
+@pytest.mark.skip(reason="needs a machine that is not here")
+def test_elsewhere() -> None:
+    pass
+
+
+@pytest.mark.task0_1
+@given(small)
+def test_all(x: float) -> None:
+    assert relu(x) >= 0
+
+
+@pytest.mark.task0_2
+@given(small)
+def test_own(x: float) -> None:
+    assert relu(x) >= 0
+'''
+
+HERE = "tests/test_operators.py"
+IDS = [f"{HERE}::{name}" for name in ("test_above", "test_below[-1.0]", "test_below[0.0]", "test_all")]
+
+
+def wrong(body: str, name: str, task: str = "0.1", mistake: str = "Is wrong.") -> WrongAnswer:
+    return WrongAnswer(task, name, mistake, {"minitorch.operators:relu": f"def relu(x):\n    {body}\n"})
+
+
+class Desk:
+    """The miniature course, whose wrong answers are collected.
+
+    Attributes:
+        root: Its folder.
+        path: Where patterns are kept.
+        runs: Which answers have been run since this was asked last; an empty name is the reference.
+    """
+
+    def __init__(self, root: Path, manifest: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
+        (root / HERE).write_text(TESTS, encoding="utf-8")
+        self.root, self.manifest = root, manifest
+        self.path = root / "patterns.json"
+        self._runs: list[str] = []
+        self.stop_at = ""
+        failing = patterns._failing
+
+        def watched(answer: WrongAnswer, *rest: object) -> object:
+            if answer.name == self.stop_at:
+                raise KeyboardInterrupt
+            self._runs.append(answer.name)
+            return failing(answer, *rest)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(patterns, "_failing", watched)
+        monkeypatch.setattr("os.cpu_count", lambda: 1)  # one after the other
+
+    def collect(self, *answers: WrongAnswer, again: bool = False) -> dict[str, Patterns]:
+        files = needed_files(self.root, self.manifest)
+        return collect_patterns(answers, self.manifest, self.root, files, self.path, again=again)
+
+    @property
+    def runs(self) -> list[str]:
+        runs, self._runs = self._runs, []
+        return runs
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    return Desk(*miniature.write(tmp_path / "reference"), monkeypatch)
+
+
+IDENTITY, ZERO, ABS = wrong("return x", "identity"), wrong("return 0.0", "zero"), wrong("return abs(x)", "absolute")
+
+
+# Collecting
+
+
+def test_a_pattern_is_the_tests_that_fail_and_those_that_do_not_run_anywhere_are_in_none(desk: Desk) -> None:
+    count = []
+    files = needed_files(desk.root, desk.manifest)
+    found = collect_patterns([IDENTITY, ZERO], desk.manifest, desk.root, files, desk.path, done=lambda: count.append(1))
+    assert list(found) == ["0.1"]
+    assert found["0.1"].ids == IDS
+    assert found["0.1"].failed("identity") == {IDS[1], IDS[3]}
+    assert found["0.1"].failed("zero") == {IDS[0]}
+    assert len(count) == 2
+    assert read_patterns(desk.path) == found
+
+
+def test_a_test_that_hangs_is_failed_and_so_are_those_behind_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "HANGS", 0.5)
+    found = desk.collect(wrong("\n    while x < 0:\n        pass\n    return x", "hangs"))
+    assert found["0.1"].failed("hangs") == set(IDS[1:])
+
+
+def test_a_collection_that_was_ended_goes_on_where_it_stood(desk: Desk) -> None:
+    desk.stop_at = "zero"
+    with pytest.raises(KeyboardInterrupt):
+        desk.collect(IDENTITY, ZERO)
+    assert desk.runs == ["identity"]
+    desk.stop_at = ""
+    assert set(desk.collect(IDENTITY, ZERO)["0.1"].answers) == {"identity", "zero"}
+    assert desk.runs == ["zero"]
+
+
+def test_only_what_has_changed_is_run_again(desk: Desk) -> None:
+    own = wrong("return x", "identity", task="0.2")
+    desk.collect(IDENTITY, ZERO, own)
+    assert desk.runs == ["identity", "zero", "identity"]
+    found = desk.collect(wrong("return x + 0", "identity"), ZERO, replace(own, mistake="In other words."))
+    assert desk.runs == ["identity"]
+    assert set(found["0.1"].answers) == {"identity", "zero"}
+    desk.collect(ZERO)
+    assert desk.runs == []
+    assert set(read_patterns(desk.path)["0.1"].answers) == {"zero"}
+    assert set(read_patterns(desk.path)["0.2"].answers) == {"identity"}
+    desk.collect(ZERO, again=True)
+    assert desk.runs == ["zero"]
+    tests = desk.root / HERE
+    tests.write_text(tests.read_text(encoding="utf-8") + "\n# Changed.\n", encoding="utf-8")
+    desk.collect(ZERO)
+    assert desk.runs == ["zero"]
+
+
+def test_a_reference_that_fails_its_own_tests_is_an_error(desk: Desk) -> None:
+    (desk.root / "minitorch" / "operators.py").write_text("def relu(x):\n    return x\n", encoding="utf-8")
+    with pytest.raises(StaffError) as error:
+        desk.collect(ZERO)
+    assert str(error.value) == (f"the reference itself does not pass {IDS[1]} of task 0.1; no pattern of failures can be told from that")
+    assert not desk.path.exists()
+
+
+# The file
+
+
+def test_patterns_are_written_short_and_come_back(tmp_path: Path) -> None:
+    _, manifest = miniature.write(tmp_path / "reference")
+    ids = [
+        "tests/test_a.py::test_a[1-2]",
+        "tests/test_a.py::test_b",
+        "tests/test_b.py::test_a",
+        "tests/test_b.py::test_c",
+        "tests/test_b.py::d",
+    ]
+    tests = {"tests/test_a.py": "ab12", "tests/test_b.py": "cd34"}
+    kept = {"0.1": Patterns(tests, ids, {"a": ("1f", (0, 1, 2, 4)), "b": ("2e", ()), "c": ("3d", (3,))})}
+    write_patterns(tmp_path / "patterns.json", kept, manifest)
+    assert json.loads((tmp_path / "patterns.json").read_text(encoding="utf-8"))["tasks"]["0.1"] == {
+        "tests": {
+            "tests/test_a.py": {"hash": "ab12", "ids": ["test_a[1-2]", "test_b"]},
+            "tests/test_b.py": {"hash": "cd34", "ids": ["test_a", "test_c", "d"]},
+        },
+        "answers": {"a": "1f 0-2 4", "b": "2e", "c": "3d 3"},
+    }
+    assert read_patterns(tmp_path / "patterns.json") == kept
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"schema": 0, "tasks": {}}', '{"schema": 1, "tasks": {"0.1": {"tests": 3}}}'])
+def test_a_file_of_patterns_that_cannot_be_read_is_none(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "patterns.json").write_text(text, encoding="utf-8")
+    assert read_patterns(tmp_path / "patterns.json") == {}
+
+
+# The nearest
+
+
+def known(**answers: str) -> Patterns:
+    """Patterns of a task with the tests a to h, each answer as the letters of those that it fails."""
+    ids = list("abcdefgh")
+    return Patterns({}, ids, {name: ("", tuple(ids.index(letter) for letter in letters)) for name, letters in answers.items()})
+
+
+def find(failed: str, **answers: str) -> Nearest | None:
+    return most_like("0.1", list(failed), known(**answers), {name: f"Does {name}." for name in answers})
+
+
+def test_the_same_failures_are_as_like_as_can_be() -> None:
+    assert find("abc", one="ab", two="abc", three="abcd") == Nearest("0.1/two", "Does two.", 1.0)
+
+
+def test_what_both_fail_counts_over_what_either_fails() -> None:
+    # each test is failed by one answer of two: all weigh the same
+    assert find("abce", one="abcd", two="efgh") == Nearest("0.1/one", "Does one.", 0.6)
+
+
+def test_a_test_that_few_wrong_answers_fail_counts_for_more() -> None:
+    # of four answers three fail a, which weighs ln(1 + 4/3), and one fails c, which weighs ln(1 + 4): 1.609 of 2.457
+    assert find("ac", x="abd", y="abe", z="abf", rare="c") == Nearest("0.1/rare", "Does rare.", 0.655)
+
+
+def test_failures_like_none_are_of_another_mistake() -> None:
+    assert find("abc", one="cdefg", two="gh") is None
+
+
+def test_nothing_failed_and_everything_failed_is_like_nothing() -> None:
+    assert find("", one="ab") is None
+    assert find("abcdefgh", one="abcdefgh") is None
+
+
+def test_what_is_no_test_of_the_task_does_not_count() -> None:
+    found = most_like("0.1", ["a", "b", "sums lists of any length"], known(one="ab", two="c"), {"one": "Does one.", "two": "Does two."})
+    assert found == Nearest("0.1/one", "Does one.", 1.0)
+
+
+def test_wrong_answers_that_fail_the_very_same_tests_are_told_together() -> None:
+    assert find("ab", two="ab", one="ab", three="c") == Nearest("0.1/one", "Does one. Or: Does two.", 1.0)
+    assert find("ab", two="ab", one="ab", three="ab", four="ab") is None
+
+
+def test_of_two_that_are_equally_like_the_first_by_name_is_taken() -> None:
+    found = find("ab", z="abc", y="abd")
+    assert found is not None
+    assert found.key == "0.1/y"
+
+
+def test_an_answer_whose_pattern_does_not_hold_any_more_is_left_aside() -> None:
+    found = most_like("0.1", ["a"], known(one="a", two="ab"), {"two": "Does two."})
+    assert found == Nearest("0.1/two", "Does two.", 0.5)
+
+
+def test_wrong_answers_that_look_alike_are_listed() -> None:
+    assert alike(known(one="ab", two="c", three="ab", four="c", five="d")) == [("four", "two"), ("one", "three")]
+
+
+# The bank
+
+
+@pytest.fixture
+def collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Patterns:
+    """Task 1.1 with two wrong answers, one of which is of today."""
+    today, other = load_answers(FOLDER, [course().task("1.1")])[:2]
+    tests = hash_of_tests(["tests/test_autodiff.py"], ROOT)
+    ids = [f"tests/test_autodiff.py::{name}" for name in "abc"]
+    kept = Patterns(tests, ids, {today.name: (hash_of(today), (0, 1)), other.name: ("older", (2,))})
+    write_patterns(tmp_path / "patterns.json", {"1.1": kept}, course())
+    monkeypatch.setattr(nearest, "PATTERNS", tmp_path / "patterns.json")
+    nearest._known.cache_clear()
+    monkeypatch.setattr(nearest, "_known", nearest._known.__wrapped__)
+    return kept
+
+
+def test_a_submission_s_failures_find_the_mistake_s_sentence(collected: Patterns) -> None:
+    today = load_answers(FOLDER, [course().task("1.1")])[0]
+    assert nearest.nearest("1.1", collected.ids[:2]) == Nearest(today.key, today.mistake, 1.0)
+
+
+def test_a_pattern_of_another_version_of_the_answer_is_ignored(collected: Patterns) -> None:
+    assert nearest.nearest("1.1", collected.ids[2:]) is None
+
+
+def test_patterns_of_another_version_of_the_tests_are_ignored(collected: Patterns, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(nearest, "ROOT", tmp_path)
+    assert nearest.nearest("1.1", collected.ids[:2]) is None
+
+
+def test_a_task_without_patterns_and_one_that_does_not_exist_have_no_nearest(collected: Patterns) -> None:
+    assert nearest.nearest("1.2", ["a"]) is None
+    assert nearest.nearest("9.9", ["a"]) is None
+
+
+def test_what_was_collected_of_the_bank_still_holds() -> None:
+    found = read_patterns()
+    assert found
+    for id, of_task in found.items():
+        answers = {answer.name: hash_of(answer) for answer in load_answers(FOLDER, [course().task(id)])}
+        advice = f"task {id} has changed since; run: course-staff patterns {id}"
+        assert hash_of_tests(of_task.tests, ROOT) == of_task.tests, advice
+        assert {name: hash for name, (hash, _) in of_task.answers.items()} == answers, advice
+        assert all(of_task.failed(name) for name in answers), f"a wrong answer of task {id} fails nothing"
+
+
+# The command
+
+
+def test_the_command_lists_what_looks_alike(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = desk.root / "wrong_answers"
+    folder.mkdir()
+    entry = '[[wrong]]\nname = "{}"\nmistake = "Is wrong."\n[wrong.patch]\n"minitorch.operators:relu" = "def relu(x): return {}"\n'
+    bodies = {"identity": "x", "zero": "0.0", "neither": "+x"}
+    (folder / "0.1.toml").write_text("".join(entry.format(*about) for about in bodies.items()), encoding="utf-8")
+    monkeypatch.setattr(nearest, "ROOT", desk.root)
+    monkeypatch.setattr(nearest, "FOLDER", folder)
+    monkeypatch.setattr(nearest, "PATTERNS", desk.path)
+    monkeypatch.setattr(nearest, "course", lambda: desk.manifest)
+    out = Console(file=io.StringIO(), width=100)
+    assert nearest.run(out, Console(file=io.StringIO()), ["0.1"]) == 0
+    assert isinstance(out.file, io.StringIO)
+    assert out.file.getvalue() == (
+        "Task 0.1: 3 wrong answers, 4 tests, 1 group that look alike\n"
+        "  identity, neither\n"
+        "next: a test that tells some of them apart, or one wrong answer in place of two\n"
+    )
+    with pytest.raises(RequestError) as error:
+        nearest.run(out, out, ["0.1", "7.7"])
+    assert str(error.value) == "there is no task 7.7; the tasks are 0.1, 0.2, 1.1"
+    assert error.value.next == "course-staff patterns"
