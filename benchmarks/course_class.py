@@ -1,0 +1,282 @@
+"""Submissions of all kinds, made from the reference and known wrong answers, and what grading makes of them: for `benchmarks.course`."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from course.bodies import definitions, graft
+from course.manifest import ROOT, Task, course
+from course.staff.answers import FOLDER, WrongAnswer, load_answers
+from course.staff.results import Result, read_result
+
+FORGERS = ROOT / "tests" / "course" / "forgers"
+
+TASKS = ("0.1", "0.3", "1.1")
+"""What the class of a hundred was asked for."""
+
+HOSTILE = {
+    "hangs": "def relu(x):\n    while True:\n        pass\n",
+    "crashes": "def relu(x):\n    import ctypes\n    ctypes.string_at(0)\n",
+    "leaves": "def relu(x):\n    import os\n    os._exit(0)\n",
+    "fills_memory": "def relu(x):\n    held = [b'x' * 2**28 for _ in range(64)]\n    return len(held)\n",
+    "forks": "def relu(x):\n    import os\n    while True:\n        os.fork()\n",
+    "prints": "def relu(x):\n    while True:\n        print('x' * 10**6)\n",
+    "raises": "def relu(x):\n    raise SystemExit(0)\n",
+}
+"""Answers to Task 0.1 that do more than compute, by name."""
+
+
+def json_of(text: str, schema: int) -> dict[str, Any]:
+    """A document that a command printed; its version is checked."""
+    document = json.loads(text)
+    if document["schema"] != schema:
+        raise RuntimeError(f"expected schema {schema}, got {document['schema']}")
+    return document
+
+
+def solved(task: Task, changed: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The files of a task with the reference's functions, but for those that are given, by "module:function".
+
+    Args:
+        task: The task.
+        changed: Other definitions of some functions.
+        texts: The files to begin with, where they are not the reference's own.
+    """
+    files = {}
+    for file in task.files:
+        right = (ROOT / file).read_text(encoding="utf-8")
+        module = file.removesuffix(".py").replace("/", ".")
+        bodies = definitions(right)
+        given = {name: (changed or {}).get(f"{module}:{name}", bodies[name]) for name in task.names_in(file)}
+        files[file] = graft((texts or {}).get(file, right), given, whole=file.startswith("tests/"))
+    return files
+
+
+def solve(workspace: Path, task: Task, changed: Mapping[str, str] | None = None) -> None:
+    """Write a task's functions into a workspace; see `solved`."""
+    texts = {file: (workspace / file).read_text(encoding="utf-8") for file in task.files}
+    for file, text in solved(task, changed, texts).items():
+        (workspace / file).write_text(text, encoding="utf-8")
+
+
+def handed_in(tasks: tuple[str, ...], changed: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The files of a submission of these tasks."""
+    files: dict[str, str] = {}
+    for id in tasks:
+        files |= solved(course().task(id), changed, files)
+    return files
+
+
+def zipped(path: Path, files: Mapping[str, str]) -> None:
+    """Pack a submission as `course submit` does."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+
+
+# Forgers
+
+
+def forgers() -> tuple[list[str], int]:
+    """Grade every forger of the tests in the task that it wants; which earned a mark there, and how many there are."""
+    found = [path.stem for path in sorted(FORGERS.glob("*.toml"))]
+    pretending = load_answers(FORGERS, [course().task(id) for id in found])
+    earned = []
+    with tempfile.TemporaryDirectory(prefix="course-bench-") as name:
+        folder = Path(name)
+        (folder / "in").mkdir()
+        for answer in pretending:
+            zipped(folder / "in" / f"{answer.task}-{answer.name}.zip", handed_in((answer.task,), answer.patch))
+        results = graded(folder / "in", folder / "out", *[f"--task={id}" for id in found])
+        for answer in pretending:
+            (task,) = [task for task in results[f"{answer.task}-{answer.name}"].tasks if task.task == answer.task]
+            if task.mark:
+                earned.append(answer.key)
+    return earned, len(pretending)
+
+
+# A class of a hundred
+
+
+def make_class(folder: Path) -> dict[str, str]:
+    """Write a hundred submissions; what kind each is, by its name: "right", "wrong", "hostile" or "broken"."""
+    bank = [answer for answer in load_answers(FOLDER, [course().task(id) for id in TASKS]) if not answer.compiled]
+    kinds: dict[str, str] = {}
+
+    def write(kind: str, suffix: str, data: bytes) -> None:
+        name = f"student{len(kinds):03}-{kind}"
+        (folder / f"{name}{suffix}").write_bytes(data)
+        kinds[name] = kind
+
+    for number in range(40):
+        write("right", *packed(handed_in(TASKS), number))
+    for number in range(38):
+        answer: WrongAnswer = bank[number * len(bank) // 38]
+        write("wrong", *packed(handed_in(TASKS, answer.patch), number))
+    for body in HOSTILE.values():
+        write("hostile", *packed(handed_in(TASKS, {"minitorch.operators:relu": body}), 0))
+    for suffix, data in broken().items():
+        write("broken", "." + suffix.partition(".")[2], data)
+    while len(kinds) < 100:
+        write("right", *packed(handed_in(TASKS), len(kinds)))
+    return kinds
+
+
+def packed(files: Mapping[str, str], number: int) -> tuple[str, bytes]:
+    """An archive's suffix and bytes; every third is a tarball with one folder at its top. The number makes each another."""
+    files = {name: f"{text}\n# {number}\n" for name, text in files.items()}
+    data = io.BytesIO()
+    if number % 3 != 2:
+        with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, text in files.items():
+                archive.writestr(name, text)
+        return ".zip", data.getvalue()
+    with tarfile.open(fileobj=data, mode="w:gz") as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(f"minitorch-course/{name}")
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return ".tar.gz", data.getvalue()
+
+
+def broken() -> dict[str, bytes]:
+    """Archives of which nothing can be graded, by a name with their suffix."""
+    whole = packed(handed_in(TASKS), 0)[1]
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("minitorch/operators.py", b"\0" * (256 << 20))
+    outside, link, other = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    with tarfile.open(fileobj=outside, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("../minitorch/operators.py"))
+    with tarfile.open(fileobj=link, mode="w") as archive:
+        member = tarfile.TarInfo("minitorch/operators.py")
+        member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(member)
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("essay.txt", "I have none.")
+    return {
+        "cut.zip": whole[: len(whole) // 2],
+        "nothing.zip": b"",
+        "text.zip": b"my submission",
+        "bomb.zip": bomb.getvalue(),
+        "outside.tar": outside.getvalue(),
+        "link.tar": link.getvalue(),
+        "essay.zip": other.getvalue(),
+    }
+
+
+def graded_under_fire() -> tuple[list[str], str]:
+    """Grade the class, and meanwhile kill three workers, then the run, which is started again.
+
+    Returns:
+        What went wrong, a line for each submission; and what was done, in words.
+    """
+    with tempfile.TemporaryDirectory(prefix="course-bench-") as name:
+        folder = Path(name)
+        (folder / "in").mkdir()
+        kinds = make_class(folder / "in")
+        options = [f"--task={id}" for id in TASKS]
+        begun = time.monotonic()
+        killed = 0
+        first = start(folder / "in", folder / "out", *options)
+        for share in (10, 25, 40):  # so many results, then a worker is killed
+            if waited(first, folder / "out", share):
+                killed += kill_a_worker(first.pid)
+        ended = waited(first, folder / "out", 55)
+        if ended:
+            os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+        before = {path: path.stat().st_mtime_ns for path in (folder / "out" / "results").glob("*.json")}
+        results = graded(folder / "in", folder / "out", *options)
+        seconds = time.monotonic() - begun
+        again = sum(path.stat().st_mtime_ns != time_before for path, time_before in before.items())
+    lost = [f"{name}: {trouble}" for name, kind in kinds.items() if (trouble := amiss(kind, results.get(name)))]
+    lost += [f"{again} graded twice"] * bool(again)
+    lost += [] if killed == 3 and ended else [f"only {killed} workers were killed"]
+    return lost, f"{killed} workers and one run killed, {len(before)} results there by then, {seconds:.0f} s"
+
+
+def amiss(kind: str, result: Result | None) -> str:
+    """What is wrong with what grading says of a submission of a kind; empty if nothing is."""
+    if result is None:
+        return "no result"
+    if (kind == "broken") != bool(result.refused):
+        return f"refused: {result.refused or 'no'}"
+    if kind == "right" and result.mark != result.points:
+        return f"{result.mark:g} of {result.points:g} points"
+    if kind in ("wrong", "hostile") and result.mark >= result.points:
+        return "the whole mark"
+    return ""
+
+
+# Grading
+
+
+def start(submissions: Path, out: Path, *options: str) -> subprocess.Popen[str]:
+    """`course-staff grade`, in a group of its own."""
+    command = [sys.executable, "-m", "course.staff", "grade", str(submissions), "--out", str(out), *options]
+    return subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+def graded(submissions: Path, out: Path, *options: str) -> dict[str, Result]:
+    """The results of `course-staff grade`, by submission.
+
+    Raises:
+        RuntimeError: If it failed.
+    """
+    command = [sys.executable, "-m", "course.staff", "grade", str(submissions), "--out", str(out), *options]
+    done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"course-staff grade ended with {done.returncode}: {done.stderr}")
+    results = [read_result(path) for path in sorted((out / "results").glob("*.json"))]
+    return {result.submission: result for result in results}
+
+
+def waited(run: subprocess.Popen[str], out: Path, count: int) -> bool:
+    """Wait until so many results are there; whether the run still goes on."""
+    while run.poll() is None:
+        if len(list((out / "results").glob("*.json"))) >= count:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def kill_a_worker(pid: int) -> int:
+    """Kill a process that grades; returns how many were killed."""
+    with contextlib.suppress(OSError, ValueError):
+        children = [int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
+        os.kill(max(children), signal.SIGKILL)
+        return 1
+    return 0
+
+
+def reference_on_one_core() -> tuple[float, float, float]:
+    """Grade the reference's own solutions of all tasks on one core, the second time; seconds, mark and points."""
+    with tempfile.TemporaryDirectory(prefix="course-bench-") as name:
+        folder = Path(name)
+        (folder / "in").mkdir()
+        zipped(folder / "in" / "reference.zip", handed_in(tuple(task.id for task in course().tasks)))
+        cores = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(cores)})
+        try:
+            for turn in ("first", "second"):  # the first fills what is kept
+                begun = time.monotonic()
+                results = graded(folder / "in", folder / turn, "--workers=1")
+                seconds = time.monotonic() - begun
+        finally:
+            os.sched_setaffinity(0, cores)
+    (result,) = results.values()
+    return seconds, result.mark, result.points
