@@ -1,0 +1,1 @@
+"""Files with which GitHub Classroom and Gradescope run the tests of a handout."""

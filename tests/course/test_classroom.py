@@ -1,0 +1,317 @@
+"""Files for GitHub Classroom and Gradescope: `course.staff.classroom`, run as these services would."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from rich.console import Console
+
+from course.manifest import ROOT, course
+from course.staff import RequestError
+from course.staff.classroom import autograder, files
+from course.staff.classroom.files import last_stage, write_bundle, write_workflow
+from course.staff.handout import MARKER
+from course.staff.selection import PATTERNS
+
+from .conftest import Workspace, clean_environment
+
+PYTHON = """#!/bin/sh
+# Python with everything installed already: installing is noted, and not done.
+case "$1 $2" in
+"-m pip") echo "$@" >> {log}; exit 0 ;;
+"-m venv") echo "$@" >> {log}; mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; exit 0 ;;
+esac
+exec {python} "$@"
+"""
+
+
+class Machine:
+    """A machine of such a service, on which everything is installed.
+
+    Attributes:
+        root: Its files.
+        log: What it was asked to install.
+        environment: Of its programs.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.log = root / "installed.txt"
+        programs = root / "bin"
+        programs.mkdir(parents=True)
+        for name in ("python", "python3"):
+            (programs / name).write_text(PYTHON.format(log=self.log, python=sys.executable), encoding="utf-8")
+        (programs / "apt-get").write_text(f'#!/bin/sh\necho apt-get "$@" >> {self.log}\n', encoding="utf-8")
+        for program in programs.iterdir():
+            program.chmod(0o755)
+        (root / "temp").mkdir()
+        self.environment = clean_environment() | {
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "CI": "true",
+            "RUNNER_TEMP": str(root / "temp"),
+            "GITHUB_OUTPUT": str(root / "output.txt"),
+            "GITHUB_STEP_SUMMARY": str(root / "summary.md"),
+        }
+
+    def run(self, script: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run a script as a step of a workflow is run."""
+        command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
+        environment = self.environment | {"PYTHONPATH": str(folder)} | more
+        return subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True, check=False)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path / "machine")
+
+
+# GitHub
+
+
+@pytest.fixture
+def handed_out(new_workspace: Callable[[], Workspace]) -> Path:
+    """The workspace of a tiny course, as a handout with the workflow: 0.1 is done, 0.2 has an error, 0.3 is not written, 1.1 needs it."""
+    folder = new_workspace().root
+    (folder / MARKER).write_text('{"modules": "0-1"}', encoding="utf-8")
+    write_workflow(folder)
+    return folder
+
+
+def workflow(folder: Path) -> dict[str, Any]:
+    return yaml.safe_load((folder / ".github/workflows/classroom.yml").read_text(encoding="utf-8"))
+
+
+def test_the_workflow_runs_on_every_push_with_pinned_actions_and_no_secrets(handed_out: Path) -> None:
+    document = workflow(handed_out)
+    assert "push" in document[True]  # YAML reads the key `on` so
+    [job] = document["jobs"].values()
+    uses = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert uses == ["actions/checkout@v4", "actions/setup-python@v5", "classroom-resources/autograding-grading-reporter@v1"]
+    assert "secrets." not in (handed_out / ".github/workflows/classroom.yml").read_text(encoding="utf-8")
+    assert document["permissions"]["contents"] == "read"
+
+
+def test_the_reporter_gets_what_the_tests_step_says(handed_out: Path) -> None:
+    steps = workflow(handed_out)["jobs"]["course"]["steps"]
+    tests, reporter = steps[-2:]
+    runner = reporter["with"]["runners"]
+    assert reporter["env"] == {f"{runner.upper()}_RESULTS": f"${{{{ steps.{tests['id']}.outputs.result }}}}"}
+
+
+def test_the_workflow_installs_from_files_that_a_handout_holds(handed_out: Path) -> None:
+    [install] = [step["run"] for step in workflow(handed_out)["jobs"]["course"]["steps"] if step.get("name") == "Install"]
+    named = re.findall(r"-[cr] (\S+)", install)
+    assert named == ["constraints.txt", "requirements.txt", "requirements.extra.txt"]
+    assert all((ROOT / name).is_file() and any(fnmatch(name, pattern) for pattern in PATTERNS) for name in named)
+
+
+def test_the_steps_of_the_workflow_report_points_and_a_table(handed_out: Path, machine: Machine) -> None:
+    for step in workflow(handed_out)["jobs"]["course"]["steps"]:
+        if "run" in step:
+            done = machine.run(step["run"], handed_out, PYTHONPATH=str(ROOT))
+            assert done.returncode == 0, done.stdout + done.stderr
+    assert machine.log.read_text(encoding="utf-8").endswith(" -e .\n")
+    key, _, encoded = (machine.root / "output.txt").read_text(encoding="utf-8").partition("=")
+    assert key == "result"
+    result = json.loads(base64.b64decode(encoded))
+    assert (result["version"], result["status"], result["max_score"]) == (3, "fail", 50)
+    assert [(test["name"], test["status"], test["score"], test["message"]) for test in result["tests"]] == [
+        ("Task 0.1 Sums", "pass", 10, ""),
+        ("Task 0.2 Products", "fail", 0, "double(x) is twice x. expected 14, yours 0"),
+        ("Task 0.3 Powers", "fail", 0, "to be written"),
+        ("Task 1.1 Roots", "fail", 0, "blocked by Task 0.3"),
+        ("Task 1.2 Signs", "fail", 0, "Task 1.2 has tests, and they run. no test under tests/ carries the mark task1_2"),
+    ]
+    assert (machine.root / "summary.md").read_text(encoding="utf-8").splitlines()[:6] == [
+        "## 10 of 50 points",
+        "",
+        "| Task | | State | Tests | |",
+        "|---|---|---|---:|---|",
+        "| 0.1 | Sums | ✓ passed | 1 of 1 |  |",
+        "| 0.2 | Products | ✗ failing | 1 of 3 | double(x) is twice x. expected 14, yours 0 |",
+    ]
+    assert not (handed_out / "status.json").exists()
+
+
+def test_extra_points_come_on_top(handed_out: Path, machine: Machine) -> None:
+    manifest = handed_out / "course" / "tasks.toml"
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace('id = "1.2"', 'id = "1.2"\nextra = true'), encoding="utf-8")
+    states = [{"id": id, "title": "T", "points": 10, "state": "passed", "passed": 1, "total": 1} for id in ("0.1", "1.2")]
+    (machine.root / "status.json").write_text(json.dumps(states), encoding="utf-8")
+    done = machine.run(f"python .github/report.py {machine.root}/status.json", handed_out, GITHUB_OUTPUT="")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(base64.b64decode(done.stdout.strip().removeprefix("result=")))["max_score"] == 10
+    assert (machine.root / "summary.md").read_text(encoding="utf-8").startswith("## 20 of 10 points\n")
+
+
+def test_a_workflow_that_a_teacher_has_changed_stays_unless_forced(handed_out: Path, tmp_path: Path) -> None:
+    assert write_workflow(tmp_path) == [".github/workflows/classroom.yml", ".github/report.py"]
+    changed = tmp_path / ".github" / "workflows" / "classroom.yml"
+    changed.write_text("on: never\n", encoding="utf-8")
+    with pytest.raises(RequestError) as error:
+        write_workflow(tmp_path)
+    assert str(error.value) == f"{changed} is there and says something else"
+    assert error.value.next == f"course-staff classroom {tmp_path} --github --force"
+    assert changed.read_text(encoding="utf-8") == "on: never\n"
+    write_workflow(tmp_path, force=True)
+    assert changed.read_bytes() == (handed_out / ".github/workflows/classroom.yml").read_bytes()
+
+
+# Gradescope
+
+ENGINE = '''"""Grades as the test says."""
+
+import json
+import os
+import pathlib
+
+from course.staff import StaffError
+from course.staff.results import Result, TaskResult
+
+
+def grade(submissions, out, *, tasks, workers, seed, no_sandbox):
+    [submission] = submissions
+    files = sorted(path.relative_to(submission).as_posix() for path in submission.rglob("*") if path.is_file())
+    asked = {"tasks": tasks, "workers": workers, "seed": seed, "no_sandbox": no_sandbox, "files": files, "out": str(out)}
+    pathlib.Path(os.environ["ASKED"]).write_text(json.dumps(asked))
+    mode = os.environ.get("MODE")
+    if mode == "no sandbox":
+        raise StaffError("no sandbox works on this machine")
+    if mode == "crash":
+        raise OSError("the disk is on fire at /autograder/source/secret")
+    one = Result(submission.name, "ab", "", tuple(TaskResult(id, "PASS", 10, 10) for id in tasks), (), "bubblewrap", seed, 2.0)
+    return [] if mode == "none" else [one]
+'''
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("bundle") / "h-autograder.zip"
+    write_bundle(ROOT, course(), path, ["0.1", "0.3"], 4711)
+    return path
+
+
+@pytest.fixture(scope="module")
+def service(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    """Gradescope's machine: its folder `autograder` is /autograder, the bundle is unpacked there, and a small engine grades."""
+    machine = Machine(tmp_path_factory.mktemp("service") / "machine")
+    folder = machine.root / "autograder"
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(folder / "source")
+        modes = {entry.filename: entry.external_attr >> 16 & 0o777 for entry in archive.infolist()}
+    assert modes["setup.sh"] == modes["run_autograder"] == 0o755
+    shutil.copy(folder / "source" / "run_autograder", folder / "run_autograder")
+    (folder / "run_autograder").chmod(0o755)
+    (folder / "source" / "course" / "staff" / "grade.py").write_text(ENGINE, encoding="utf-8")
+    (folder / "results").mkdir()
+    submission = folder / "submission" / "minitorch"
+    submission.mkdir(parents=True)
+    shutil.copy(ROOT / "minitorch" / "operators.py", submission)
+    machine.environment |= {"AUTOGRADER": str(folder), "ASKED": str(machine.root / "asked.json")}
+    done = machine.run("bash source/setup.sh", folder, PYTHONPATH="")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("the reference earns 20 of 20 points in the sandbox bubblewrap\n")
+    shutil.copy(machine.root / "asked.json", machine.root / "warmed.json")
+    return machine
+
+
+def run_autograder(service: Machine, **more: str) -> tuple[str, dict[str, Any]]:
+    """What is printed for the teacher, and the results."""
+    folder = service.root / "autograder"
+    (folder / "results" / "results.json").unlink(missing_ok=True)
+    done = service.run("./run_autograder", folder, PYTHONPATH="", **more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, json.loads((folder / "results" / "results.json").read_text(encoding="utf-8"))
+
+
+def test_the_image_gets_python_a_sandbox_and_what_the_course_needs(service: Machine) -> None:
+    staff = service.root / "autograder" / "staff.txt"
+    installed = service.log.read_text(encoding="utf-8").splitlines()
+    assert installed[:2] == ["apt-get update -qq", "apt-get install -y -qq python3 python3-venv bubblewrap"]
+    assert installed[2].startswith("-m venv ")
+    assert installed[3].split(" -r ")[1:] == ["requirements.txt", "requirements.extra.txt", str(staff)]
+    assert [line.split(">")[0] for line in staff.read_text(encoding="utf-8").split()] == ["jinja2", "libcst"]
+    warmed = json.loads((service.root / "warmed.json").read_text(encoding="utf-8"))
+    assert warmed["files"] == ["minitorch/operators.py", "tests/test_operators.py"]  # of the reference
+
+
+def test_a_submission_is_graded_into_gradescope_s_results(service: Machine) -> None:
+    _, document = run_autograder(service)
+    asked = json.loads((service.root / "asked.json").read_text(encoding="utf-8"))
+    assert not Path(asked.pop("out")).exists()
+    assert asked == {"tasks": ["0.1", "0.3"], "workers": 1, "seed": 4711, "no_sandbox": False, "files": ["minitorch/operators.py"]}
+    assert (document["score"], [test["score"] for test in document["tests"]]) == (20, [10, 10])
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [("no sandbox", "no sandbox works on this machine"), ("crash", "the disk is on fire"), ("none", "holds 0 submissions; expected one")],
+)
+def test_what_cannot_be_graded_is_said_to_the_teacher_and_the_student_learns_nothing_of_the_machine(
+    service: Machine, mode: str, told: str
+) -> None:
+    printed, document = run_autograder(service, MODE=mode)
+    assert told in printed
+    assert document == autograder.ungraded()
+    assert "secret" not in json.dumps(document)
+
+
+def test_the_bundle_holds_what_grading_needs_and_nothing_that_tools_make(bundle: Path) -> None:
+    with zipfile.ZipFile(bundle) as archive:
+        names = set(archive.namelist())
+        settings = json.loads(archive.read("autograder.json"))
+    assert settings == {"tasks": ["0.1", "0.3"], "number": 4711, "no_sandbox": False}
+    needed = ["minitorch/fast_ops.py", "course/tasks.toml", "course/staff/wrong_answers/0.1.toml", "course/staff/probes/module0.py"]
+    assert {*needed, "tests/test_operators.py", "requirements.extra.txt", "constraints.txt", "project/run_manual.py"} <= names
+    assert not [name for name in names if "__pycache__" in name or name.startswith((".git/", ".venv", ".course"))]
+    assert bundle.stat().st_size < 20e6
+
+
+def test_the_same_repository_and_number_give_the_same_bundle(bundle: Path, tmp_path: Path) -> None:
+    write_bundle(ROOT, course(), tmp_path / "again.zip", ["0.1", "0.3"], 4711)
+    assert (tmp_path / "again.zip").read_bytes() == bundle.read_bytes()
+    assert os.listdir(tmp_path) == ["again.zip"]
+
+
+# The command
+
+
+def test_the_command_writes_what_is_asked_for_and_says_what_comes_next(tmp_path: Path) -> None:
+    folder = tmp_path / "h"
+    folder.mkdir()
+    (folder / MARKER).write_text('{"modules": "0"}', encoding="utf-8")
+    out = Console(file=io.StringIO(), width=300)
+    assert files.run(out, folder, github=True, gradescope=True) == 0
+    assert isinstance(out.file, io.StringIO)
+    lines = out.file.getvalue().splitlines()
+    assert lines[0] == f"{folder}: .github/workflows/classroom.yml and .github/report.py"
+    assert lines[1] == f"next: cd {folder} && git add .github && git commit -m 'Run the tests on every push'"
+    assert lines[2].startswith(f"{folder}-autograder.zip: ")
+    assert lines[2].endswith(" MB; it holds the solutions")
+    with zipfile.ZipFile(f"{folder}-autograder.zip") as archive:
+        assert json.loads(archive.read("autograder.json"))["tasks"] == [task.id for task in course().tasks if task.stage == 0]
+
+
+def test_a_folder_that_is_no_handout_and_a_request_for_nothing_are_refused(handed_out: Path, tmp_path: Path) -> None:
+    with pytest.raises(RequestError) as error:
+        last_stage(tmp_path)
+    assert str(error.value) == f"{tmp_path} is not a handout; make one first"
+    assert error.value.next == f"course-staff handout {tmp_path}"
+    with pytest.raises(RequestError) as error:
+        files.run(Console(), handed_out)
+    assert str(error.value) == "expected --github, --gradescope or both"
+    assert error.value.next == f"course-staff classroom {handed_out} --github"
