@@ -176,6 +176,7 @@ def test_what_students_write_is_taken_out(repository: Repository) -> None:
     assert all(name in template for name in absent)
     assert not any(name in str(files["README.md"]) for name in absent)
     assert "- `make check`: style and types are clean" in str(files["README.md"])
+    assert "course submit " in str(files["README.md"])
     assert "\n\n\n" not in str(files["README.md"])
 
 
