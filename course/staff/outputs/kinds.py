@@ -28,6 +28,16 @@ USUAL = ("feedback", "page", "table")
 """What is written if nothing else is asked for."""
 
 
+def check_kinds(kinds: Collection[str]) -> None:
+    """Refuse names of outputs that do not exist, before a night's grading rather than after it.
+
+    Raises:
+        RequestError: If there is no output of a name.
+    """
+    if unknown := [name for name in kinds if name not in FILES]:
+        raise RequestError(f"there is no output {', '.join(unknown)}; the outputs are {', '.join(FILES)}", "course-staff outputs --help")
+
+
 def write_outputs(
     results: Sequence[Result], out: Path, kinds: Collection[str] = USUAL, titles: Mapping[str, str] | None = None
 ) -> dict[str, Path]:
@@ -42,8 +52,7 @@ def write_outputs(
     Raises:
         RequestError: If there is no output of a name.
     """
-    if unknown := [name for name in kinds if name not in FILES]:
-        raise RequestError(f"there is no output {', '.join(unknown)}; the outputs are {', '.join(FILES)}", "course-staff outputs --help")
+    check_kinds(kinds)
     written = {}
     for name, (file, write) in FILES.items():
         if name not in kinds:
