@@ -7,17 +7,21 @@ import re
 import secrets
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from course.manifest import ROOT, ManifestError, course
+from course.manifest import ROOT, ManifestError, Task, course
 from course.staff import RequestError, StaffError
 
-ABOUT = "Make workspaces for students, and prove that the tests catch what they must."
+if TYPE_CHECKING:
+    from course.staff.grade import Progress as State
+    from course.staff.results import Result
+
+ABOUT = "Make workspaces for students, prove that the tests catch what they must, and grade what comes back."
 
 
 class Style(enum.StrEnum):
@@ -125,8 +129,149 @@ def _show(verdicts: list) -> None:
                 out.print(f"  {name}", definition.strip().replace("\n", "\n  "), sep="\n  ", markup=False)
 
 
+Formats = Annotated[list[str] | None, typer.Option("--format", metavar="NAME", help="Of an output; feedback, page and table if left out.")]
+NoSandbox = Annotated[bool, typer.Option("--no-sandbox", help="Go on where this machine has no sandbox.")]
+
+
+@app.command()
+def grade(
+    submissions: Annotated[
+        list[Path], typer.Argument(metavar="SUBMISSION…", help="Folders, archives, git bundles, or folders full of them.")
+    ],
+    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where results go; the same one continues an earlier run.")],
+    tasks: Annotated[
+        list[str] | None, typer.Option("--task", metavar="ID", help="A task, as 0.1, or a module, as 0; all if left out.")
+    ] = None,
+    formats: Formats = None,
+    workers: Annotated[int | None, typer.Option(metavar="N", help="Processes that grade; one a core if left out.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="The number of the class; drawn once if left out.")] = None,
+    no_sandbox: NoSandbox = False,
+    scale: Annotated[str, typer.Option(metavar="dask://HOST:PORT", help="A cluster that grades instead of this machine.")] = "",
+) -> None:
+    """Grade submissions, and write feedback, a class page and a table; killed at any moment, the same command continues."""
+    from course.staff.grade import grade
+
+    kinds = _kinds(formats)
+    ids = [task.id for name in tasks or () for task in _tasks_of(name)]
+    with _Shown() as shown:
+        results = grade(submissions, folder, tasks=ids, workers=workers, seed=seed, no_sandbox=no_sandbox, scale=scale, progress=shown.show)
+    _summarize(results)
+    _write_outputs(results, folder, kinds)
+
+
+def _tasks_of(name: str) -> list[Task]:
+    """A task, or all of a module."""
+    tasks = [task for task in course().tasks if name in (task.id, str(task.stage))]
+    if not tasks:
+        known = ", ".join(task.id for task in course().tasks)
+        raise RequestError(f"there is no task {name}; the tasks are {known}", "course-staff grade --help")
+    return tasks
+
+
+class _Shown:
+    """The progress of grading: a bar in a terminal, else a line for every submission that is done."""
+
+    def __enter__(self) -> _Shown:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}")
+        self.progress = Progress(*columns, console=err, transient=True, disable=not sys.stderr.isatty())
+        self.bar = self.progress.add_task("grading", total=None, left="")
+        self.done = 0
+        self.progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.progress.stop()
+
+    def show(self, state: State) -> None:
+        """Show how far it is."""
+        if state.warning:
+            err.print(f"[yellow]{escape(state.warning)}[/yellow]")
+        left = (
+            ""
+            if state.left is None
+            else f"{max(1, round(state.left / 60))} min left"
+            if state.left >= 90
+            else f"{round(state.left)} s left"
+        )
+        self.progress.update(self.bar, completed=state.done, total=state.total, description=escape(state.now)[:60] or "grading", left=left)
+        if state.done > self.done and self.progress.disable:
+            err.print(f"{state.done} of {state.total}: {escape(state.now)}")
+        self.done = state.done
+
+
+def _summarize(results: list[Result]) -> None:
+    """How many were graded, refused, and should be looked at."""
+    refused = [result.submission for result in results if result.refused]
+    flagged = [result.submission for result in results if any(task.disagrees or task.flaky for task in result.tasks)]
+    out.print(f"{len(results) - len(refused)} graded, {len(refused)} refused, {len(flagged)} to look at")
+    for words, names in (("refused", refused), ("look at", flagged)):
+        if names:
+            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+            out.print(f"  {words}: {escape(', '.join(names[:8]))}{more}", soft_wrap=True)
+
+
+@app.command()
+def outputs(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade has filled.")],
+    formats: Formats = None,
+) -> None:
+    """Write outputs of what is graded: feedback, page, table, junit, gradescope, classroom."""
+    from course.staff.results import read_result
+
+    kinds = _kinds(formats)
+    results = [read_result(path) for path in sorted((folder / "results").glob("*.json"))]
+    if not results:
+        raise RequestError(f"{folder} holds no results", f"course-staff grade SUBMISSIONS --out {folder}")
+    _write_outputs(results, folder, kinds)
+
+
+def _kinds(formats: list[str] | None) -> tuple[str, ...]:
+    """The outputs that were asked for; told before anything is graded if there is no such one."""
+    from course.staff.outputs.kinds import FILES, USUAL
+
+    if unknown := [name for name in formats or () if name not in FILES]:
+        raise RequestError(f"there is no output {', '.join(unknown)}; the outputs are {', '.join(FILES)}", "course-staff outputs --help")
+    return tuple(formats or USUAL)
+
+
+def _write_outputs(results: list[Result], folder: Path, kinds: tuple[str, ...]) -> None:
+    """Write outputs, and say where they are."""
+    from course.staff.outputs.kinds import write_outputs
+
+    for name, path in write_outputs(results, folder, kinds, {task.id: task.title for task in course().tasks}).items():
+        out.print(f"{name:<10}  {escape(str(path))}", soft_wrap=True)
+
+
+@app.command()
+def patterns(
+    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK]…", help="Tasks, such as 0.1; all if left out.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Run also what is known.")] = False,
+) -> None:
+    """Collect which tests fail under each known wrong answer, and list those that look alike."""
+    from course.staff.nearest import run
+
+    raise typer.Exit(run(out, err, tasks or (), again))
+
+
+@app.command()
+def classroom(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A handout.")],
+    github: Annotated[bool, typer.Option("--github", help="Add a workflow that runs the tests on every push.")] = False,
+    gradescope: Annotated[bool, typer.Option("--gradescope", help="Write a bundle for Gradescope beside it.")] = False,
+    no_sandbox: NoSandbox = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace files of the workflow that say something else.")] = False,
+) -> None:
+    """Write the files with which GitHub Classroom and Gradescope run a handout's tests."""
+    from course.staff.classroom.files import run
+
+    raise typer.Exit(run(out, folder, github, gradescope, no_sandbox, force))
+
+
 def main() -> None:
-    """The entry point. Exit codes: 0 done, 1 a proof failed, 2 a wrong request, 3 a repository that does not fit together."""
+    """The entry point. Exit codes: 0 done, 1 a proof or an attack showed a fault, 2 a wrong request, 3 a repository or machine that
+    does not do, 130 stopped by Ctrl-C."""
     try:
         app()
     except (StaffError, ManifestError, OSError) as error:

@@ -182,11 +182,11 @@ def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED
         RequestError: If there are no such stages.
         StaffError: If the repository cannot be cut, the manifest does not fit it, or a solution would leak; the message names the places.
     """
+    if staff is not None and staff > last:
+        raise RequestError(f"--staff {staff} expected a module of the workspace, which ends with Module {last}")
     reference = select(root, manifest, last)
     if all(task.stage != last for task in manifest.tasks):  # its solutions would go out whole
         raise RequestError(f"Module {last} has no tasks yet; hand out a range that ends with {manifest.tasks[-1].stage}")
-    if staff is not None and staff > last:
-        raise RequestError(f"--staff {staff} expected a module of the workspace, which ends with Module {last}")
     _check_tested(manifest, last, reference)
     names, left_out, rooms = write_names(manifest, last), left_out_names(manifest, last), left_out_rooms(manifest, last)
     files = leave_out_rooms(leave_out(stub_files(reference, names, bare=style == BARE), left_out), rooms)

@@ -1,0 +1,135 @@
+"""The teacher's command line: what it asks for and what it says of grading, which is tested elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from course.staff import StaffError, cli
+from course.staff.results import FAIL, PASS, Result, TaskResult, write_result
+
+
+@dataclass
+class Grader:
+    """Takes the place of grading.
+
+    Attributes:
+        results: What it returns.
+        asked: What it was called with.
+        error: What it raises instead.
+    """
+
+    results: list[Result] = field(default_factory=list)
+    asked: dict[str, Any] = field(default_factory=dict)
+    error: Exception | None = None
+
+    def grade(self, submissions: Sequence[Path], out: Path, progress: Callable[[Any], object], **asked: Any) -> list[Result]:
+        self.asked = asked | {"submissions": submissions, "out": out}
+        progress(SimpleNamespace(done=0, total=2, left=None, now="", warning="no sandbox [here]"))
+        progress(SimpleNamespace(done=1, total=2, left=100.0, now="ann: Task 0.1", warning=""))
+        if self.error:
+            raise self.error
+        return self.results
+
+
+@pytest.fixture
+def grader(monkeypatch: pytest.MonkeyPatch) -> Grader:
+    stand_in = Grader()
+    monkeypatch.setitem(sys.modules, "course.staff.grade", SimpleNamespace(grade=stand_in.grade))  # type: ignore[arg-type]  # all it needs
+    return stand_in
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, list[str], list[str]]]:
+    """Runs the command line; gives its exit code and what it printed."""
+
+    def run(*arguments: str) -> tuple[int, list[str], list[str]]:
+        monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        printed = capsys.readouterr()
+        return int(end.value.code or 0), printed.out.splitlines(), printed.err.splitlines()
+
+    return run
+
+
+def result(name: str, refused: str = "", **flags: Any) -> Result:
+    tasks = () if refused else (TaskResult("0.1", PASS, 10, 10), TaskResult("0.2", FAIL, 10, 0, **flags))
+    return Result(name, "0" * 64, refused, tasks, (), "bubblewrap", 1, 1.0)
+
+
+def test_grade_says_how_many_were_graded_refused_and_are_to_be_looked_at(grader: Grader, run: Callable[..., Any], tmp_path: Path) -> None:
+    grader.results = [result("ann"), result("ben", disagrees=True), result("cem", flaky=True), result("dan", "not a zip file")]
+    code, printed, errors = run("grade", "a", "b", "--out", str(tmp_path), "--task", "0", "--task", "1.1", "--seed", "5", "--workers", "1")
+    assert code == 0
+    assert printed == [
+        "3 graded, 1 refused, 2 to look at",
+        "  refused: dan",
+        "  look at: ben, cem",
+        f"feedback    {tmp_path}/feedback",
+        f"page        {tmp_path}/class.html",
+        f"table       {tmp_path}/class.csv",
+    ]
+    assert errors == ["no sandbox [here]", "1 of 2: ann: Task 0.1"]
+    assert grader.asked == {
+        "submissions": [Path("a"), Path("b")],
+        "out": tmp_path,
+        "tasks": ["0.1", "0.2", "0.3", "0.4", "0.5", "1.1"],
+        "workers": 1,
+        "seed": 5,
+        "no_sandbox": False,
+        "scale": "",
+    }
+    assert (tmp_path / "class.csv").is_file()
+
+
+def test_outputs_are_written_again_from_what_is_graded(run: Callable[..., Any], tmp_path: Path) -> None:
+    write_result(tmp_path / "results" / "ann.json", result("ann"))
+    assert run("outputs", str(tmp_path), "--format", "junit") == (0, [f"junit       {tmp_path}/junit.xml"], [])
+    assert "ann" in (tmp_path / "junit.xml").read_text(encoding="utf-8")
+
+
+def test_a_stopped_run_names_the_command_that_continues(grader: Grader, run: Callable[..., Any], tmp_path: Path) -> None:
+    grader.error = StaffError("stopped; 1 of 2 are graded, and stay so")
+    grader.error.code, grader.error.next = 130, "course-staff grade a --out b"  # type: ignore[attr-defined]  # as its subclass has
+    code, printed, errors = run("grade", "a", "--out", str(tmp_path))
+    assert (code, printed) == (130, [])
+    assert errors[-2:] == ["error: stopped; 1 of 2 are graded, and stay so", "next: course-staff grade a --out b"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (
+            ["grade", "a", "--out", "OUT", "--task", "9"],
+            ["error: there is no task 9; the tasks are 0.1, 0.2", "next: course-staff grade --help"],
+        ),
+        (
+            ["grade", "a", "--out", "OUT", "--format", "pdf"],
+            [
+                "error: there is no output pdf; the outputs are feedback, page, table, junit, gradescope, classroom",
+                "next: course-staff outputs --help",
+            ],
+        ),
+        (["outputs", "OUT"], ["error: OUT holds no results", "next: course-staff grade SUBMISSIONS --out OUT"]),
+        (["classroom", "OUT", "--github"], ["error: OUT is not a handout; make one first", "next: course-staff handout OUT"]),
+        (["patterns", "9.9"], ["error: there is no task 9.9; the tasks are 0.1, 0.2", "next: course-staff patterns"]),
+        (
+            ["handout", "OUT", "--modules", "0", "--staff", "1"],
+            ["error: --staff 1 expected a module of the workspace, which ends with Module 0", "next: course-staff --help"],
+        ),
+    ],
+)
+def test_what_cannot_be_done_ends_with_one_line_and_the_next_command(
+    grader: Grader, run: Callable[..., Any], tmp_path: Path, arguments: list[str], lines: list[str]
+) -> None:
+    code, printed, errors = run(*(str(tmp_path / "out") if word == "OUT" else word for word in arguments))
+    assert (code, printed) == (2, [])
+    expected = [line.replace("OUT", str(tmp_path / "out")) for line in lines]
+    assert [line[: len(start)] for line, start in zip(errors, expected, strict=True)] == expected
