@@ -52,7 +52,7 @@ def merge(old: str, yours: str, new: str, names: tuple[set[str], set[str]], is_t
     taken = [name for name in done if name in names[1] and name in after]
     merged = Merged(bodies.graft(new, {name: mine[name] for name in taken}, whole=is_test), taken)
     merged.gone = [name for name in done if name not in taken]
-    merged.text = _with_additions(old, yours, merged.text)
+    merged.text = with_additions(old, yours, merged.text)
     bodies.parse(merged.text)
     merged.lost = _lost(old, yours, new, merged)
     merged.text = merged.text.replace("\n", windows)
@@ -112,7 +112,7 @@ def _key(node: ast.stmt) -> str:
     return ast.unparse(node)
 
 
-def _with_additions(old: str, yours: str, new: str) -> str:
+def with_additions(old: str, yours: str, new: str) -> str:
     """The new text with the statements that the student added to the module and to its classes, each behind what it stood behind."""
     aliases = _aliases(old) | _aliases(new)
     for path in ["", *(name for name, _ in _classes(bodies.parse(yours)))]:

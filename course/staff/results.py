@@ -136,7 +136,7 @@ class Result:
     @property
     def mark(self) -> float:
         """What was earned, extra points included."""
-        return sum(task.mark for task in self.tasks)
+        return round(sum(task.mark for task in self.tasks), 2)
 
 
 def write_result(path: Path, result: Result) -> None:
