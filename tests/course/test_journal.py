@@ -1,0 +1,201 @@
+"""What of a class is graded stays graded, and work goes on whoever dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course.manifest import ROOT
+from course.staff import RequestError, StaffError
+from course.staff.journal import Journal
+from course.staff.results import Result, read_result
+from course.staff.submissions import Submission
+from course.staff.workers import Ended, Job, run_jobs
+
+# The journal
+
+
+def result(name: str = "ann", hash: str = "1") -> Result:
+    return Result(name, hash, "", (), (), "bubblewrap", 7, 1.0)
+
+
+def test_a_number_is_drawn_once_and_kept_from_others(tmp_path: Path) -> None:
+    number = Journal(tmp_path / "out").number()
+    assert Journal(tmp_path / "out").number() == number
+    assert Journal(tmp_path / "other").number() != number
+    assert (tmp_path / "out" / "number").stat().st_mode & 0o077 == 0
+
+
+def test_a_class_has_one_number(tmp_path: Path) -> None:
+    assert Journal(tmp_path).number(5) == 5
+    assert Journal(tmp_path).number(5) == 5
+    with pytest.raises(RequestError) as error:
+        Journal(tmp_path).number(6)
+    assert str(error.value) == f"{tmp_path} was begun with --seed 5, got 6; a class has one: leave it out, or choose another --out"
+    (tmp_path / "number").write_text("five")
+    with pytest.raises(StaffError) as broken:
+        Journal(tmp_path).number()
+    assert str(broken.value) == f"{tmp_path / 'number'} holds no number; delete it, and all are graded again with a new one"
+
+
+def test_a_result_is_found_under_the_same_conditions_alone(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    ann = Submission("ann", {"a.py": b"1"})
+    path = journal.path(ann, ["course", "7"])
+    assert path.parent == tmp_path / "results"
+    assert path.name.startswith("ann-")
+    assert journal.find(path) is None
+    journal.keep(path, result())
+    assert journal.find(journal.path(ann, ["course", "7"])) == result()
+    for other in (Submission("ann", {"a.py": b"2"}), Submission("Ann", {"a.py": b"1"}), Submission("ann", {"b.py": b"1"})):
+        assert journal.find(journal.path(other, ["course", "7"])) is None
+    assert journal.find(journal.path(ann, ["course", "8"])) is None
+
+
+def test_the_result_of_a_submission_that_has_changed_is_put_away(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    old, new, other = (tmp_path / "results" / f"{name}.json" for name in ("ann-1", "ann-2", "ann-b-1"))
+    journal.keep(old, result())
+    journal.keep(other, result("ann-b"))
+    journal.keep(new, result(hash="2"))
+    assert sorted(path.name for path in new.parent.glob("*.json")) == ["ann-2.json", "ann-b-1.json"]
+    assert read_result(new.parent / "earlier" / "ann-1.json") == result()
+
+
+def test_a_result_that_cannot_be_read_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "ann-1.json"
+    for text in ("{", "[]", json.dumps({"schema": 0})):
+        path.write_text(text)
+        assert Journal(tmp_path).find(path) is None
+
+
+def test_names_may_hold_anything(tmp_path: Path) -> None:
+    path = Journal(tmp_path).path(Submission("../<b>Jürgen\n/x" * 40), [])
+    assert path.parent == tmp_path / "results"
+    assert path.name.startswith(".._b_Jürgen_x")
+    assert len(path.name) < 120
+
+
+def test_only_one_run_grades_into_a_folder(tmp_path: Path) -> None:
+    with Journal(tmp_path).locked(), pytest.raises(RequestError) as error, Journal(tmp_path).locked():
+        pass
+    assert str(error.value) == f"another run grades into {tmp_path}; wait for it, or end it"
+    with Journal(tmp_path).locked():
+        pass
+
+
+def test_a_file_is_no_folder_for_results(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RequestError) as error:
+        Journal(tmp_path / "file")
+    assert str(error.value) == f"{tmp_path / 'file'} is not a folder; name one for the results"
+
+
+# Workers
+
+
+class Shop:
+    """Jobs for workers, done in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.news: list[tuple[str, str]] = []
+
+    def job(self, name: str, *do: str) -> Job:
+        return Job(name, {"name": name, "do": do, "path": str(self.folder / f"{name}.result")})
+
+    def run(self, *jobs: Job, count: int = 2) -> dict[str, Ended]:
+        def told(job: Job, news: Mapping[str, Any]) -> None:
+            self.news.append((job.name, news["now"]))
+
+        def is_done(job: Job) -> bool:
+            return Path(job.data["path"]).is_file()
+
+        ended = run_jobs(iter(jobs), count, "tests.course.labour:Labour", {"folder": str(self.folder)}, is_done, told, self.folder)
+        return {end.job.name: end for end in ended}
+
+    def times(self, name: str) -> int:
+        return len((self.folder / f"{name}.times").read_text())
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+def test_every_job_is_done_once_and_tells(shop: Shop) -> None:
+    names = ["a", "b", "c", "d", "e"]
+    ended = shop.run(*(shop.job(name, "print") for name in names))
+    assert sorted(ended) == names
+    assert all((end.killed, end.trouble) == (None, "") for end in ended.values())
+    assert [shop.times(name) for name in names] == [1] * 5
+    assert sorted(shop.news) == [(name, "print") for name in names]
+
+
+def test_the_job_of_a_worker_that_is_killed_is_taken_up_again(shop: Shop) -> None:
+    ended = shop.run(shop.job("a", "die", "write"), shop.job("b", "die", "die", "write"), shop.job("c", "write"))
+    assert {name: end.killed for name, end in ended.items()} == {"a": None, "b": None, "c": None}
+    assert [shop.times(name) for name in "abc"] == [2, 3, 1]
+
+
+def test_a_job_that_kills_three_workers_is_given_up_and_the_others_go_on(shop: Shop) -> None:
+    ended = shop.run(shop.job("a", "die"), shop.job("b", "raise"), shop.job("c", "write"))
+    assert ended["a"].killed == "it ended with status -9"
+    assert ended["b"].killed == "ZeroDivisionError: it is 0"
+    assert ended["c"].killed is None
+    assert (shop.times("a"), shop.times("b")) == (3, 3)
+
+
+def test_what_a_worker_left_before_it_died_is_not_done_again(shop: Shop) -> None:
+    assert shop.run(shop.job("a", "write and die"))["a"].killed is None
+    assert shop.times("a") == 1
+
+
+def test_a_sandbox_that_fails_is_tried_three_times(shop: Shop) -> None:
+    ended = shop.run(shop.job("a", "sandbox", "sandbox", "write"), shop.job("b", "sandbox"))
+    assert (ended["a"].trouble, ended["b"].trouble) == ("", "there is no sandbox today")
+    assert (shop.times("a"), shop.times("b")) == (3, 3)
+
+
+def test_a_repository_that_does_not_fit_ends_the_run(shop: Shop) -> None:
+    with pytest.raises(StaffError) as error:
+        shop.run(shop.job("a", "error"), shop.job("b", "wait"))
+    assert str(error.value) == "it does not fit"
+
+
+def test_workers_end_with_the_process_that_gave_them_work(shop: Shop) -> None:
+    code = (
+        "import pathlib\nfrom course.staff.workers import Job, run_jobs\n"
+        f"job = Job('a', {{'name': 'a', 'do': ['wait'], 'path': 'none'}})\nfolder = pathlib.Path({str(shop.folder)!r})\n"
+        "told = lambda job, news: print(news['now'], flush=True)\n"
+        "list(run_jobs(iter([job]), 1, 'tests.course.labour:Labour', {'folder': str(folder)}, lambda job: False, told, folder))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment)
+    assert parent.stdout is not None
+    assert parent.stdout.readline() == b"wait\n"
+    worker = int(subprocess.run(["pgrep", "-P", str(parent.pid)], capture_output=True, text=True, check=True).stdout)
+    parent.send_signal(signal.SIGKILL)
+    parent.communicate()
+    for _ in range(400):
+        if not _lives(worker):
+            break
+        time.sleep(0.05)
+    assert not _lives(worker)
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process runs; one that nobody has waited for is over."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
