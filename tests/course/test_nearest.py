@@ -127,7 +127,7 @@ def test_a_pattern_is_the_tests_that_fail_and_those_that_do_not_run_anywhere_are
 
 
 def test_a_test_that_hangs_is_failed_and_so_are_those_behind_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "HANGS", 0.5)
+    monkeypatch.setattr(patterns, "HANGS", 3)
     found = desk.collect(wrong("\n    while x < 0:\n        pass\n    return x", "hangs"))
     assert found["0.1"].failed("hangs") == set(IDS[1:])
 

@@ -294,6 +294,12 @@ def test_feedback_never_shows_why_a_probe_failed_even_if_the_task_s_reason_does(
     assert SECRET not in json.dumps(classroom.document(only(careless)))
 
 
+def test_feedback_does_not_repeat_what_the_task_s_reason_says_already() -> None:
+    text = feedback(only(replace(PARTLY, reason="what must hold and does not: sums lists of any length")))
+    assert text.count("sums lists of any length") == 1
+    assert "What is not right yet" not in text
+
+
 def test_feedback_on_a_refused_submission_is_the_reason() -> None:
     assert feedback(EVE) == (
         "# \\<script\\>alert('eve')\\</script\\>\n\n"

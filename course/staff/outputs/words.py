@@ -73,7 +73,8 @@ def missed(task: TaskResult) -> list[str]:
 def told(task: TaskResult) -> list[str]:
     """What a student may read of a task, in paragraphs of plain text; nothing if it is passed and there is nothing to say."""
     paragraphs = []
-    if reason := shown_reason(task):
+    reason = shown_reason(task)
+    if reason:
         paragraphs.append(f"Not graded: {reason}" if task.verdict == NOT_RUN else reason)
     if task.visible and (failure := first_failure(task)):
         passed = sum(test.outcome == "passed" for test in task.visible)
@@ -82,7 +83,7 @@ def told(task: TaskResult) -> list[str]:
             paragraphs.append(cut(clean(failure.message)))
         elif failure.outcome == "missing":
             paragraphs.append("It was not run, or the run ended before it.")
-    if demands := missed(task):
+    if demands := [demand for demand in missed(task) if demand not in line(reason)]:
         paragraphs.append("What is not right yet, as other tests found:\n" + "\n".join(f"- {demand}" for demand in demands))
     if task.nearest is not None:
         paragraphs.append(f"A known mistake that fails like this: {line(task.nearest.mistake)}")
