@@ -243,6 +243,9 @@ def test_a_class_of_500_is_sorted_filtered_and_fits_every_width(browser: Any, tm
     for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.set_viewport_size({"width": 1047, "height": 700})  # landscape paper
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1047
     assert troubles == []
     page.close()
 

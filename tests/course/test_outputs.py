@@ -127,7 +127,7 @@ def test_gradescope_shows_a_test_for_each_task_with_its_share_of_the_score() -> 
         ("0.3", "Task 0.3: PART, 7.5 of 10", 7.5, 10, "failed"),
         ("0.4", "Task 0.4: FAIL, 0 of 5", 0, 5, "failed"),
         ("3.3", "Task 3.3: PASS (sim), 20 of 20", 20, 20, "passed"),
-        ("4.4b", "Task 4.4b: NOT RUN, 0 of 5", 0, 5, "failed"),
+        ("4.4b", "Task 4.4b: NOT RUN, 0 of 5 extra", 0, 5, "failed"),
     ]
     assert document["tests"][4]["output"] == "Not graded: there is no GPU here"
 
@@ -282,7 +282,7 @@ def test_feedback_says_what_passed_and_what_the_first_failing_test_says() -> Non
 def test_feedback_names_the_simulator_and_files_that_were_not_taken() -> None:
     text = feedback(ADA)
     assert "## Task 3.3: PASS (sim), 20 of 20\n\nThe tests that you have and those that you have not say different things" in text
-    assert "## Task 4.4b: NOT RUN, 0 of 5\n\nNot graded: there is no GPU here" in text
+    assert "## Task 4.4b: NOT RUN, 0 of 5 extra\n\nNot graded: there is no GPU here" in text
     assert text.endswith("fresh copies took their place.\n\n- `setup.py`\n")
     assert "all probes passed" not in text  # a note is for the teacher
 

@@ -112,7 +112,7 @@ def flags(task: TaskResult) -> list[str]:
 
 def earned(task: TaskResult) -> str:
     """Verdict and mark in a few words: "PART, 5 of 10"."""
-    return f"{task.verdict}, {number(task.mark)} of {number(task.points)}"
+    return f"{task.verdict}, {number(task.mark)} of {number(task.points)}{' extra' if task.extra else ''}"
 
 
 def kind(task: TaskResult) -> str:
