@@ -1,0 +1,220 @@
+"""Grading: what a submission earns, what does not sink it, and that nobody gets what was not earned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course.staff.answers import WrongAnswer
+from course.staff.desk import Desk
+from course.staff.grafting import finished
+from course.staff.marking import mark_submission, mark_task
+from course.staff.own_tests import OwnTest
+from course.staff.probes import check
+from course.staff.reference import Reference
+from course.staff.results import FAIL, NOT_RUN, PART, PASS, TaskResult
+from course.staff.sandbox import Sandbox
+from course.staff.submissions import Submission
+
+from . import miniature
+
+OPERATORS, TESTS, SCALAR = "minitorch/operators.py", "tests/test_operators.py", "minitorch/scalar.py"
+
+NUMBER = 7
+
+
+# In the miniature: one sandbox, probes of its own
+
+
+def relu_is_right(p: Any, x: float) -> check.Check:
+    """The value at x."""
+    (got,) = yield [p.find("minitorch.operators:relu")(x)]
+    check.same(got, max(x, 0.0))
+
+
+def probes() -> dict[str, list[check.Probe]]:
+    """Those of the miniature."""
+    inputs = {"examples": [(2.0,), (0.5,)], "inputs": {}, "count": 0, "seconds": 5.0}
+    below = {**inputs, "examples": [(-2.0,)]}
+    return {
+        "0.1": [
+            check.Probe("0.1", "relu(x) is x where x > 0", 3, relu_is_right, **inputs),
+            check.Probe("0.1", "relu(x) is 0 where x < 0", 1, relu_is_right, **below),
+        ]
+    }
+
+
+LEAKS = WrongAnswer(
+    "own", "relu_leaks", "relu gives x / 8 below 0.", {"minitorch.operators:relu": "def relu(x):\n    return x if x > 0 else x / 8"}
+)
+OWN = [OwnTest("0.2", "tests.test_operators:test_own", 1.0, (LEAKS,))]
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
+    """What is known of the miniature."""
+    root, manifest = miniature.write(tmp_path_factory.mktemp("miniature"))
+    own = check._probes.copy()
+    check._probes.clear()
+    check._probes.update(probes())
+    yield Reference(root, manifest, Desk(Sandbox(), NUMBER), tmp_path_factory.mktemp("home"))
+    check._probes.clear()
+    check._probes.update(own)
+
+
+@pytest.fixture(scope="module")
+def right(reference: Reference) -> dict[str, str]:
+    """Right files of Module 0."""
+    files = finished(reference.root, reference.manifest, reference.manifest.task("0.2"))
+    return {path: str(files[path]) for path in (OPERATORS, TESTS)}
+
+
+BODY = "return x if x > 0 else 0.0"
+
+
+@pytest.fixture
+def marked(reference: Reference, right: dict[str, str]) -> Callable[..., TaskResult]:
+    """Grades a submission in one task; by default it is right, but for another body of relu, or other files."""
+
+    def mark(id: str, body: str = BODY, **changed: str) -> TaskResult:
+        files = {**right, OPERATORS: right[OPERATORS].replace(BODY, body.replace("\n", "\n    ")), **changed}
+        submission = Submission("ann", {path: text.encode() for path, text in files.items()})
+        return mark_task(reference, submission, reference.manifest.task(id), [test for test in OWN if test.task == id])
+
+    return mark
+
+
+def outcomes(result: TaskResult) -> dict[str, str]:
+    return {test.id.rpartition("::")[2]: test.outcome for test in result.visible}
+
+
+def test_a_right_answer_earns_all(marked: Callable[..., TaskResult]) -> None:
+    result = marked("0.1")
+    assert (result.verdict, result.mark, result.points) == (PASS, 10, 10)
+    assert outcomes(result) == {"test_relu": "passed"}
+    assert [probe.passed for probe in result.probes] == [True, True]
+    assert (result.reason, result.note, result.disagrees, result.flaky, result.nearest) == ("", "", False, False, None)
+
+
+def test_a_part_earns_its_probes_weight_and_is_said_without_inputs(marked: Callable[..., TaskResult]) -> None:
+    result = marked("0.1", "return x")
+    assert (result.verdict, result.mark) == (PART, 7.5)
+    assert outcomes(result) == {"test_relu": "failed"}
+    assert "expected 0.0\nyours -2.0" in result.visible[0].message
+    assert result.reason == "what must hold and does not: relu(x) is 0 where x < 0"
+    assert (result.disagrees, result.flaky) == (False, False)
+
+
+def test_what_is_not_written_is_not_run(marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Desk, "visible", None)
+    result = marked("0.1", 'raise NotImplementedError("Need to implement for Task 0.1")')
+    assert (result.verdict, result.mark, result.reason) == (FAIL, 0, "not written: relu")
+    assert outcomes(result) == {"test_relu": "failed"}
+    assert [probe.reason for probe in result.probes] == ["it is not written"] * 2
+
+
+def test_a_file_that_is_not_python_costs_its_own_tasks_alone(marked: Callable[..., TaskResult]) -> None:
+    broken = {OPERATORS: "def relu(:\n"}
+    result = marked("0.1", **broken)
+    assert (result.verdict, result.mark) == (FAIL, 0)
+    assert result.reason == f"{OPERATORS}, line 1: not valid Python: invalid syntax"
+    assert marked("0.2", **broken).verdict == PASS
+
+
+@pytest.mark.parametrize(
+    ("body", "visible"),
+    [
+        ("import os\nos._exit(0)", "missing"),
+        ("import pytest\npytest.skip('not today')", "missing"),
+        (
+            "from _pytest.reports import TestReport as R\nR.passed, R.failed, R.outcome = True, False, 'passed'\nreturn 7.0",
+            "missing",
+        ),
+        ("class Same(float):\n    __eq__ = lambda self, other: True\nreturn Same(7.0)", "passed"),
+        ("import course.plugin as p\np.write_json = lambda path, d: path.write_text('{\"tests\": []}')\nreturn 7.0", "missing"),
+    ],
+    ids=["exits", "skips", "patches the reports", "equals everything", "writes another report"],
+)
+def test_a_forged_outcome_earns_nothing_and_shows(body: str, visible: str, marked: Callable[..., TaskResult]) -> None:
+    result = marked("0.1", body)
+    assert (result.verdict, result.mark) == (FAIL, 0)
+    assert outcomes(result) == {"test_relu": visible}
+    forged = "_pytest" in body or "write_json" in body
+    assert result.disagrees == (forged or visible == "passed")
+    assert ("the visible tests' run changed its own report" in result.note) == forged
+
+
+def test_visible_tests_that_fail_where_the_probes_pass_are_flagged_and_the_mark_stays(marked: Callable[..., TaskResult]) -> None:
+    result = marked("0.1", f"import sys\nassert 'pytest' not in sys.modules\n{BODY}")
+    assert (result.verdict, result.mark, result.disagrees) == (PASS, 10, True)
+    assert result.note == f"all probes pass, but not {TESTS}::test_relu"
+
+
+def test_a_second_run_that_ends_otherwise_is_flagged_and_the_worse_one_counts(
+    marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, ask = [], Desk.probes
+
+    def other_the_second_time(*words: Any, **more: Any) -> list[check.Outcome]:
+        asked.append(1)
+        return [replace(outcome, passed=outcome.passed and len(asked) == 1) for outcome in ask(*words, **more)]
+
+    monkeypatch.setattr(Desk, "probes", other_the_second_time)
+    result = marked("0.1", "return x")
+    assert (result.verdict, result.mark, result.flaky) == (FAIL, 0, True)
+    assert result.note == "a second run ended otherwise"
+
+
+def test_a_loop_that_never_ends_fails_and_the_other_probes_are_put(
+    marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("course.staff.marking.AT_LEAST", {False: (60.0, 1.0), True: (60.0, 1.0)})
+    result = marked("0.1", "while x < 0:\n    pass\nreturn x")
+    assert (result.verdict, result.mark) == (PART, 7.5)
+    assert outcomes(result) == {"test_relu": "failed"}
+    assert result.visible[0].message == "it took too long: does a loop never end?"
+
+
+def test_a_test_of_the_students_must_pass_with_right_code_and_fail_with_wrong(
+    marked: Callable[..., TaskResult], right: dict[str, str]
+) -> None:
+    assert marked("0.2").mark == 10
+    for assertion, reason in (("True", "it passes"), ("relu(x) > 100", "it fails with right code: ")):
+        result = marked("0.2", **{TESTS: right[TESTS].replace("relu(x) >= 0", assertion)})
+        assert (result.verdict, result.mark) == (FAIL, 0)
+        assert [probe.says for probe in result.probes] == ["test_own notices: relu gives x / 8 below 0."]
+        assert result.probes[0].reason.startswith(reason)
+
+
+def test_a_task_without_probes_is_not_run_and_says_so(marked: Callable[..., TaskResult]) -> None:
+    result = marked("1.1")
+    assert (result.verdict, result.mark, result.reason) == (NOT_RUN, 0, "not graded: there are no hidden probes for this task")
+
+
+def test_a_task_in_which_a_right_answer_fails_here_is_not_run(reference: Reference, right: dict[str, str], tmp_path: Path) -> None:
+    wrong = dict(check._probes)
+    check._probes["0.1"] = [replace(probes()["0.1"][0], examples=[("no number",)])]
+    try:
+        other = Reference(reference.root, reference.manifest, reference.desk, tmp_path)
+        result = mark_task(other, Submission("ann", {OPERATORS: right[OPERATORS].encode()}), other.manifest.task("0.1"), [])
+    finally:
+        check._probes.clear()
+        check._probes.update(wrong)
+    assert (result.verdict, result.mark) == (NOT_RUN, 0)
+    assert result.reason == "not graded: on this machine even a right answer does not pass"
+    assert result.note.startswith("a right answer does not pass the probes on this machine: relu(x) is x where x > 0: ")
+
+
+def test_a_submission_is_graded_in_all_tasks_and_a_refused_one_in_none(reference: Reference, right: dict[str, str]) -> None:
+    tasks = [reference.manifest.task(id) for id in ("0.1", "0.2")]
+    submission = Submission("ann", {path: text.encode() for path, text in right.items()}, ("notes.txt",))
+    seen: list[str] = []
+    result = mark_submission(reference, submission, tasks, OWN, lambda task: seen.append(task.task))
+    assert (result.mark, result.points, result.number, result.left_out) == (20, 20, NUMBER, ("notes.txt",))
+    assert (seen, result.level, result.hash) == (["0.1", "0.2"], reference.desk.sandbox.level, submission.hash)
+    refused = mark_submission(reference, Submission("ben", refused="it is a bomb"), tasks, OWN)
+    assert (refused.refused, refused.tasks, refused.mark) == ("it is a bomb", (), 0)
