@@ -305,8 +305,8 @@ def test_what_was_collected_of_the_bank_still_holds() -> None:
         answers = {answer.name: hash_of(answer) for answer in load_answers(FOLDER, [course().task(id)])}
         advice = f"task {id} has changed since; run: course-staff patterns {id}"
         assert hash_of_tests(of_task.tests, ROOT) == of_task.tests, advice
-        assert {name: hash for name, (hash, _) in of_task.answers.items()} == answers, advice
-        assert all(of_task.failed(name) for name in answers), f"a wrong answer of task {id} fails nothing"
+        assert {name: hash for name, (hash, _) in of_task.answers.items()}.items() <= answers.items(), advice
+        assert all(of_task.failed(name) for name in of_task.answers), f"a wrong answer of task {id} fails nothing"
 
 
 # The command
