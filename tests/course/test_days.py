@@ -1,0 +1,159 @@
+"""A student's day and a teacher's day from end to end, by the commands that they type, each in a process of its own.
+
+The student goes through Modules 0 and 1, in each task with a mistake first. The teacher has handed out, and grades what comes back beside
+cheats and broken archives.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from benchmarks.course_class import FORGERS, solve, solved
+from course.manifest import ROOT, Task, course
+from course.staff.answers import FOLDER, load_answers
+from course.staff.results import Result, read_result
+from tests.course.conftest import Workspace, clean_environment
+
+TASKS = [task for task in course().tasks if task.stage <= 1]
+
+MISTAKES = {
+    "0.1": "relu_back_counts_the_kink",
+    "0.2": "test_sigmoid_asserts_nothing",
+    "0.3": "zipwith_arguments_swapped",
+    "0.4": "eval_one_level",
+    "0.5": "bias_sign",
+    "1.1": "forward_difference",
+    "1.2": "sigmoid_falls",
+    "1.3": "ignores_d_output",
+    "1.4": "overwrites_what_arrived",
+    "1.5": "bias_forgotten",
+}
+"""What the student does wrong at first, by task: known wrong answers."""
+
+
+def staff(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run the teacher's command line in the repository."""
+    command = [sys.executable, "-m", "course.staff", *arguments]
+    return subprocess.run(command, cwd=folder, env=clean_environment(), text=True, capture_output=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def handed_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A handout of Modules 0 and 1, as the teacher makes it."""
+    folder = tmp_path_factory.mktemp("handout") / "minitorch-course"
+    made = staff("handout", str(folder), "--modules", "0-1")
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def student(handed_out: Path, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A student's clone of it."""
+    folder = tmp_path_factory.mktemp("student") / "mine"
+    subprocess.run(["git", "clone", "--quiet", str(handed_out), str(folder)], check=True)
+    return Workspace(folder)
+
+
+@pytest.fixture(scope="module")
+def handed_in(student: Workspace) -> Path:
+    """What the student hands in at the end of the day."""
+    first = student.python("course")
+    assert first.returncode == 1
+    assert "Task 0.1 Operators: todo" in first.stdout
+    assert "minitorch/operators.py" in first.stdout
+    assert "This is no terminal, so the tests ran once." in first.stdout
+    for task in TASKS:
+        work_on(student, task)
+    behind = student.python("course", "next")
+    assert (behind.returncode, behind.stdout) == (0, "Every task is passed. Well done.\n")
+    reported = student.python("course", "report", "0.5")
+    assert reported.returncode == 0, reported.stderr
+    submitted = student.python("course", "submit", "--json")
+    assert submitted.returncode == 0, submitted.stderr
+    return student.root / "submission.zip"
+
+
+def work_on(student: Workspace, task: Task) -> None:
+    """Do a task with a mistake first, as `course` says."""
+    told = student.python("course", "next")
+    assert (told.returncode, told.stdout.split(":")[0]) == (0, f"Task {task.id} {task.title}, {task.worth}")
+    (mistake,) = [answer for answer in load_answers(FOLDER, [task]) if answer.name == MISTAKES[task.id]]
+    assert student.python("course", "hint", task.id).returncode == 2  # not before two tries
+    solve(student.root, task, mistake.patch)
+    failed = student.python("course", "test", task.id)
+    assert failed.returncode == 1, failed.stdout
+    assert f"Task {task.id} {task.title}: failing" in failed.stdout
+    solve(student.root, task)
+    passed = student.python("course", "test", task.id)
+    assert passed.returncode == 0, passed.stdout
+    assert f"Task {task.id} {task.title}: passed" in passed.stdout
+    assert task.hints[0].split()[0] in student.python("course", "hint", task.id).stdout
+
+
+def test_a_student_works_through_two_modules_and_hands_in_what_was_written(handed_in: Path) -> None:
+    with zipfile.ZipFile(handed_in) as archive:
+        names = set(archive.namelist())
+    assert names >= {file for task in TASKS for file in task.files}
+    assert "reports/manual/log.txt" in names
+    assert not [name for name in names if name.startswith(("course/", ".git"))]
+
+
+@pytest.fixture(scope="module")
+def graded(handed_in: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Result]]:
+    """The folder that the teacher's grading filled, and the results in it."""
+    folder = tmp_path_factory.mktemp("class")
+    submissions = folder / "submissions"
+    submissions.mkdir()
+    (submissions / "ada.zip").write_bytes(handed_in.read_bytes())
+    (submissions / "eve.zip").write_bytes(handed_in.read_bytes()[:1000])
+    for name, (task, answer) in CHANGED.items():
+        change(handed_in, submissions / f"{name}.zip", task, answer)
+    done = staff("grade", str(submissions), "--out", str(folder / "out"), "--task", "0", "--task", "1", "--seed", "1")
+    assert done.returncode == 0, done.stderr
+    found = [read_result(path) for path in sorted((folder / "out" / "results").glob("*.json"))]
+    return folder / "out", {result.submission: result for result in found}
+
+
+CHANGED = {"bob": ("0.1", "wrong"), "mallory": ("1.1", "exits_with_a_forged_report"), "trudy": ("1.1", "patches_the_reports_of_pytest")}
+"""Who hands in the student's files with one task changed: the task, and the name of a forger, or the student's own first mistake."""
+
+
+def change(submission: Path, other: Path, id: str, name: str) -> None:
+    """Write a submission that differs from another in one task."""
+    task = course().task(id)
+    folder, wanted = (FOLDER, MISTAKES[id]) if name == "wrong" else (FORGERS, name)
+    (answer,) = [answer for answer in load_answers(folder, [task]) if answer.name == wanted]
+    with zipfile.ZipFile(submission) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    files |= {file: text.encode() for file, text in solved(task, answer.patch, {f: files[f].decode() for f in task.files}).items()}
+    with zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file, data in files.items():
+            archive.writestr(file, data)
+
+
+def test_a_teacher_grades_what_was_handed_in_beside_cheats_and_broken_archives(graded: tuple[Path, dict[str, Result]]) -> None:
+    _, results = graded
+    assert set(results) == {"ada", "bob", "eve", "mallory", "trudy"}
+    points = sum(task.points for task in TASKS)
+    assert (results["ada"].mark, results["ada"].points) == (points, points)
+    assert results["eve"].refused
+    for name, (id, _) in CHANGED.items():
+        missed = [task for task in results[name].tasks if not task.passed]
+        assert [task.task for task in missed] == [id]
+        assert missed[0].mark < missed[0].points
+    for name in ("mallory", "trudy"):
+        assert results[name].mark == points - course().task("1.1").points
+
+
+def test_the_class_page_shows_who_did_what(graded: tuple[Path, dict[str, Result]]) -> None:
+    folder, results = graded
+    page = (folder / "class.html").read_text(encoding="utf-8")
+    for name in results:
+        assert name in page
+    assert not re.findall(r"""(?:src|href)=["'](?!#)[^"']*["']|url\([^)]*\)|@import""", page)  # it needs nothing from elsewhere
