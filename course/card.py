@@ -106,7 +106,7 @@ def render(card: Card, width: int = 80) -> Text:
         rows.append(("Your code", "\n".join(f"{other.file}:{other.line}  {other.function}" for other in card.called), "cyan"))
     text = Text()
     for label, value, style in rows:
-        _row(text, label, _wrapped(value, width - LABEL_WIDTH), style)
+        _row(text, label, wrapped(value, width - LABEL_WIDTH), style)
     _row(text, "Run again", rerun_commands(card), "")  # never wrapped: they are there to be copied
     return text
 
@@ -125,7 +125,7 @@ def _row(text: Text, label: str, lines: list[str], style: str) -> None:
         text.append("\n")
 
 
-def _wrapped(value: str, width: int) -> list[str]:
+def wrapped(value: str, width: int) -> list[str]:
     """The lines of a value, each broken to the width with its own indentation."""
     lines = []
     for line in value.splitlines():

@@ -238,6 +238,18 @@ def diff(id: Annotated[str, typer.Argument(metavar="[TASK]", help="Left out: all
 
 
 @app.command()
+def explain(
+    id: Annotated[str, typer.Argument(metavar="TASK", help="A task that fails, as 2.3.")],
+    as_json: AsJson = False,
+    time_limit: Limit = TIME_LIMIT,
+) -> None:
+    """Show where a failing test begins to go wrong: the first call that answers otherwise than NumPy, differences or plain Python."""
+    from course.divergence import command
+
+    raise typer.Exit(command.run(*find_workspace(), new_console(), id, as_json, time_limit))
+
+
+@app.command()
 def submit(
     out: Annotated[str, typer.Option(metavar="FILE", help="The zip file.")] = "submission.zip",
     anyway: Annotated[bool, typer.Option("--anyway", help="Also files that are not valid Python.")] = False,

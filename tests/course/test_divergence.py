@@ -1,0 +1,299 @@
+"""`course explain`: what it says of small workspaces, and where it finds the mistakes of the bank of wrong answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from course.divergence.finding import same, shown_number
+from course.divergence.slopes import agrees, slope
+from course.divergence.strided import Strided, grid
+from course.manifest import ROOT, course
+from course.staff.answers import load_answers, patched, read_ledger
+from course.staff.handout import write_files
+from course.staff.prove import needed_files
+
+from .conftest import Workspace
+
+RELU = '''"""The code of the tiny course."""
+
+
+def relu(x):
+    """x above 0, else 0.0."""
+    return x if x > 0 else 0.5 * x
+'''
+
+RELU_TEST = '''"""The tests of the tiny course."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis.strategies import floats
+
+from minitorch.operators import relu
+
+
+@pytest.mark.task0_1
+@example(-4.0)
+@given(floats(-9, -1))
+def test_relu_is_0_below_0(x):
+    """relu(x) is 0 where x is negative."""
+    assert relu(x) == 0.0
+'''
+
+PAGE = """\
+✗ Task 0.1 Sums: failing. Of 1 test 1 fail.
+
+The test says   relu(x) is 0 where x is negative.
+Smallest input  x = -4.0
+First wrong     relu: the value of relu(-4)
+Your code       minitorch/operators.py:4  relu
+Call            relu(-4)
+It should be    x above 0, else 0.0
+Expected        0
+Yours           -2
+Oracle          Python's own arithmetic on floats
+See it again    course explain 0.1
+                pytest tests/test_sums.py::test_relu_is_0_below_0
+"""
+
+
+@pytest.fixture(scope="module")
+def relu(new_workspace: Callable[[], Workspace]) -> Workspace:
+    """A workspace whose first task is a relu that leaks; not to be edited."""
+    workspace = new_workspace()
+    workspace.write("minitorch/operators.py", RELU)
+    workspace.write("tests/test_sums.py", RELU_TEST)
+    workspace.mend("course/tasks.toml", 'write = ["minitorch.sums:add"]', 'write = ["minitorch.operators:relu"]')
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def sums(new_workspace: Callable[[], Workspace]) -> Workspace:
+    """The tiny course, of whose functions none has an oracle; not to be edited."""
+    return new_workspace()
+
+
+def test_the_first_wrong_call_is_shown_on_a_page(relu: Workspace) -> None:
+    done = relu.course("explain", "0.1")
+    assert (done.returncode, done.stdout) == (1, PAGE)
+
+
+def test_programs_get_json(relu: Workspace) -> None:
+    done = relu.course("explain", "0.1", "--json")
+    document = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert {key: document[key] for key in ("task", "test", "says", "inputs", "reason")} == {
+        "task": "0.1",
+        "test": "tests/test_sums.py::test_relu_is_0_below_0",
+        "says": "relu(x) is 0 where x is negative.",
+        "inputs": {"x": "-4.0"},
+        "reason": "",
+    }
+    finding = document["finding"]
+    assert [finding[key] for key in ("task", "function", "file", "line")] == ["0.1", "relu", "minitorch/operators.py", 4]
+    assert finding["wrong"]["place"] == "the value of relu(-4)"
+
+
+def test_without_an_oracle_the_card_is_shown_and_the_reason(sums: Workspace) -> None:
+    done = sums.course("explain", "0.2")
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert lines[2] == "The test calls no function that has an oracle here. It says itself what it asks for:"
+    assert "Smallest input  x = 7" in lines
+    assert lines[-2:] == ["A hint: course hint 0.2", "Traceback: course test 0.2 -v"]
+
+
+def test_a_task_that_passes_needs_no_explanation(sums: Workspace) -> None:
+    done = sums.course("explain", "0.1")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "✓ Task 0.1 Sums: passed. Of 1 test 1 pass.\nNothing fails, so there is nothing to explain. What is next: course next\n",
+    )
+
+
+def test_a_task_that_is_not_written_is_not_explained(sums: Workspace) -> None:
+    done = sums.course("explain", "0.3")
+    assert done.returncode == 1
+    assert "Write           minitorch/sums.py:16  square" in done.stdout
+    document = json.loads(sums.course("explain", "0.3", "--json").stdout)
+    assert (document["finding"], document["reason"]) == (None, "the task is todo")
+
+
+def test_an_unknown_task_is_a_usage_error(sums: Workspace) -> None:
+    done = sums.course("explain", "9.9")
+    assert (done.returncode, done.stderr) == (2, "there is no task '9.9'; the tasks are 0.1, 0.2, 0.3, 1.1, 1.2; run: course list\n")
+
+
+# What oracles stand on
+
+
+@pytest.mark.parametrize(("f", "x", "expected"), [(lambda x: x**3, 2.0, 12.0), (lambda x: 1 / x, 1e-3, -1e6), (abs, -5.0, -1.0)])
+def test_a_slope_finds_its_step_by_itself(f: Callable[[float], float], x: float, expected: float) -> None:
+    found = slope(f, x)
+    assert found is not None
+    assert agrees(expected, found)
+
+
+def test_a_pole_has_no_slope() -> None:
+    assert slope(lambda x: 1 / x, 0.0) is None
+
+
+def test_numbers_are_compared_as_floats_are_computed() -> None:
+    assert same(0.1 + 0.2, 0.3)
+    assert same(float("nan"), float("nan"))
+    assert not same(0.0, -1e-302)
+    assert not same(0.0, "0")
+    assert [shown_number(x) for x in (0.1, 1e-300, 0.1234567891, True)] == ["0.1", "1e-300", "0.1234567891", "True"]
+
+
+def test_a_strided_operand_is_drawn_with_its_storage_and_marks() -> None:
+    operand = Strided("a", np.arange(6.0), (2, 3), (1, 2))
+    assert operand.drawn({(1, 0): "><", (0, 2): "[]"}) == ("shape (2, 3), strides (1, 2)\n 0   2  [4]\n>1<  3   5\nstorage 0 >1< 2 3 [4] 5")
+
+
+def test_of_a_large_grid_the_part_around_the_mark_is_drawn() -> None:
+    lines = grid(np.arange(200.0).reshape(10, 20), {(9, 19): "[]"})
+    assert lines[0] == "…"
+    assert len(lines) == 7
+    assert lines[-1].endswith("[199]")
+    assert max(map(len, lines)) <= 64
+
+
+def test_an_operand_that_leads_out_of_its_storage_is_not_read() -> None:
+    with pytest.raises(IndexError, match=r"shape \(2, 3\) with strides \(3, 1\) leads out of a storage of 5"):
+        _ = Strided("a", np.arange(5.0), (2, 3), (3, 1)).array
+
+
+# Where the mistakes of the bank are found
+
+PLACES = {
+    0: {
+        "0.1/relu_leaks": ("relu", "the value of relu("),
+        "0.1/lt_gives_a_bool": ("lt", "the type of lt(2, 3)"),
+        "0.1/sigmoid_overflows": ("sigmoid", "the error that it raises"),
+        "0.1/inv_of_0_is_0": ("inv", "the value of inv(0)"),
+        "0.3/map_overwrites_its_input": ("map.apply", "the list ls that was given, which has changed"),
+        "0.3/zipwith_arguments_swapped": ("zipWith.apply", "element 0"),
+        "0.3/zipwith_keeps_the_rest": ("zipWith.apply", "the length, 3 for 1"),
+        "0.3/reduce_ignores_the_start": ("reduce.apply", "the total"),
+        "0.3/neglist_turns_around": ("negList", "element "),
+        "0.4/eval_one_level": ("Module.eval", "the module branch.right"),
+        "0.4/named_parameters_sorted": ("Module.named_parameters", "entry 0, weight"),
+        "0.4/parameters_skips_zeros": ("Module.parameters", "entry 0, zero"),
+    },
+    1: {
+        "1.1/forward_difference": ("central_difference", "the points at which f is asked"),
+        "1.1/divides_by_epsilon": ("central_difference", "what is made of the two values"),
+        "1.1/one_list_for_both_points": ("central_difference", "the points at which f is asked"),
+        "1.2/mul_adds": ("Mul.forward", "the value of Mul.forward(2, 7)"),
+        "1.2/lt_returns_bool": ("LT.forward", "the type of LT.forward(1, 2)"),
+        "1.2/add_forgets_history": ("Scalar.__add__", "the left operand, which the result does not remember"),
+        "1.2/sub_wrong_way_round": ("Scalar.__sub__", "the value of Scalar.__sub__("),
+        "1.3/leaves_constants_out": ("Scalar.chain_rule", "input 0"),
+        "1.3/ignores_d_output": ("Scalar.chain_rule", "the derivative of input 0"),
+        "1.4/leaves_first": ("topological_sort", "place 0: x comes before Triple1"),
+        "1.4/includes_constants": ("topological_sort", "place "),
+        "1.4/diamond_visited_once": ("backpropagate", "x"),
+        "1.4/no_order": ("backpropagate", ""),
+        "1.4/mul_swapped": ("Mul.backward", "the derivative of input 0"),
+        "1.4/computed_variables_keep_derivatives": ("backpropagate", ""),
+    },
+    2: {
+        "2.1/strides_from_the_other_end": ("index_to_position", "the position of index (1, 2)"),
+        "2.1/forgets_to_divide": ("to_index", "the index of ordinal 1: dimension 0"),
+        "2.1/permutes_the_strides_alone": ("TensorData.permute", "the shape"),
+        "2.2/aligned_at_the_left": ("shape_broadcast", "the size of dimension -3"),
+        "2.2/never_refuses": ("shape_broadcast", "shapes that do not go together"),
+        "2.2/forgets_the_ones": ("broadcast_index", "the smaller tensor's index for (1, 2): dimension 0"),
+        "2.3/map_forgets_out_strides": ("tensor_map._map", "cell (0, 1) of out, position 2"),
+        "2.3/map_stops_before_the_last": ("tensor_map._map", "cell (1, 2) of out, position 5"),
+        "2.3/zip_swaps_its_arguments": ("tensor_zip._zip", "cell (0, 0) of out, position 0"),
+        "2.3/reduce_skips_the_first": ("tensor_reduce._reduce", "cell (0, 0) of out, position 0"),
+        "2.3/mul_adds": ("Mul.forward", "element (0,) of the result"),
+        "2.4/mul_swapped": ("Mul.backward", "entry "),
+        "2.4/sum_divides": ("Sum.backward", "entry "),
+        "2.4/permute_same_order": ("Permute.backward", ""),
+    },
+    3: {
+        "3.1/map_forgets_broadcasting": ("tensor_map._map", "cell "),
+        "3.1/zip_reads_b_by_the_strides_of_a": ("tensor_zip._zip", "cell "),
+        "3.1/reduce_leaves_the_last_out": ("tensor_reduce._reduce", "cell "),
+        "3.2/the_last_product_is_left_out": ("matrix_multiply_kernel._tensor_matrix_multiply", "cell "),
+        "3.2/b_is_transposed": ("matrix_multiply_kernel._tensor_matrix_multiply", "cell "),
+    },
+    4: {
+        "4.1/reverse_is_ignored": ("conv1d_kernel._tensor_conv1d", "cell "),
+        "4.1/the_window_is_centred": ("conv1d_kernel._tensor_conv1d", "cell "),
+        "4.2/rows_of_the_weights_turned_round": ("conv2d_kernel._tensor_conv2d", "cell "),
+        "4.3/windows_hold_their_numbers_column_by_column": ("tile", "element "),
+        "4.4/the_smallest": ("Max.forward", "element "),
+        "4.4/the_sum_of_all": ("softmax", "element "),
+        "4.4/what_is_left_is_made_larger": ("dropout", "element "),
+    },
+}
+"""By module, for a wrong answer the function in which the mistake is and the place in its answer that is wrong first, by hand."""
+
+SOON = ("0.1/relu_leaks", "1.4/leaves_first", "2.3/map_forgets_out_strides")
+"""These run every time; the others are marked slow."""
+
+
+def found(answers: Sequence[str], folder: Path, **environment: str) -> Mapping[str, tuple[str, str]]:
+    """For each wrong answer the function and the place that the failing test's replay has found, the test that its ledger names."""
+    manifest = course()
+    files = needed_files(ROOT, manifest)
+    ledger = read_ledger(ROOT / "course" / "staff" / "wrong_answers" / "ledger.json")
+    tasks = {manifest.task(key.split("/")[0]) for key in answers}
+    jobs = []
+    for answer in load_answers(ROOT / "course" / "staff" / "wrong_answers", tasks):
+        if answer.key in answers:
+            place = folder / answer.key.replace("/", "_")
+            write_files(place, patched(answer, files))
+            job = {"folder": str(place), "test": ledger[answer.key]["killed_by"], "stage": manifest.task(answer.task).stage}
+            jobs.append(job | {"answer": answer.key})
+    (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
+    around = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "HYPOTHESIS_"))}
+    around |= {"CI": "1", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    command = [sys.executable, "-m", "tests.course.replays", str(folder / "jobs.json")]
+    subprocess.run(command, cwd=ROOT, env=around, check=True)
+    places = {}
+    for job in jobs:
+        document = json.loads((Path(job["folder"]) / "divergence.json").read_text(encoding="utf-8"))
+        finding = document["finding"]
+        places[job["answer"]] = (finding["function"], finding["wrong"]["place"]) if finding else ("nothing", f"{document['calls']} right")
+    return places
+
+
+def assert_found(expected: Mapping[str, tuple[str, str]], places: Mapping[str, tuple[str, str]]) -> None:
+    """Fail unless each mistake was found in its function, at a place that begins as expected."""
+    wrong = {
+        key: (places[key], (function, place))
+        for key, (function, place) in expected.items()
+        if places[key][0] != function or not places[key][1].startswith(place)
+    }
+    assert not wrong, "\n".join(f"{key}: found {got}, expected {want}" for key, (got, want) in wrong.items())
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork, by which many tests share what they load")
+
+
+@needs_fork
+def test_a_mistake_is_found_where_it_is(tmp_path: Path) -> None:
+    """One of each of the first three modules."""
+    expected = {key: place for places in PLACES.values() for key, place in places.items() if key in SOON}
+    assert_found(expected, found(SOON, tmp_path))
+
+
+@needs_fork
+@pytest.mark.slow
+@pytest.mark.parametrize("module", PLACES)
+def test_the_mistakes_of_the_bank_are_found_where_they_are(module: int, tmp_path: Path) -> None:
+    """Each in the function in which it is, at the first place that is wrong."""
+    expected = PLACES[module]
+    assert_found(expected, found(list(expected), tmp_path, NUMBA_DISABLE_JIT="1"))
