@@ -186,8 +186,8 @@ def graft(base: Base, submitted: Mapping[str, bytes], companions: bool = False) 
             also = [name for name in base.companions.get(path, ()) if companions and _is_written(yours, name)]
             text, taken = _put(given, yours, [*names, *also], path.startswith("tests/"))
             _check_imports(path, given, text, base.lacks)
-        except bodies.Unreadable as error:
-            troubles.append(f"{path}, {error}")
+        except (bodies.Unreadable, RecursionError) as error:
+            troubles.append(f"{path}, {error if isinstance(error, bodies.Unreadable) else 'its expressions are nested too deeply'}")
             unwritten += names
             continue
         unwritten += [name for name in names if name not in taken]

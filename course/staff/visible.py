@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from course.card import card_from
 from course.manifest import Task
+from course.staff.probes.sandboxed import SIMULATED_THREADS, STACKS
 from course.staff.results import VisibleTest
 from course.staff.sandbox import PYTHON, Ended, Limits, Sandbox
 
@@ -37,9 +38,6 @@ CANARIES = ("tests/test_{token}_begin.py", "tests/test_{token}_end.py")
 
 THREADS = {"NUMBA_NUM_THREADS": "2"}
 """A race needs two threads, and no submission gets more than another."""
-
-SIMULATED = {"processes": 1300, "mapped": 16 << 30}
-"""What numba's simulator needs, which runs each thread of the GPU as one of the system."""
 
 LINES, LETTERS = 6, 600
 """Of a message."""
@@ -116,7 +114,9 @@ def run_visible(
         SandboxError: If the sandbox cannot be set up.
     """
     first, last = (name.format(token=token) for name in CANARIES)
-    limits = Limits(seconds=seconds, **(SIMULATED if "NUMBA_ENABLE_CUDASIM" in environment else {}))
+    limits = Limits(seconds=seconds)
+    if "NUMBA_ENABLE_CUDASIM" in environment:
+        limits = replace(limits, processes=SIMULATED_THREADS, mapped=STACKS)
     command = command_for(task, [first, *select, last], each)
     ended = sandbox.run(command, files=folder, limits=limits, environment=surroundings(environment), collect="report.json", cache=cache)
     return _read(ended, [f"{file}::test_that_{how}" for file in (first, last) for how in ("passes", "fails")])

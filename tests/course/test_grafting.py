@@ -156,6 +156,7 @@ def test_a_function_that_is_gone_or_no_function_is_not_written() -> None:
         (b"def relu(:\n", f"{FILE}, line 1: not valid Python: invalid syntax"),
         (b"x = 1\n\0", f"{FILE}, not valid Python: source code string cannot contain null bytes"),
         (b"x = '\xff'\n", f"{FILE}, line 1: expected text in utf-8, got the byte 0xff"),
+        (b"x = " + b"+".join([b"1"] * 600) + b"\n", f"{FILE}, its expressions are nested too deeply"),
         (b"class A: pass\n" * 101, f"{FILE}, 101 classes, more than 100"),
     ],
 )

@@ -19,6 +19,9 @@ LIMITS = Limits(seconds=1200, output=LONGEST)
 SIMULATED_THREADS = 1300
 """The simulator runs each thread of a block as one of the system, and a block of Task 3.4 has 32 · 32."""
 
+STACKS = 16 << 30
+"""Bytes of addresses for the stacks of so many threads; few of them are filled."""
+
 DID = {
     "time": "gave no answer in time",
     "ended": "ended before it had answered",
@@ -66,13 +69,13 @@ def sandbox_launcher(sandbox: Sandbox, folder: Path, cache: Path | None = None, 
     """
 
     def launch(environment: Mapping[str, str]) -> SandboxedChild:
-        threads = SIMULATED_THREADS if environment.get("NUMBA_ENABLE_CUDASIM") else limits.processes
+        simulated = replace(limits, processes=SIMULATED_THREADS, mapped=STACKS)
         stack = ExitStack()
         child = stack.enter_context(
             sandbox.start(
                 [PYTHON, "-I", str(CHILD), "{files}", "3", "4"],
                 files=folder,
-                limits=replace(limits, processes=max(threads, limits.processes)),
+                limits=simulated if environment.get("NUMBA_ENABLE_CUDASIM") else limits,
                 reads=(CHILD,),
                 environment=environment,
                 cache=cache,

@@ -1,0 +1,150 @@
+"""A class graded in the course itself: by worker processes, with a journal, whoever is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from course.manifest import ROOT
+from course.staff import RequestError
+from course.staff.grade import Progress, grade
+from course.staff.results import PART, PASS, Result
+
+OPERATORS = "minitorch/operators.py"
+
+NUMBER = 7
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where runs of this file keep what they know of the reference."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield folder
+
+
+RELU = "    return x if x > 0 else 0.0\n"
+
+
+@pytest.fixture(scope="module")
+def members(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A class of four: one is right, one forges, one hangs, one hands in what is no archive."""
+    folder = tmp_path_factory.mktemp("class")
+    text = (ROOT / OPERATORS).read_text(encoding="utf-8")
+    assert text.count(RELU) == 1
+    bodies = {
+        "forges": "    import os\n    os._exit(0)\n",
+        "hangs": "    while True:\n        pass\n",
+        "right": RELU,
+    }
+    for name, body in bodies.items():
+        with zipfile.ZipFile(folder / f"{name}.zip", "w") as archive:
+            archive.writestr(OPERATORS, text.replace(RELU, body))
+    (folder / "broken.zip").write_bytes(b"PK")
+    return folder
+
+
+@dataclass
+class Night:
+    """What came of a class that was graded by three runs, of which two were stopped and one lost its workers.
+
+    Attributes:
+        out: The folder.
+        said: What the run said that was stopped by Ctrl-C.
+        results: What the last run returned.
+        told: What it told.
+    """
+
+    out: Path
+    said: list[str]
+    results: list[Result]
+    told: list[Progress]
+
+
+def stopped(members: Path, out: Path, results: int, number: signal.Signals) -> list[str]:
+    """Grade in another process, stop it by a signal when there are so many results, and return the lines that it said."""
+    code = (
+        "from pathlib import Path\nfrom course.staff.grade import grade\nfrom course.staff.journal import Interrupted\n"
+        f"try:\n    grade([Path({str(members)!r})], Path({str(out)!r}), tasks=['0.1'], workers=2, seed={NUMBER})\n"
+        "except Interrupted as error:\n    print(error, error.next, error.code, sep='\\n')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    while run.poll() is None and len(list((out / "results").glob("*.json"))) < results:
+        time.sleep(0.05)
+    run.send_signal(number)
+    lines = run.communicate()[0].splitlines()
+    assert results <= len(list((out / "results").glob("*.json"))) < 4
+    return lines
+
+
+@pytest.fixture(scope="module")
+def night(members: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Night:
+    """The class, graded in Task 0.1."""
+    out = tmp_path_factory.mktemp("out")
+    said = stopped(members, out, 1, signal.SIGINT)
+    assert stopped(members, out, 2, signal.SIGKILL) == []
+    told: list[Progress] = []
+    killed: list[int] = []
+
+    def listen(state: Progress) -> None:
+        told.append(state)
+        if not killed and ": " not in state.now and state.done:  # a submission is done: end whoever is at another
+            killed.extend(_workers())
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    results = grade([members], out, tasks=["0.1"], workers=2, seed=NUMBER, progress=listen)
+    return Night(out, said, results, told)
+
+
+def _workers() -> list[int]:
+    """The worker processes of this one."""
+    found = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "course.staff.workers"], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def test_every_submission_is_accounted_for_whoever_is_killed(night: Night) -> None:
+    by_name = {result.submission: result for result in night.results}
+    assert list(by_name) == ["broken", "forges", "hangs", "right"]
+    assert (by_name["right"].mark, by_name["right"].tasks[0].verdict) == (10, PASS)
+    assert by_name["broken"].refused.startswith("broken.zip is damaged or cut off: ")
+    for name in ("forges", "hangs"):
+        (task,) = by_name[name].tasks
+        assert task.verdict == PART
+        assert sorted(probe.says for probe in task.probes if not probe.passed) == ["relu(x) is x where x > 0, else 0.0"]
+    assert len(list((night.out / "results").glob("*.json"))) == 4
+    assert night.told[-1].done == night.told[-1].total == 4
+
+
+def test_a_run_that_is_interrupted_says_how_to_go_on(night: Night, members: Path) -> None:
+    assert night.said == [
+        "stopped; 1 of 4 are graded, and stay so",
+        f"course-staff grade {members} --out {night.out} --task=0.1",
+        "130",
+    ]
+
+
+def test_what_is_graded_is_not_graded_again(night: Night, members: Path, home: Path) -> None:
+    times = {path: path.stat().st_mtime_ns for path in (night.out / "results").glob("*.json")}
+    assert grade([members], night.out, tasks=["0.1"], workers=2) == night.results
+    assert {path: path.stat().st_mtime_ns for path in (night.out / "results").glob("*.json")} == times
+
+
+def test_what_is_asked_for_and_not_there_is_said(members: Path, tmp_path: Path) -> None:
+    with pytest.raises(RequestError) as error:
+        grade([members], tmp_path, tasks=["9.9"])
+    assert str(error.value).startswith("there is no task 9.9; the tasks are 0.1, 0.2, ")
+    with pytest.raises(RequestError) as error:
+        grade([members], tmp_path, workers=0)
+    assert str(error.value) == "--workers expected at least 1, got 0"
