@@ -5,6 +5,7 @@ import json
 import os
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 SIGNS = {"passed": "✓", "failing": "✗", "todo": "○", "blocked": "‖", "not run": "–"}
@@ -24,8 +25,6 @@ def main() -> None:
 
 def extra_tasks(manifest: str) -> set[str]:
     """The tasks whose points come on top."""
-    import tomllib
-
     return {task["id"] for task in tomllib.loads(manifest)["task"] if task.get("extra")}
 
 
