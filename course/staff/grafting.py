@@ -20,6 +20,7 @@ from course.staff import StaffError, syntax
 from course.staff.handout import leave_out, leave_out_rooms, stub_files, write_names
 from course.staff.released import released_bodies
 from course.staff.selection import select
+from course.staff.submissions import written
 
 MOST_CLASSES = 100
 """Classes that a student's file may have."""
@@ -94,18 +95,25 @@ def finished(root: Path, manifest: Manifest, task: Task) -> dict[str, str | byte
     Raises:
         StaffError: If the reference does not fit its manifest.
     """
-    reference = select(root, manifest, task.stage)
-    keep = needed(task, manifest)
-    others = [other for other in manifest.tasks if other.stage <= task.stage and other.id not in keep]
-    files: dict[str, str | bytes] = reference
-    names: dict[str, list[str]] = {}
+    return _finished(root, manifest, task.stage, needed(task, manifest))
+
+
+def right_answer(root: Path, manifest: Manifest) -> dict[str, bytes]:
+    """A submission in which all tasks are right, and which needs nothing that workspaces lack."""
+    files = _finished(root, manifest, max(task.stage for task in manifest.tasks), set())
+    return {path: str(files[path]).encode() for path in written(manifest)}
+
+
+def _finished(root: Path, manifest: Manifest, last: int, keep: Collection[str]) -> dict[str, str | bytes]:
+    """A finished workspace that ends with a stage, in which these tasks are the reference's."""
+    reference = select(root, manifest, last)
+    others = [other for other in manifest.tasks if other.stage <= last and other.id not in keep]
+    names: dict[str, dict[str, str]] = {}
     for other in others:
-        stubbed = write_names(manifest, task.stage, other.id)
-        files = stub_files(files, stubbed)
-        for path, found in stubbed.items():
-            names.setdefault(path, []).extend(found)
-    files = graded(_without_solutions(files, others), manifest)
-    released = released_bodies(root, manifest, reference, task.stage)
+        for path, found in write_names(manifest, last, other.id).items():
+            names.setdefault(path, {}).update(found)
+    files = graded(_without_solutions(stub_files(reference, names), others), manifest)
+    released = released_bodies(root, manifest, reference, last)
     for path, found in names.items():
         own, module = syntax.functions(str(reference[path])), path.removesuffix(".py").replace("/", ".")
         is_test = path.startswith("tests/")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from course.manifest import Manifest, Task
-from course.staff.grafting import Base, Graft, finished, graft, make_base, needed
+from course.staff.grafting import Base, Graft, finished, graft, make_base, needed, right_answer
 
 from . import miniature
 
@@ -215,6 +215,14 @@ def test_a_base_ends_with_its_module_and_only_its_own_task_is_a_stub(repository:
         assert kept in texts
         assert "minitorch/scalar.py" not in made.files
         assert not any(file.startswith(("docs/", "project/app", "course/staff")) for file in made.files)
+
+
+def test_a_right_answer_is_all_that_students_write(repository: tuple[Path, Manifest]) -> None:
+    root, manifest = repository
+    assert {path: data.decode() for path, data in right_answer(root, manifest).items()} == {
+        path: (root / path).read_text(encoding="utf-8")
+        for path in ("minitorch/operators.py", "tests/test_operators.py", "minitorch/scalar.py")
+    }
 
 
 def test_a_task_needs_what_its_needs_need() -> None:
