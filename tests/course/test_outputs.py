@@ -177,13 +177,13 @@ def test_the_classroom_is_told_when_all_passed_and_when_nothing_could_be_graded(
 
 
 def test_the_summary_is_a_table_that_no_text_breaks() -> None:
-    broken = replace(PARTLY, reason="a | b\n<b>c</b>", visible=(), probes=(), nearest=None)
+    broken = replace(PARTLY, reason="A | b\n<b>c</b>", visible=(), probes=(), nearest=None)
     assert classroom.summary(only(PASSED, broken)) == (
         "## 17.5 of 20 points\n\n"
         "| Task | Verdict | Points | |\n"
         "|---|---|---:|---|\n"
         "| 0.1 | PASS | 10 of 10 |  |\n"
-        "| 0.3 | PART | 7.5 of 10 | a \\| b \\<b\\>c\\</b\\> |\n"
+        "| 0.3 | PART | 7.5 of 10 | A \\| b \\<b\\>c\\</b\\> |\n"
     )
     assert classroom.summary(EVE) == "## Not graded\n\nit holds a link, ../../etc/passwd\n"
 
@@ -271,7 +271,7 @@ def test_feedback_says_what_passed_and_what_the_first_failing_test_says() -> Non
         "Passed: 0.1.\n\n"
         "## Task 0.3: PART, 7.5 of 10\n\n"
         "2 of 3 hidden probes failed\n\n"
-        "1 of 3 of the tests that you have pass. The first that does not: tests/test\\_operators.py::test\\_sum\\[2\\]\n\n"
+        "1 of 3 of the tests that you have pass. The first that does not: tests/test_operators.py::test_sum\\[2\\]\n\n"
         "```text\nSmallest input  ls = [1.0]\nYours           0.0\n```\n\n"
         "What is not right yet, as other tests found:\n\n"
         "- sums lists of any length\n\n"
@@ -292,6 +292,19 @@ def test_feedback_never_shows_why_a_probe_failed_even_if_the_task_s_reason_does(
     assert SECRET not in feedback(only(careless))
     assert SECRET not in json.dumps(gradescope.document(only(careless)))
     assert SECRET not in json.dumps(classroom.document(only(careless)))
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        ("what must hold and does not", "What must hold and does not"),
+        ("minitorch/module.py, line 3: no", "minitorch/module.py, line 3: no"),
+        ("relu(x) is 3", "relu(x) is 3"),
+        ("_emphasis_ of my_name *", "\\_emphasis\\_ of my_name \\*"),
+    ],
+)
+def test_a_reason_begins_as_a_sentence_does_unless_it_is_code(reason: str, shown: str) -> None:
+    assert f"7.5 of 10\n\n{shown}\n" in feedback(only(replace(PARTLY, reason=reason)))
 
 
 def test_feedback_does_not_repeat_what_the_task_s_reason_says_already() -> None:

@@ -49,8 +49,13 @@ def line(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Text in which nothing is taken for Markdown or HTML."""
-    return re.sub(r"([\\`*_\[\]<>|#&~])", r"\\\1", text)
+    """Text in which nothing is taken for Markdown or HTML; an underscore inside a word never is."""
+    return re.sub(r"([\\`*\[\]<>|#&~]|(?<!\w)_|_(?!\w))", r"\\\1", text)
+
+
+def sentence(text: str) -> str:
+    """Text with a capital letter, unless it begins with a path or a piece of code."""
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+([ ,;:]|$)", text) else text
 
 
 def first_failure(task: TaskResult) -> VisibleTest | None:
@@ -75,7 +80,7 @@ def told(task: TaskResult) -> list[str]:
     paragraphs = []
     reason = shown_reason(task)
     if reason:
-        paragraphs.append(f"Not graded: {reason}" if task.verdict == NOT_RUN else reason)
+        paragraphs.append(f"Not graded: {reason}" if task.verdict == NOT_RUN else sentence(reason))
     if task.visible and (failure := first_failure(task)):
         passed = sum(test.outcome == "passed" for test in task.visible)
         paragraphs.append(f"{passed} of {len(task.visible)} of the tests that you have pass. The first that does not: {clean(failure.id)}")
