@@ -216,7 +216,8 @@ def chain_rule(p: Program, row: tuple[str, int, Any], kind: str, x: float, y: fl
 
 @probe("1.3", "chain_rule of a Scalar that no function made is an error")
 def chain_rule_of_a_leaf(p: Program) -> Check:
-    """Of a leaf, and of a constant."""
-    yield from raises(p.find("builtins:list")(p.find(SCALAR)(1.0).chain_rule(1.0)), "Exception")
-    q = Program()
-    yield from raises(q.find("builtins:list")(q.find(SCALAR)(1.0, None).chain_rule(1.0)), "Exception")
+    """Of a leaf, and of a constant; what is an error for every other Scalar as well earns nothing."""
+    yield from chain_rule(p, LINKS[0], "leaves", 2.0, 3.0, -1.5)
+    for leaf in ((1.0,), (1.0, None)):
+        q = Program()
+        yield from raises(q.find("builtins:list")(q.find(SCALAR)(*leaf).chain_rule(1.0)), "Exception")

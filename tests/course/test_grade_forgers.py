@@ -1,0 +1,42 @@
+"""Submissions that try to get marks without earning them, graded as any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from course.manifest import ROOT, course
+from course.staff.answers import WrongAnswer, load_answers, patched
+from course.staff.desk import Desk
+from course.staff.marking import mark_task
+from course.staff.reference import Reference
+from course.staff.results import FAIL, PASS
+from course.staff.sandbox import Sandbox
+from course.staff.submissions import Submission
+
+FORGERS = load_answers(Path(__file__).parent / "forgers", course().tasks)
+
+pytestmark = pytest.mark.slow  # two runs of each, in the sandbox
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Reference:
+    """What is known of the course."""
+    return Reference(ROOT, course(), Desk(Sandbox(), 7), tmp_path_factory.mktemp("home"))
+
+
+@pytest.mark.parametrize("forger", FORGERS, ids=lambda forger: forger.key)
+def test_a_forger_gets_nothing_that_was_not_earned(forger: WrongAnswer, reference: Reference) -> None:
+    task = course().task(forger.task)
+    right = dict(reference.prepared(task).right)
+    files = {path: str(text).encode() for path, text in patched(forger, right).items()}
+    result = mark_task(reference, Submission("eve", files), task, [])
+    assert (result.verdict, result.mark) == (FAIL, 0)
+
+
+def test_a_right_answer_gets_all(reference: Reference) -> None:
+    for id in sorted({forger.task for forger in FORGERS}):
+        right = {path: text.encode() for path, text in reference.prepared(course().task(id)).right.items()}
+        result = mark_task(reference, Submission("ann", right), course().task(id), [])
+        assert (result.verdict, result.disagrees) == (PASS, False), result
