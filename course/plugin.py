@@ -30,9 +30,10 @@ SCHEMA = 1
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --course-report, --course-limit and --course-stage."""
+    """Add --course-report, --course-first, --course-limit and --course-stage."""
     group = parser.getgroup("course")
     group.addoption("--course-report", metavar="PATH", type=Path, help="write the results of the tests as JSON")
+    group.addoption("--course-first", metavar="NODEID", help="begin with this test, and tell of the first that fails at once: PATH.first")
     group.addoption("--course-limit", metavar="SECONDS", type=float, help="stop if one test takes longer, or the loading of all")
     group.addoption("--course-stage", metavar="N", type=int, help="load the package without what the stages behind this one add to it")
 
@@ -44,7 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
         cut_package(STUDENTS[0], stage)
     if importlib.util.find_spec("hypothesis") is not None:
         _set_up_hypothesis(config.rootpath)
-    watcher = Watcher(config.rootpath, config.getoption("--course-report"), config.getoption("--course-limit"))
+    options = (config.getoption(f"--course-{name}") for name in ("report", "limit", "first"))
+    watcher = Watcher(config.rootpath, *options)
     config.pluginmanager.register(watcher, "course-watcher")
 
 
@@ -88,12 +90,15 @@ class Watcher:
         report: Where to write the rows, if anywhere.
         limit: Seconds of computing for a test, if it has a limit, and WAITING times as many by the clock; where the system has no such
             timers (Windows), it has none.
+        first: The test to begin with; if it is given, even empty, the first failing row is written beside the report at once.
     """
 
-    def __init__(self, root: Path, report: Path | None, limit: float | None) -> None:
+    def __init__(self, root: Path, report: Path | None, limit: float | None, first: str | None = None) -> None:
         self.root = root
         self.report = report
         self.limit = limit if hasattr(signal, "setitimer") else None
+        self.first = first
+        self.early = report.with_name(f"{report.name}.first") if report is not None and first is not None else None
         self.places = Places(root)
         self.rows: dict[str, dict[str, Any]] = {}
         self.interrupted: Card | None = None
@@ -119,7 +124,8 @@ class Watcher:
     # What happens inside a test
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Look over Hypothesis' shoulder: the last failing call of a property is the smallest."""
+        """Begin with the first, and look over Hypothesis' shoulder: the last failing call of a property is the smallest."""
+        items.sort(key=lambda item: item.nodeid != self.first)
         for item in items:
             handle = getattr(getattr(item, "obj", None), "hypothesis", None)
             inner = getattr(handle, "inner_test", None)
@@ -187,6 +193,9 @@ class Watcher:
             row["card"] = asdict(self._card(item, error, report.longreprtext))
             report.course_state = row["state"]  # type: ignore[attr-defined]  # read by pytest_report_teststatus
             self.rows[item.nodeid] = row
+            if self.early is not None and row["state"] == "failing":
+                write_json(self.early, row)
+                self.early = None
         elif report.when == "call" or report.skipped:
             row = self._row(item.nodeid, _task_of(item)) | {"state": "skipped" if report.skipped else "passed"}
             if report.skipped:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from course import reset
 from course.board import print_advice, print_list, print_status, summary
+from course.card import Card, card_from
 from course.changes import Changes
 from course.dependencies import fingerprints
 from course.hints import Hint, HintClosed, open_hint
@@ -61,14 +63,17 @@ class Run(threading.Thread):
         tasks: Whose tests.
         time_limit: Seconds for each test.
         launch: How pytest is started.
+        first: The test to begin with, as pytest names it.
 
     Attributes:
         states: What came out.
         error: Why nothing did.
     """
 
-    def __init__(self, root: Path, tasks: Sequence[Task], time_limit: float, launch: Launch) -> None:
+    def __init__(self, root: Path, tasks: Sequence[Task], time_limit: float, launch: Launch, first: str = "") -> None:
         super().__init__(daemon=True)
+        self.first = first
+        self.early: Path | None = None
         self.root, self.tasks, self.time_limit, self.launch = root, tasks, time_limit, launch
         self.states: dict[str, TaskState] = {}
         self.error = ""
@@ -92,11 +97,20 @@ class Run(threading.Thread):
             if self.process is not None:
                 self.process.overtake()
 
+    def first_card(self) -> Card | None:
+        """What the first failing test says, as soon as it has failed, while the others still run."""
+        try:
+            return card_from(json.loads(self.early.read_text(encoding="utf-8"))["card"]) if self.early is not None else None
+        except FileNotFoundError:
+            return None
+
     def _launch(self, arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Process:
         with self.lock:
             if self.stopped:
                 raise Overtaken
-            self.process = self.launch(arguments, root, env)
+            report = next(argument for argument in arguments if argument.startswith("--course-report=")).partition("=")[2]
+            self.early = Path(f"{report}.first")
+            self.process = self.launch([*arguments, f"--course-first={self.first}"], root, env)
             return self.process
 
 
@@ -118,6 +132,7 @@ class Watcher:
         self.states = cached_states(root)
         self.last = last_states(root)  # a save makes others unknown that most likely still pass: the bar goes on to count them
         self.running: Run | None = None
+        self.early: Card | None = None  # of a run that is under way
         self.ran_on = ""  # the fingerprint of what the last run began with
         self.hint: Hint | None = None
         self.note = ""
@@ -135,6 +150,10 @@ class Watcher:
             self._notice()
         if self.running is not None and not self.running.is_alive():
             self._finish(self.running)
+        elif self.running is not None and self.early is None and len(self.running.tasks) == 1:
+            self.early = self.running.first_card()
+            if self.early is not None:
+                self._draw()
         return True
 
     def close(self) -> None:
@@ -221,13 +240,15 @@ class Watcher:
         if self.running is not None:
             self.running.stop()
         self.ran_on = self._fingerprint()
-        self.running = Run(self.root, tasks, self.time_limit, self.warm.launch)
+        self.early = None
+        card = self.last[self.task.id].card
+        self.running = Run(self.root, tasks, self.time_limit, self.warm.launch, card.nodeid if card is not None else "")
         self.running.start()
         self._draw()
 
     def _finish(self, done: Run) -> None:
         """Show what a run said, and warm up for the next."""
-        self.running = None
+        self.running = self.early = None
         with contextlib.suppress(ManifestError):  # its error is the run's, too
             self.states = cached_states(self.root)
         self.states |= done.states
@@ -280,12 +301,14 @@ class Watcher:
         self.console.print(Text("  ".join(keys), style="dim"))
 
     def _draw_task(self) -> None:
-        state = self._state()
+        state = self._state() if self.early is None else TaskState(self.task.id, "failing", card=self.early)
         self.console.print(summary(self.task, state), soft_wrap=True)
         if state.state == "passed":
             self.console.print("\nWell done. Look at it in the app, commit, and go on with n.")
         elif not (state.state == "unknown" and self.running is not None):
-            print_advice(self.console, self.task, self.states, False, unwritten_before(self.root, self.manifest, self.task))
+            print_advice(
+                self.console, self.task, self.states | {self.task.id: state}, False, unwritten_before(self.root, self.manifest, self.task)
+            )
         if self.hint is not None:
             self.console.print()
             self.console.print(f"Hint {self.hint.level} of {self.hint.last}", style="bold")

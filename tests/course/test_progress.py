@@ -8,7 +8,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -308,13 +307,13 @@ def test_an_unknown_task_is_refused(workspace: Workspace) -> None:
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "new" / "results.json"
     write_json(path, {"old": 1})
-    write_text = Path.write_text
+    write_bytes = Path.write_bytes
 
-    def half(self: Path, text: str, **options: Any) -> None:
-        write_text(self, text[: len(text) // 2])
+    def half(self: Path, data: bytes) -> None:
+        write_bytes(self, data[: len(data) // 2])
         raise OSError("disk full")
 
-    monkeypatch.setattr(Path, "write_text", half)
+    monkeypatch.setattr(Path, "write_bytes", half)
     with pytest.raises(OSError, match="disk full"):
         write_json(path, {"new": 2})
     assert json.loads(path.read_text(encoding="utf-8")) == {"old": 1}

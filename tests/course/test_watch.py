@@ -148,6 +148,30 @@ def test_a_run_is_overtaken_by_the_next_save(workspace: Workspace, terminal: Cal
         os.kill(int(pid.read_text()), 0)
 
 
+def test_the_first_failure_is_shown_while_the_other_tests_still_run(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+    waits = "import pathlib, time\n\n\ndef wait():\n    while not pathlib.Path('go').exists():\n        time.sleep(0.02)\n\n\n"
+    workspace.write("tests/waiting.py", waits)
+    workspace.mend("tests/test_sums.py", "def test_double_of_nothing():\n", "def test_double_of_nothing():\n    wait()\n")
+    workspace.mend("tests/test_sums.py", "from minitorch.sums", "from tests.waiting import wait\nfrom minitorch.sums")
+    workspace.write("go", "")
+    seen = terminal("0.2")
+    assert "Smallest input  x = 7\n" in seen.settle()
+    (workspace.root / "go").unlink()
+    workspace.mend("minitorch/sums.py", "x < 7", "x < 9")  # test_double fails as before, but stands behind the one that waits
+    end = time.monotonic() + PATIENCE
+    while seen.watcher.early is None:
+        assert time.monotonic() < end, "the failure is not shown"
+        seen.watcher.step("")
+        time.sleep(0.02)
+    screen = seen.screen()
+    assert screen.startswith("✗ Task 0.2 Products: failing.\n")
+    assert "Smallest input  x = 9\n" in screen
+    assert "Running the tests of Task 0.2 …\n" in screen
+    workspace.write("go", "")
+    assert seen.settle().startswith("✗ Task 0.2 Products: failing. Of 3 tests 1 pass, 1 fail, 1 wait for another task.\n")
+    assert seen.watcher.early is None
+
+
 def test_behind_the_last_task_all_is_run_again_and_what_fails_comes_back(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
     seen = terminal("1.2")
