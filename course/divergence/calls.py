@@ -213,7 +213,10 @@ class Recorder:
             with contextlib.suppress(Exception):  # as above
                 call.after = [copied(argument) for argument in call.arguments]
                 call.end = call.target.finish(call) if call.target.finish else None
-                call.result = _returned(value)
+                if call.outer == "backward":
+                    call.result = _returned(value)
+                elif isinstance(value, list):
+                    call.result = list(value)
                 self.waiting.append(call)
 
     def _judged(self, call: Call) -> Wrong | None:

@@ -60,6 +60,8 @@ def finding_from(document: Mapping[str, Any]) -> Finding:
 
 def same(expected: Any, got: Any, tolerance: float = TOLERANCE) -> bool:
     """Whether two numbers are the same, as far as floats can be."""
+    if isinstance(got, str):  # float would read it
+        return False
     try:
         expected, got = float(expected), float(got)
     except (TypeError, ValueError):

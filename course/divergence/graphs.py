@@ -81,8 +81,9 @@ class Graph:
                 uses[id(x)] = uses.get(id(x), 0) + 1
         ready, self.nodes = [id(root)] if found else [], {}
         while ready:
-            node = self.nodes[ready[0]] = found[ready.pop(0)]
-            for x in node.inputs:
+            key = ready.pop(0)
+            self.nodes[key] = found[key]
+            for x in found[key].inputs:
                 uses[id(x)] -= 1
                 if not uses[id(x)] and id(x) in found:
                     ready.append(id(x))
@@ -214,7 +215,7 @@ def backpropagation(call: Call) -> Wrong | None:
             if got is None and expected == 0:
                 continue
         if not agrees(expected, math.nan if got is None else got):
-            return _wrong(graph, node.variable, expected, [got], name)
+            return _wrong(graph, node.variable, expected, [got], f"the derivative of {name}")
     for constant in graph.constants:
         if (given := kept[id(constant)]) is not None:
             return _wrong(graph, constant, 0.0, [given], f"the constant {value(constant)}, which is given a derivative")

@@ -26,9 +26,13 @@ def function(call: Call) -> Any:
 
 
 def called(fn: Any) -> str:
-    """Its name; of a function that `ieee` has wrapped the inner one's."""
-    inner = [cell.cell_contents for cell in getattr(fn, "__closure__", None) or () if callable(cell.cell_contents)]
-    name = getattr(inner[0] if inner and fn.__name__ == "quiet" else fn, "__name__", "fn")
+    """Its name; of a function that `ieee` or the simulator has wrapped the inner one's."""
+    while getattr(fn, "__name__", "") in ("quiet", "simulated"):
+        inner = [cell.cell_contents for cell in fn.__closure__ or () if callable(cell.cell_contents)]
+        if not inner:
+            break
+        fn = inner[0]
+    name = getattr(fn, "__name__", "fn")
     return "fn" if name == "<lambda>" else name
 
 
@@ -165,7 +169,11 @@ def _origin(fn: Callable[..., float], out: Strided, inputs: Sequence[Strided], i
     if len(inputs) == 2 and equal(_value(fn, [inputs[1].array[sources[1]], inputs[0].array[sources[0]]]), got):
         return f"which is {called(fn)}(b, a): the arguments are swapped"
     if read is None:
-        return "which comes from no elements of the inputs" if len(inputs) == 1 else "which comes from none of the elements near these"
+        if len(inputs) == 2:
+            return "which comes from none of the elements near these"
+        read_at = [i for i, number in enumerate(inputs[0].storage) if equal(_value(fn, [number]), got)]
+        gap = f"which is {called(fn)} of position {read_at[0]} of in's storage, where no element of in stands" if read_at else ""
+        return gap or "which comes from nothing in the input's storage"
     return "which is " + f"{called(fn)}(" + ", ".join(f"{x.name}[{_shown(place)}]" for x, place in zip(inputs, read, strict=True)) + ")"
 
 
