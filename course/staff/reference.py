@@ -147,6 +147,8 @@ class Reference:
         return self._prepared[task.id]
 
     def _prepare(self, task: Task) -> None:
+        for left in self.home.glob(f".{task.id}-*"):  # by a process that was killed; no other is at this task now
+            shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=f".{task.id}-", dir=self.home) as name:
             folder = Path(name)
             folder.chmod(0o755)
