@@ -1,4 +1,4 @@
-"""Submissions that try to get marks without earning them, graded as any other."""
+"""Submissions that try to get marks without earning them, graded as any other; and right ones beside them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from course.manifest import ROOT, course
 from course.staff.answers import WrongAnswer, load_answers, patched
 from course.staff.desk import Desk
 from course.staff.marking import mark_task
+from course.staff.own_tests import load_own_tests
 from course.staff.reference import Reference
 from course.staff.results import FAIL, PASS
 from course.staff.sandbox import Sandbox
 from course.staff.submissions import Submission
+
+OWN_TESTS = load_own_tests(course())
 
 FORGERS = load_answers(Path(__file__).parent / "forgers", course().tasks)
 
@@ -35,8 +38,9 @@ def test_a_forger_gets_nothing_that_was_not_earned(forger: WrongAnswer, referenc
     assert (result.verdict, result.mark) == (FAIL, 0)
 
 
-def test_a_right_answer_gets_all(reference: Reference) -> None:
-    for id in sorted({forger.task for forger in FORGERS}):
-        right = {path: text.encode() for path, text in reference.prepared(course().task(id)).right.items()}
-        result = mark_task(reference, Submission("ann", right), course().task(id), [])
-        assert (result.verdict, result.disagrees) == (PASS, False), result
+@pytest.mark.parametrize("id", sorted({forger.task for forger in FORGERS} | {test.task for test in OWN_TESTS}))
+def test_a_right_answer_gets_all_and_right_tests_notice_all_wrong_code(id: str, reference: Reference) -> None:
+    task, own = course().task(id), [test for test in OWN_TESTS if test.task == id]
+    right = {path: text.encode() for path, text in reference.prepared(task).right.items()}
+    result = mark_task(reference, Submission("ann", right), task, own)
+    assert (result.verdict, result.disagrees) == (PASS, False), result
