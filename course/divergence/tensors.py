@@ -58,6 +58,13 @@ def _one_or_many(values: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values)
 
 
+def _viewed(a: Any, *shape: Any) -> Any:
+    """An array in another shape; as the course has it, only if its elements lie one after the other."""
+    if not a.flags.c_contiguous:
+        raise ValueError
+    return a.reshape(_one_or_many(shape))
+
+
 METHODS: dict[str, tuple[str, Callable[..., Any]]] = {
     "__add__": ("self + b", lambda a, b: a + b),
     "__radd__": ("b + self", lambda a, b: b + a),
@@ -77,7 +84,7 @@ METHODS: dict[str, tuple[str, Callable[..., Any]]] = {
     "sum": ("the sum of the elements", _reduction(np.sum)),
     "mean": ("the mean of the elements", _reduction(np.mean)),
     "permute": ("the dimensions in another order", lambda a, *order: a.transpose(_one_or_many(order))),
-    "view": ("the same elements in another shape", lambda a, *shape: a.reshape(_one_or_many(shape))),
+    "view": ("the same elements in another shape", _viewed),
 }
 """What the methods of tensors compute."""
 

@@ -183,7 +183,7 @@ PLACES = {
         "0.3/zipwith_arguments_swapped": ("zipWith.apply", "element 0"),
         "0.3/zipwith_keeps_the_rest": ("zipWith.apply", "the length, 3 for 1"),
         "0.3/reduce_ignores_the_start": ("reduce.apply", "the total"),
-        "0.3/neglist_turns_around": ("negList", "element "),
+        "0.3/neglist_turns_around": ("negList", "element 1"),
         "0.4/eval_one_level": ("Module.eval", "the module branch.right"),
         "0.4/named_parameters_sorted": ("Module.named_parameters", "entry 0, weight"),
         "0.4/parameters_skips_zeros": ("Module.parameters", "entry 0, zero"),
@@ -199,7 +199,7 @@ PLACES = {
         "1.3/leaves_constants_out": ("Scalar.chain_rule", "input 0"),
         "1.3/ignores_d_output": ("Scalar.chain_rule", "the derivative of input 0"),
         "1.4/leaves_first": ("topological_sort", "place 0: x comes before Triple1"),
-        "1.4/includes_constants": ("topological_sort", "place "),
+        "1.4/includes_constants": ("topological_sort", "place 2: 1, a constant"),
         "1.4/diamond_visited_once": ("backpropagate", "the derivative of x"),
         "1.4/no_order": ("backpropagate", "Double9, which is visited 2 times"),
         "1.4/mul_swapped": ("Mul.backward", "the derivative of input 0"),
@@ -222,23 +222,33 @@ PLACES = {
         "2.4/permute_same_order": ("Permute.backward", "the shape of the gradient of a"),
     },
     3: {
-        "3.1/map_forgets_broadcasting": ("tensor_map._map", "cell "),
-        "3.1/zip_reads_b_by_the_strides_of_a": ("tensor_zip._zip", "cell "),
-        "3.1/reduce_leaves_the_last_out": ("tensor_reduce._reduce", "cell "),
-        "3.2/the_last_product_is_left_out": ("matrix_multiply_kernel._tensor_matrix_multiply", "cell "),
-        "3.2/b_is_transposed": ("matrix_multiply_kernel._tensor_matrix_multiply", "cell "),
+        "3.1/map_forgets_broadcasting": ("tensor_map._map", "cell (1, 0) of out"),
+        "3.1/zip_reads_b_by_the_strides_of_a": ("tensor_zip._zip", "cell (0, 1) of out"),
+        "3.1/reduce_leaves_the_last_out": ("tensor_reduce._reduce", "cell (0, 0) of out"),
+        "3.2/the_last_product_is_left_out": ("matrix_multiply_kernel._tensor_matrix_multiply", "cell (0, 0, 0) of out"),
+        "3.2/b_is_transposed": ("matrix_multiply_kernel._tensor_matrix_multiply", "cell (0, 0, 0) of out"),
     },
     4: {
-        "4.1/reverse_is_ignored": ("conv1d_kernel._tensor_conv1d", "cell "),
-        "4.1/the_window_is_centred": ("conv1d_kernel._tensor_conv1d", "cell "),
-        "4.2/rows_of_the_weights_turned_round": ("conv2d_kernel._tensor_conv2d", "cell "),
-        "4.3/windows_hold_their_numbers_column_by_column": ("tile", "element "),
-        "4.4/the_smallest": ("Max.forward", "element "),
-        "4.4/the_sum_of_all": ("softmax", "element "),
-        "4.4/what_is_left_is_made_larger": ("dropout", "element "),
+        "4.1/reverse_is_ignored": ("conv1d_kernel._tensor_conv1d", "cell (0, 0, 0) of out"),
+        "4.1/the_window_is_centred": ("conv1d_kernel._tensor_conv1d", "cell (0, 0, 0) of out"),
+        "4.2/rows_of_the_weights_turned_round": ("conv2d_kernel._tensor_conv2d", "cell (0, 0, 0, 0) of out"),
+        "4.3/windows_hold_their_numbers_column_by_column": ("tile", "element (0, 0, 0, 0, 1) of the windows"),
+        "4.4/the_smallest": ("Max.forward", "element (0,) of the result"),
+        "4.4/the_sum_of_all": ("softmax", "element (0, 0, 0) of the result"),
+        "4.4/what_is_left_is_made_larger": ("dropout", "element (0, 0) of the result"),
     },
 }
 """By module, for a wrong answer the function in which the mistake is and the place in its answer that is wrong first, by hand."""
+
+ON_THE_GPU = {
+    "3.3/map_writes_in_order": ("tensor_map._map", "cell (0, 1) of out, position 2"),
+    "3.3/sum_practice_stops_a_round_early": ("_sum_practice", "out[0], of block 0"),
+    "3.3/reduce_misses_the_last_element": ("tensor_reduce._reduce", "cell (0, 0) of out, position 0"),
+    "3.4/the_last_tile_is_dropped": ("_tensor_matrix_multiply", "cell (0, 0, 0) of out"),
+    "3.4/mm_practice_misses_the_last_k": ("_mm_practice", "cell (0, 0, 0) of out"),
+    "4.4b/reverse_is_ignored": ("_tensor_conv1d", "cell (0, 0, 0) of out"),
+}
+"""The same in kernels for the GPU, which run in the simulator."""
 
 SOON = ("0.1/relu_leaks", "1.4/leaves_first", "2.3/map_forgets_out_strides")
 """These run every time; the others are marked slow."""
@@ -297,3 +307,10 @@ def test_the_mistakes_of_the_bank_are_found_where_they_are(module: int, tmp_path
     """Each in the function in which it is, at the first place that is wrong."""
     expected = PLACES[module]
     assert_found(expected, found(list(expected), tmp_path, NUMBA_DISABLE_JIT="1"))
+
+
+@needs_fork
+@pytest.mark.slow
+def test_mistakes_in_kernels_of_the_gpu_are_found_in_the_simulator(tmp_path: Path) -> None:
+    """Whether or not a GPU is here."""
+    assert_found(ON_THE_GPU, found(list(ON_THE_GPU), tmp_path, NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1"))
