@@ -10,7 +10,7 @@
 * test: `course test 0.1`, everything written.
 * watch: from a save to the result on the screen, for each task of Modules 0 and 1, everything written.
 * class: submissions of all kinds, graded while workers are killed, then the run itself, which is started again.
-* reference: grading the reference's own solutions of all tasks, on one core, with what is kept from one run to the next in place.
+* reference: grading right answers to all tasks, on one core, with what is kept from one run to the next in place.
 """
 
 from __future__ import annotations
