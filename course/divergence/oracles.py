@@ -42,7 +42,7 @@ def targets(root: Path, manifest: Manifest) -> dict[CodeType, Target]:
 
 
 def _judges() -> dict[str, tuple[Judge, bool]]:
-    """All judges, each with whether it judges the function itself or what it has made; NumPy is loaded where tensors are."""
+    """All judges, each with whether it judges what the function has made instead of itself; those of tensors where these are loaded."""
     plain, inner = numbers.JUDGES | trees.JUDGES | scalars.JUDGES | graphs.JUDGES, dict(numbers.INNER)
     if "minitorch.tensor_data" in sys.modules:
         from course.divergence import convolutions, functional, kernels, layers, positions, products, tensors
