@@ -156,4 +156,6 @@ def test_the_class_page_shows_who_did_what(graded: tuple[Path, dict[str, Result]
     page = (folder / "class.html").read_text(encoding="utf-8")
     for name in results:
         assert name in page
-    assert not re.findall(r"""(?:src|href)=["'](?!#)[^"']*["']|url\([^)]*\)|@import""", page)  # it needs nothing from elsewhere
+    linked = set(re.findall(r"""(?:src|href)=["']([^#"'][^"']*)["']""", page))
+    assert linked == {f"feedback/{name}.md" for name in results}  # it needs nothing from elsewhere
+    assert all((folder / path).is_file() for path in linked)
