@@ -193,13 +193,14 @@ def graded_under_fire() -> tuple[list[str], str]:
         begun = time.monotonic()
         killed = 0
         first = start(folder / "in", folder / "out", *options)
-        for share in (10, 25, 40):  # so many results, then a worker is killed
-            if waited(first, folder / "out", share):
-                killed += kill_a_worker(first.pid)
-        ended = waited(first, folder / "out", 55)
-        if ended:
-            os.kill(first.pid, signal.SIGKILL)
-        first.wait()
+        try:
+            for share in (10, 25, 40):  # so many results, then a worker is killed
+                if waited(first, folder / "out", share):
+                    killed += kill_a_worker(first.pid)
+            ended = waited(first, folder / "out", 55)
+        finally:
+            first.kill()  # gently would be no proof; nor may it outlive this program
+            first.wait()
         before = {path: path.stat().st_mtime_ns for path in (folder / "out" / "results").glob("*.json")}
         results = graded(folder / "in", folder / "out", *options)
         seconds = time.monotonic() - begun

@@ -39,11 +39,13 @@ def kill_tree(process: subprocess.Popen[str]) -> None:
 class Keys:
     """The keys pressed in the terminal, without Enter; inside `with`, after which the terminal is as it was, also when killed gently."""
 
+    ended: BaseException | None = None
+
     def __enter__(self) -> Keys:
         if sys.platform != "win32":
             self.file = sys.stdin.fileno()
             self.before = termios.tcgetattr(self.file)
-            self.handlers = {number: signal.signal(number, self._end) for number in (signal.SIGTERM, signal.SIGHUP)}
+            self.handlers = {number: signal.signal(number, self._end) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
             self.handlers[signal.SIGCONT] = signal.signal(signal.SIGCONT, self._again)
             tty.setcbreak(self.file)  # Ctrl-C and Ctrl-Z go on to work
         return self
@@ -57,6 +59,8 @@ class Keys:
 
     def read(self, seconds: float) -> str:
         """The key pressed within so many seconds; "" if none is, and "q" if no more can come."""
+        if self.ended is not None:
+            raise self.ended
         if sys.platform == "win32":
             end = time.monotonic() + seconds
             while not msvcrt.kbhit():
@@ -72,8 +76,9 @@ class Keys:
             return "q"
 
     def _end(self, number: int, frame: FrameType | None) -> None:
-        """End in good order."""
-        sys.exit(128 + number)
+        """End in good order: at once, or with the next key if a finaliser, in which exceptions are lost, is what this interrupts."""
+        self.ended = KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
+        raise self.ended
 
     def _again(self, number: int, frame: FrameType | None) -> None:
         """Back from Ctrl-Z, after which the shell has set the terminal its own way."""

@@ -30,10 +30,11 @@ SCHEMA = 1
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --course-report, --course-first, --course-limit and --course-stage."""
+    """Add --course-report, --course-first, --course-share, --course-limit and --course-stage."""
     group = parser.getgroup("course")
     group.addoption("--course-report", metavar="PATH", type=Path, help="write the results of the tests as JSON")
     group.addoption("--course-first", metavar="NODEID", help="begin with this test, and tell of the first that fails at once: PATH.first")
+    group.addoption("--course-share", metavar="I/N", help="run only every N-th test, from the I-th on, counted from 0")
     group.addoption("--course-limit", metavar="SECONDS", type=float, help="stop if one test takes longer, or the loading of all")
     group.addoption("--course-stage", metavar="N", type=int, help="load the package without what the stages behind this one add to it")
 
@@ -103,6 +104,7 @@ class Watcher:
         self.rows: dict[str, dict[str, Any]] = {}
         self.interrupted: Card | None = None
         self.item: pytest.Item | None = None
+        self.properties: list[Any] = []  # the tests that are properties of Hypothesis
         self.comparison: tuple[str, str, str] | None = None  # the last one that failed: operator, left, right
         self.failure: tuple[dict[str, str], tuple[str, str, str] | None] | None = None  # of the last failing example
 
@@ -123,14 +125,21 @@ class Watcher:
 
     # What happens inside a test
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Begin with the first, and look over Hypothesis' shoulder: the last failing call of a property is the smallest."""
+    @pytest.hookimpl(trylast=True)  # when the tests of other tasks are out
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Begin with the first, keep a share, and look over Hypothesis' shoulder: the last failing call of a property is the smallest."""
         items.sort(key=lambda item: item.nodeid != self.first)
         for item in items:
-            handle = getattr(getattr(item, "obj", None), "hypothesis", None)
+            test = getattr(item, "obj", None)
+            handle = getattr(test, "hypothesis", None)
             inner = getattr(handle, "inner_test", None)
             if handle is not None and inner is not None and not hasattr(inner, "watched_by_course"):
                 handle.inner_test = self._watched(inner)
+                self.properties.append(getattr(test, "__func__", test))  # of a method
+        if share := config.getoption("--course-share"):
+            number, count = map(int, share.split("/"))
+            config.hook.pytest_deselected(items=[item for index, item in enumerate(items) if index % count != number])
+            items[:] = items[number::count]
 
     def _watched(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         """The same test, which notes the inputs of a failing call."""
@@ -173,7 +182,7 @@ class Watcher:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """A test may."""
-        with _short():
+        with _short(), contextlib.nullcontext() if hasattr(getattr(item, "obj", None), "hypothesis") else _unshrunk(self.properties):
             return (yield)
 
     # Judgement
@@ -315,6 +324,20 @@ def _short() -> Generator[None]:
         if unwritten_task(leaf := _leaf(error)) is None:
             raise
         raise Unwritten(leaf) from None
+
+
+@contextlib.contextmanager
+def _unshrunk(properties: Iterable[Any]) -> Generator[None]:
+    """Let a test that only asks whether another one fails, a property, not wait until Hypothesis has found its smallest input."""
+    attribute = "_hypothesis_internal_use_settings"  # Hypothesis has no public name for it; without it everything just takes longer
+    before = [(test, getattr(test, attribute)) for test in properties if hasattr(test, attribute)]
+    try:
+        for test, own in before:
+            setattr(test, attribute, type(own)(own, phases=[phase for phase in own.phases if phase.name not in ("shrink", "explain")]))
+        yield
+    finally:
+        for test, own in before:
+            setattr(test, attribute, own)
 
 
 def _waiting(rows: Iterable[dict[str, Any]]) -> Iterable[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -35,6 +37,9 @@ TIME_LIMIT = 30.0
 
 PATIENCE = 20
 """So many times the limit may a whole run take, in case a test cannot be stopped from within."""
+
+LAST_SHARED = 2
+"""The last stage whose tests are dealt among several processes."""
 
 GRACE = 5.0
 """Seconds in which a run that is being stopped may still write its report."""
@@ -110,7 +115,9 @@ def last_states(root: Path = ROOT) -> dict[str, TaskState]:
     return {task.id: last.get(task.id, TaskState(task.id)) for task in _manifest(root).tasks}
 
 
-def run_tasks(tasks: Iterable[str], root: Path = ROOT, time_limit: float = TIME_LIMIT, launch: Launch = launch) -> dict[str, TaskState]:
+def run_tasks(
+    tasks: Iterable[str], root: Path = ROOT, time_limit: float = TIME_LIMIT, launch: Launch = launch, shares: int = 1
+) -> dict[str, TaskState]:
     """Run the tests of these tasks and remember the result. Those of each module run in a process that has nothing of the later ones.
 
     Args:
@@ -118,6 +125,7 @@ def run_tasks(tasks: Iterable[str], root: Path = ROOT, time_limit: float = TIME_
         root: The workspace.
         time_limit: Seconds for each test; one that takes longer is stopped, and its task is failing.
         launch: How pytest is started.
+        shares: Among so many processes the tests are dealt, up to Module 2: later ones compile, and use several cores themselves.
 
     Raises:
         CannotRun: If pytest or Hypothesis is not installed.
@@ -133,7 +141,8 @@ def run_tasks(tasks: Iterable[str], root: Path = ROOT, time_limit: float = TIME_
     while wanted:
         before = _fingerprints(root, manifest)
         stage, around = wanted[0].stage, environment(wanted[0])  # tasks run in one process as far as they need the same
-        done = _run([task for task in wanted if task.stage == stage and environment(task) == around], root, time_limit, around, launch)
+        together = [task for task in wanted if task.stage == stage and environment(task) == around]
+        done = _run(together, root, time_limit, around, launch, shares if stage <= LAST_SHARED else 1)
         wanted = [task for task in wanted if task.id not in done]
         after = _fingerprints(root, manifest)
         if any(after[id] != before[id] for id in done):  # which of the tests ran on which code is not known
@@ -159,8 +168,10 @@ def _install(root: Path) -> str:
 # One run of pytest
 
 
-def _run(tasks: Sequence[Task], root: Path, time_limit: float, around: Mapping[str, str], launch: Launch) -> dict[str, TaskState]:
-    """The states that one run of pytest settles: of all tasks, or of some, at least one, if it had to be stopped.
+def _run(
+    tasks: Sequence[Task], root: Path, time_limit: float, around: Mapping[str, str], launch: Launch, shares: int
+) -> dict[str, TaskState]:
+    """The states that one run of pytest, or one in several shares, settles: of all tasks, or of some, at least one, if it was stopped.
 
     `around` is what its environment holds besides this process's.
     """
@@ -169,22 +180,29 @@ def _run(tasks: Sequence[Task], root: Path, time_limit: float, around: Mapping[s
     if testless:
         return testless
     with tempfile.TemporaryDirectory(prefix="course-") as folder:
-        report = Path(folder) / "report.json"
         arguments = ["-p", "course.plugin", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
-        arguments += ["--color=no", "--tb=short", "-q", "-m", " or ".join(task.mark for task in tasks), f"--course-report={report}"]
+        arguments += ["--color=no", "--tb=short", "-q", "-m", " or ".join(task.mark for task in tasks)]
         arguments += [f"--course-limit={time_limit}", f"--course-stage={tasks[0].stage}"]
         arguments += dict.fromkeys(name for task in tasks for name in sorted(files[task.id], key=lambda name: _rank(task, name)))
-        output, killed = _output(launch(arguments, root, os.environ | around), PATIENCE * time_limit)
-        try:
-            document = json.loads(report.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            document = {"tests": [], "interrupted": None}
-            if killed:
-                document["interrupted"] = asdict(Card("", error="when it did not answer"))
-    if document["interrupted"]:
-        return _stopped(tasks, document, time_limit)
-    tail = "\n".join(output.strip().splitlines()[-12:])
-    return {task.id: _judge(task, document["tests"], tail) for task in tasks}
+        reports = [Path(folder) / f"{number}.json" for number in range(shares)]
+        own = [[f"--course-report={report}", f"--course-share={number}/{shares}"] for number, report in enumerate(reports)]
+        ended = _outputs([launch([*arguments, *more], root, os.environ | around) for more in own], PATIENCE * time_limit)
+        documents = [_document(report, killed) for report, (_, killed) in zip(reports, ended, strict=True)]
+    dealt = itertools.chain.from_iterable(itertools.zip_longest(*(document["tests"] for document in documents)))
+    rows = list({(row["nodeid"], row["task"]): row for row in dealt if row is not None}.values())  # what does not load, no share could load
+    interrupted = next((document["interrupted"] for document in documents if document["interrupted"]), None)
+    if interrupted:
+        return _stopped(tasks, rows, interrupted, time_limit)
+    tail = "\n".join("\n".join(output for output, _ in ended).strip().splitlines()[-12:])
+    return {task.id: _judge(task, rows, tail) for task in tasks}
+
+
+def _document(report: Path, killed: bool) -> dict[str, Any]:
+    """What a run has written, or that it did not come to that."""
+    try:
+        return json.loads(report.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {"tests": [], "interrupted": asdict(Card("", error="when it did not answer")) if killed else None}
 
 
 def _test_files(tasks: Sequence[Task], root: Path) -> dict[str, list[str]]:
@@ -203,19 +221,29 @@ def _rank(task: Task, name: str) -> tuple[int, str]:
     return stems.index(stem) if stem in stems else len(stems), name
 
 
-def _output(process: Process, time_limit: float) -> tuple[str, bool]:
-    """What a process prints, and whether it had to be stopped. Interrupted from the keyboard, it takes the process along."""
-    with process:
+def _outputs(processes: Sequence[Process], time_limit: float) -> list[tuple[str, bool]]:
+    """What each process prints, and whether it had to be stopped. Interrupted from the keyboard, they are taken along."""
+    end = time.monotonic() + time_limit
+    with contextlib.ExitStack() as stack:
+        for process in processes:
+            stack.enter_context(process)
         try:
-            output, killed = process.communicate(timeout=time_limit)[0], False
-        except subprocess.TimeoutExpired:
-            output, killed = _stop(process), True
+            found = [_output(process, end - time.monotonic()) for process in processes]
         except BaseException:
-            _stop(process)
+            for process in processes:
+                _stop(process)
             raise
-    if process.overtaken:
+    if any(process.overtaken for process in processes):
         raise Overtaken
-    return output, killed
+    return found
+
+
+def _output(process: Process, time_limit: float) -> tuple[str, bool]:
+    """What a process prints, and whether it had to be stopped."""
+    try:
+        return process.communicate(timeout=max(time_limit, 0))[0], False
+    except subprocess.TimeoutExpired:
+        return _stop(process), True
 
 
 def _stop(process: Process) -> str:
@@ -251,16 +279,16 @@ def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> Task
     return TaskState(task.id, state, **count, total=len(ran), blocked_by=tuple(blocked_by), card=card, device=device)
 
 
-def _stopped(tasks: Sequence[Task], document: dict[str, Any], seconds: float) -> dict[str, TaskState]:
+def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], interrupted: dict[str, Any], seconds: float) -> dict[str, TaskState]:
     """The states after a run that was stopped: the task of the test at which it hung fails, all of them if that is not known.
 
     The others are left to another run: which of their tests were still to come is not known either.
     """
-    hung = card_from(document["interrupted"])
+    hung = card_from(interrupted)
     error = f"stopped {hung.error}, after {seconds:g} seconds; look for a loop that does not end, or allow more with --time-limit"
     states = {}
     for task in [task for task in tasks if task.id == hung.task] or tasks:
-        judged = _judge(task, document["tests"])
+        judged = _judge(task, rows)
         card = judged.card if judged.failing else replace(hung, task=task.id, error=error)  # what fails at once says more
         states[task.id] = replace(judged, state="failing", failing=judged.failing + 1, total=judged.total + 1, card=card)
     return states

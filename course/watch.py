@@ -64,27 +64,28 @@ class Run(threading.Thread):
         time_limit: Seconds for each test.
         launch: How pytest is started.
         first: The test to begin with, as pytest names it.
+        shares: See `progress.run_tasks`.
 
     Attributes:
         states: What came out.
         error: Why nothing did.
     """
 
-    def __init__(self, root: Path, tasks: Sequence[Task], time_limit: float, launch: Launch, first: str = "") -> None:
+    def __init__(self, root: Path, tasks: Sequence[Task], time_limit: float, launch: Launch, first: str = "", shares: int = 1) -> None:
         super().__init__(daemon=True)
-        self.first = first
-        self.early: Path | None = None
+        self.first, self.shares = first, shares
+        self.early: list[Path] = []
         self.root, self.tasks, self.time_limit, self.launch = root, tasks, time_limit, launch
         self.states: dict[str, TaskState] = {}
         self.error = ""
-        self.process: Process | None = None
+        self.processes: list[Process] = []
         self.stopped = False
         self.lock = threading.Lock()
 
     def run(self) -> None:
         """Run them."""
         try:
-            self.states = run_tasks([task.id for task in self.tasks], self.root, self.time_limit, self._launch)
+            self.states = run_tasks([task.id for task in self.tasks], self.root, self.time_limit, self._launch, self.shares)
         except Overtaken:
             self.error = "stopped"
         except (CannotRun, ManifestError, OSError) as error:
@@ -94,24 +95,24 @@ class Run(threading.Thread):
         """End them without a result."""
         with self.lock:
             self.stopped = True
-            if self.process is not None:
-                self.process.overtake()
+            for process in self.processes:
+                process.overtake()
 
     def first_card(self) -> Card | None:
         """What the first failing test says, as soon as it has failed, while the others still run."""
-        try:
-            return card_from(json.loads(self.early.read_text(encoding="utf-8"))["card"]) if self.early is not None else None
-        except FileNotFoundError:
-            return None
+        for path in list(self.early):
+            with contextlib.suppress(FileNotFoundError):
+                return card_from(json.loads(path.read_text(encoding="utf-8"))["card"])
+        return None
 
     def _launch(self, arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Process:
         with self.lock:
             if self.stopped:
                 raise Overtaken
             report = next(argument for argument in arguments if argument.startswith("--course-report=")).partition("=")[2]
-            self.early = Path(f"{report}.first")
-            self.process = self.launch([*arguments, f"--course-first={self.first}"], root, env)
-            return self.process
+            self.early.append(Path(f"{report}.first"))
+            self.processes.append(self.launch([*arguments, f"--course-first={self.first}"], root, env))
+            return self.processes[-1]
 
 
 class Watcher:
@@ -242,7 +243,8 @@ class Watcher:
         self.ran_on = self._fingerprint()
         self.early = None
         card = self.last[self.task.id].card
-        self.running = Run(self.root, tasks, self.time_limit, self.warm.launch, card.nodeid if card is not None else "")
+        first = card.nodeid if card is not None else ""
+        self.running = Run(self.root, tasks, self.time_limit, self.warm.launch, first, self.warm.shares)
         self.running.start()
         self._draw()
 

@@ -429,3 +429,43 @@ def test_the_course_imports_nothing_that_it_grades() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
     assert done.stdout == "[]\n"
+
+
+NOTICES = '''"""A property, and a test that asks whether it fails."""
+
+import pytest
+from hypothesis import given
+from hypothesis.strategies import integers
+
+seen = []
+
+
+@pytest.mark.task0_1
+@given(integers(0, 10**9))
+def test_property(x):
+    seen.append(x)
+    assert x < 7
+
+
+@pytest.mark.task0_1
+def test_the_property_notices():
+    seen.clear()
+    with pytest.raises(AssertionError):
+        test_property()
+    first = next(index for index, x in enumerate(seen) if x >= 7)
+    assert len(seen) - first < 5
+
+
+@pytest.mark.task0_1
+@given(integers(0, 10**9))
+def test_another_property(x):
+    assert x < 7
+'''
+
+
+def test_a_property_that_another_test_calls_is_not_made_small(workspace: Workspace) -> None:
+    workspace.write("tests/test_sums.py", NOTICES)
+    workspace.python("pytest", "--course-report=report.json", "tests/test_sums.py")
+    found = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))["tests"]
+    assert [row["state"] for row in found] == ["failing", "passed", "failing"]
+    assert [row["card"]["inputs"] for row in found if row["card"]] == [{"x": "7"}, {"x": "7"}]  # their own are, before and afterwards

@@ -192,6 +192,27 @@ def test_a_broken_file_does_not_touch_the_tasks_of_others(workspace: Workspace) 
     assert (states["0.1"].state, states["1.2"].state) == ("passed", "failing")
 
 
+@pytest.mark.parametrize("shares", [2, 5])
+def test_tests_that_are_dealt_to_several_processes_say_the_same(ran: tuple[Workspace, dict[str, TaskState]], shares: int) -> None:
+    workspace, states = ran
+    assert run_tasks(ALL, workspace.root, shares=shares) == states
+
+
+def test_a_broken_file_counts_once_however_many_processes_cannot_load_it(workspace: Workspace) -> None:
+    workspace.write("tests/test_signs.py", "# task1_2\nimport nothing_of_that_name\n")
+    states = run_tasks(["1.2"], workspace.root, shares=3)
+    assert (states["1.2"].state, states["1.2"].failing, states["1.2"].total) == ("failing", 1, 1)
+
+
+def test_what_hangs_in_one_of_several_processes_fails_its_task(workspace: Workspace) -> None:
+    hangs = "@pytest.mark.task1_2\ndef test_that_hangs():\n    while True:\n        pass\n"
+    workspace.write("tests/test_signs.py", f"import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    pass\n\n\n{hangs}")
+    state = run_tasks(["1.2"], workspace.root, 2, shares=2)["1.2"]
+    assert (state.state, state.passed, state.failing, state.total) == ("failing", 1, 1, 2)
+    assert state.card is not None
+    assert state.card.nodeid == "tests/test_signs.py::test_that_hangs"
+
+
 def test_an_endless_test_fails_its_task_and_the_others_are_still_judged(workspace: Workspace) -> None:
     workspace.mend(
         "minitorch/sums.py", "    raise NotImplementedError(", "    while x is not None:\n        pass\n    raise NotImplementedError("

@@ -264,6 +264,21 @@ def test_the_system_tells_of_a_save(workspace: Workspace) -> None:
     changes.close()
 
 
+def test_what_waits_for_a_run_has_loaded_pytest_and_nothing_of_the_students(workspace: Workspace) -> None:
+    for name in ("minitorch/__init__.py", "tests/conftest.py"):
+        workspace.write(name, f"import pathlib\npathlib.Path({name!r} + '.loaded').write_text('')\n")
+    command = [sys.executable, "-X", "importtime", "-m", "course.warm"]
+    done = subprocess.run(
+        command, cwd=workspace.root, env=clean_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert {"pytest", "hypothesis", "hypothesis.internal.conjecture.engine"} <= loaded
+    assert done.stdout == ""
+    assert not list(workspace.root.rglob("*.loaded"))
+    workspace.python("pytest", "-q")
+    assert len(list(workspace.root.rglob("*.loaded"))) == 2
+
+
 # In a real terminal
 
 
