@@ -9,7 +9,6 @@ import contextlib
 import functools
 import importlib.util
 import inspect
-import os
 import re
 import signal
 from collections.abc import Callable, Generator, Iterable
@@ -19,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from course import properties
 from course.card import Card, sentence
 from course.contents import cut_package
 from course.explain import assertion_parts, cut, error_line, shown, shown_traceback, unwritten_task
@@ -45,26 +45,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if (stage := config.getoption("--course-stage")) is not None:
         cut_package(STUDENTS[0], stage)
     if importlib.util.find_spec("hypothesis") is not None:
-        _set_up_hypothesis(config.rootpath)
+        properties.set_up(config.rootpath)
     options = (config.getoption(f"--course-{name}") for name in ("report", "limit", "first"))
     watcher = Watcher(config.rootpath, *options)
     config.pluginmanager.register(watcher, "course-watcher")
-
-
-def _set_up_hypothesis(root: Path) -> None:
-    """No deadline, as compilation takes long; one failure at a time; in CI the same inputs every time; nothing written beside .course/."""
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(root / ".course" / "hypothesis"))
-    from hypothesis import HealthCheck, settings
-
-    common: dict[str, Any] = {
-        "deadline": None,
-        "print_blob": False,
-        "report_multiple_bugs": False,
-        "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much],
-    }
-    settings.register_profile("course", settings.get_profile("default"), derandomize=False, **common)
-    settings.register_profile("course-ci", settings.get_profile("default"), derandomize=True, database=None, **common)
-    settings.load_profile("course-ci" if os.environ.get("CI") else "course")
 
 
 class Unwritten(pytest.fail.Exception):
@@ -182,7 +166,10 @@ class Watcher:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """A test may."""
-        with _short(), contextlib.nullcontext() if hasattr(getattr(item, "obj", None), "hypothesis") else _unshrunk(self.properties):
+        with (
+            _short(),
+            contextlib.nullcontext() if hasattr(getattr(item, "obj", None), "hypothesis") else properties.unshrunk(self.properties),
+        ):
             return (yield)
 
     # Judgement
@@ -324,20 +311,6 @@ def _short() -> Generator[None]:
         if unwritten_task(leaf := _leaf(error)) is None:
             raise
         raise Unwritten(leaf) from None
-
-
-@contextlib.contextmanager
-def _unshrunk(properties: Iterable[Any]) -> Generator[None]:
-    """Let a test that only asks whether another one fails, a property, not wait until Hypothesis has found its smallest input."""
-    attribute = "_hypothesis_internal_use_settings"  # Hypothesis has no public name for it; without it everything just takes longer
-    before = [(test, getattr(test, attribute)) for test in properties if hasattr(test, attribute)]
-    try:
-        for test, own in before:
-            setattr(test, attribute, type(own)(own, phases=[phase for phase in own.phases if phase.name not in ("shrink", "explain")]))
-        yield
-    finally:
-        for test, own in before:
-            setattr(test, attribute, own)
 
 
 def _waiting(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
