@@ -17,7 +17,7 @@ from course import watch
 from course.changes import Changes
 from course.manifest import load
 from course.progress import TaskState
-from course.record import make_current, note_tries, read_record
+from course.record import make_current, read_record
 from course.watch import Watcher, progress_line
 
 from .conftest import Workspace, clean_environment, tasks_toml
@@ -187,7 +187,7 @@ def test_keys_show_hints_the_list_and_all_states(workspace: Workspace, terminal:
     seen.settle()
     assert "open after 2 tries, got 1: 1 more try" in " ".join(seen.press("h").split())
     workspace.mend("minitorch/sums.py", "    return x + y", "    return y + x")
-    note_tries(workspace.root, [seen.watcher.task])
+    seen.saved()
     assert "Hint 1 of 2\nA nudge for 0.1.\n" in seen.press("h")
     assert "Hint 2 of 2\nA clue for 0.1.\n" in seen.press("h")
     assert "0.3  Powers" in seen.press("l")
