@@ -16,9 +16,10 @@ from course.gpu import SIMULATOR, has_gpu
 from course.manifest import Task
 from course.staff.handout import write_files
 from course.staff.probes import Outcome, Running, run_probes
-from course.staff.probes.sandboxed import sandbox_launcher
-from course.staff.sandbox import Sandbox
-from course.staff.visible import THREADS, Ran, canaries, run_visible
+from course.staff.probes.remote import CHILD
+from course.staff.probes.sandboxed import Recorded, sandbox_launcher
+from course.staff.sandbox import PYTHON, Sandbox, fill_cache
+from course.staff.visible import THREADS, Ran, canaries, command_for, run_visible, surroundings
 
 LONG_AGO = 1_600_000_000
 """When files of the base were changed: numba keeps machine code by time and size of a file. Those of a student's follow from its text."""
@@ -83,15 +84,30 @@ class Desk:
         task: Task,
         cache: Path | None = None,
         done: Callable[[Outcome], object] = lambda outcome: None,
+        asked: list[bytes] | None = None,
     ) -> list[Outcome]:
-        """Put the hidden probes to a base with these files in it."""
+        """Put the hidden probes to a base with these files in it; what they ask is added to `asked`."""
         with self.laid_out(tree, files) as folder:
             launch = sandbox_launcher(self.sandbox, folder, cache)
 
             def launched(environment: Mapping[str, str]) -> Running:
-                return launch({**THREADS, **environment, **self.environment(task)})
+                child = launch({**THREADS, **environment, **self.environment(task)})
+                return child if asked is None else Recorded(child, asked)
 
             return run_probes(task, launched, self.number, done)
+
+    def keep_compiled(self, tree: Path, files: Mapping[str, str], task: Task, tests: Sequence[str], seconds: float, cache: Path) -> None:
+        """Keep what numba compiles for tests of a right answer, which may take so many seconds each."""
+        with self.laid_out(tree, files) as folder:
+            command, environment = command_for(task, tests, seconds), surroundings(self.environment(task))
+            fill_cache(self.sandbox, command, folder, cache, environment=environment)
+
+    def keep_compiled_for_probes(self, tree: Path, files: Mapping[str, str], task: Task, asked: Sequence[bytes], cache: Path) -> None:
+        """Keep what numba compiles for a right answer when it is asked these lines, too."""
+        with self.laid_out(tree, files) as folder:
+            command = ["/bin/sh", "-c", 'exec "$@" > /dev/null', "sh", PYTHON, "-I", str(CHILD), "{files}"]
+            environment = {**THREADS, **self.environment(task)}
+            fill_cache(self.sandbox, command, folder, cache, stdin=b"".join(asked), reads=(CHILD,), environment=environment)
 
 
 def write_tree(folder: Path, files: Mapping[str, str | bytes]) -> None:

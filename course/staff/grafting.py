@@ -84,8 +84,8 @@ def needed(task: Task, manifest: Manifest) -> set[str]:
 def finished(root: Path, manifest: Manifest, task: Task) -> dict[str, str | bytes]:
     """What tests and probes of a task need of a workspace in which all is written and right.
 
-    What the task requires is the reference's, whose kernels numba finds on disk; the task itself and all others have right answers that
-    need nothing which workspaces lack, so that most of that need not be there.
+    What the task requires and what earlier stages had is the reference's, whose kernels numba finds on disk; the task itself and all
+    others have right answers that need nothing which workspaces lack, so that most of that need not be there.
 
     Args:
         root: The reference.
@@ -95,7 +95,8 @@ def finished(root: Path, manifest: Manifest, task: Task) -> dict[str, str | byte
     Raises:
         StaffError: If the reference does not fit its manifest.
     """
-    return _finished(root, manifest, task.stage, needed(task, manifest))
+    earlier = {other.id for other in manifest.tasks if other.stage < task.stage}
+    return _finished(root, manifest, task.stage, needed(task, manifest) | earlier)
 
 
 def right_answer(root: Path, manifest: Manifest) -> dict[str, bytes]:

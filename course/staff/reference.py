@@ -26,9 +26,7 @@ from course.manifest import Manifest, Task
 from course.staff.answers import graded_files
 from course.staff.desk import Desk, write_tree
 from course.staff.grafting import Base, finished, graded, make_base
-from course.staff.sandbox import fill_cache
 from course.staff.selection import select
-from course.staff.visible import command_for, surroundings
 
 SCHEMA = 1
 """Version of what is kept."""
@@ -169,11 +167,7 @@ class Reference:
         cache = None
         if task.stage >= COMPILING and self.desk.sandbox.level == "bubblewrap":  # elsewhere every graft has another path
             cache = folder / "numba"
-            with self.desk.laid_out(folder / "tree", files) as graft_folder:
-                command = command_for(task, tests, PATIENT)
-                environment = surroundings(self.desk.environment(task))
-                script = [f"{key}={value}" for key, value in environment.items()]
-                fill_cache(self.desk.sandbox, ["/usr/bin/env", *script, *command], graft_folder, cache)
+            self.desk.keep_compiled(folder / "tree", files, task, tests, PATIENT, cache)
         ran = self.desk.visible(folder / "tree", files, task, tests, PATIENT, PATIENT, cache)
         wanted = {id: test for id, test in ran.outcomes.items() if "::" in id and not id.startswith(f"tests/test_{self.desk.token(task)}")}
         failed = [test for test in wanted.values() if test.outcome != "passed"]
@@ -182,9 +176,12 @@ class Reference:
             what = f"{failed[0].id}: {failed[0].message}" if failed else ran.missing
             trouble = f"a right answer does not pass the tests on this machine: {what}"
         else:
-            outcomes = self.desk.probes(folder / "tree", files, task, cache)
+            asked: list[bytes] = []
+            outcomes = self.desk.probes(folder / "tree", files, task, cache, asked=asked)
             if lost := [outcome for outcome in outcomes if not outcome.passed]:
                 trouble = f"a right answer does not pass the probes on this machine: {lost[0].says}: {lost[0].reason}"
+            elif cache is not None:
+                self.desk.keep_compiled_for_probes(folder / "tree", files, task, asked, cache)
         return {
             "ids": [id for id in wanted if wanted[id].outcome == "passed"],
             "skipped": dict(ran.skipped),

@@ -284,7 +284,16 @@ def _plain_file(folder: Path, name: str, most: int) -> bytes | None:
     return None
 
 
-def fill_cache(sandbox: Sandbox, command: Sequence[str], files: Path, cache: Path, limits: Limits | None = None) -> Ended:
+def fill_cache(
+    sandbox: Sandbox,
+    command: Sequence[str],
+    files: Path,
+    cache: Path,
+    *,
+    stdin: bytes = b"",
+    reads: Sequence[Path] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Ended:
     """Run a program that is trusted, the reference, and keep what numba compiled for it.
 
     numba tells by a source's path, size and time of change whether its machine code is still right: so it is of use in bubblewrap alone,
@@ -294,14 +303,20 @@ def fill_cache(sandbox: Sandbox, command: Sequence[str], files: Path, cache: Pat
         sandbox: Where to run it.
         command: As for `Sandbox.run`.
         files: Likewise.
-        cache: The folder, which must not exist yet.
-        limits: Likewise.
+        cache: The folder; if it is there, it is added to.
+        stdin: As for `Sandbox.run`.
+        reads: Likewise.
+        environment: Likewise.
     """
-    limits = limits or Limits(seconds=1800, disk=512 << 20, file_size=256 << 20, collected=256 << 20)
+    limits = Limits(seconds=1800, disk=512 << 20, file_size=256 << 20, collected=256 << 20)
+    before = cache if cache.is_dir() else None
     script = '"$@"; status=$?; mkdir -p {tmp}/numba && tar -C {tmp}/numba -cf {tmp}/numba.tar . && exit $status'
     if sandbox.level == "landlock":
         raise SandboxError("numba's cache is filled in bubblewrap alone; install bubblewrap")
-    ended = sandbox.run(["/bin/sh", "-c", script, "sh", *command], files=files, limits=limits, collect="numba.tar")
+    told = ["/bin/sh", "-c", script, "sh", *command]
+    ended = sandbox.run(
+        told, files=files, limits=limits, stdin=stdin, reads=reads, environment=environment, collect="numba.tar", cache=before
+    )
     if ended.collected is None:
         raise SandboxError(f"numba's cache came to nothing ({ended.reason}, status {ended.status}): {ended.output.strip()[-400:]}")
     with tempfile.TemporaryDirectory(prefix=f".{cache.name}-", dir=cache.parent) as folder:
@@ -310,5 +325,7 @@ def fill_cache(sandbox: Sandbox, command: Sequence[str], files: Path, cache: Pat
             archive.extractall(filled, filter="data")
         for path in (filled, *filled.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
+        if before is not None:
+            cache.rename(Path(folder) / "before")
         filled.rename(cache)
     return ended

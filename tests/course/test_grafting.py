@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from course.manifest import Manifest, Task
+from course.manifest import ROOT, Manifest, Task, course
 from course.staff.grafting import Base, Graft, finished, graft, make_base, needed, right_answer
 
 from . import miniature
@@ -215,6 +215,18 @@ def test_a_base_ends_with_its_module_and_only_its_own_task_is_a_stub(repository:
         assert kept in texts
         assert "minitorch/scalar.py" not in made.files
         assert not any(file.startswith(("docs/", "project/app", "course/staff")) for file in made.files)
+
+
+def test_a_base_has_the_reference_where_the_task_stands_on_it_or_an_earlier_module_ends() -> None:
+    manifest = course()
+    for id, there, lacking in (
+        ("3.1", (), ("loops", "folds", "blocked_matmul")),
+        ("4.3", ("loops", "folds", "blocked_matmul"), ("nn/loops", "conv_loops")),  # it requires nothing of Module 3
+        ("4.5", ("loops", "conv_loops", "nn/loops"), ("cuda_conv_tiles",)),
+    ):
+        files = finished(ROOT, manifest, manifest.task(id))
+        assert [room for room in there if f"minitorch/{room}.py" not in files] == []
+        assert [room for room in lacking if f"minitorch/{room}.py" in files] == []
 
 
 def test_a_right_answer_is_all_that_students_write(repository: tuple[Path, Manifest]) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from course.staff.guard import Limits
 from course.staff.lines import Child
 from course.staff.lines import Gone as Stopped
-from course.staff.probes.remote import CHILD, LONGEST, Gone, Launcher
+from course.staff.probes.remote import CHILD, LONGEST, Gone, Launcher, Running
 from course.staff.sandbox import PYTHON, Sandbox
 
 LIMITS = Limits(seconds=1200, output=LONGEST)
@@ -56,6 +56,28 @@ class SandboxedChild:
     def end(self) -> None:
         """See `Running.end`."""
         self._stack.close()
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A child that is asked by somebody who writes down what.
+
+    Attributes:
+        child: The child.
+        asked: The lines so far, each with its line break.
+    """
+
+    child: Running
+    asked: list[bytes]
+
+    def ask(self, line: bytes, seconds: float) -> bytes:
+        """See `Running.ask`."""
+        self.asked.append(line + b"\n")
+        return self.child.ask(line, seconds)
+
+    def end(self) -> None:
+        """See `Running.end`."""
+        self.child.end()
 
 
 def sandbox_launcher(sandbox: Sandbox, folder: Path, cache: Path | None = None, limits: Limits = LIMITS) -> Launcher:
