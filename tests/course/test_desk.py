@@ -34,7 +34,7 @@ def found(name):
     return sum(globals()[name].stats.cache_hits.values())
 '''
 
-TEST = '''
+TEST = """
 import pytest
 
 from minitorch import double
@@ -43,7 +43,7 @@ from minitorch import double
 @pytest.mark.task3_1
 def test_double():
     assert double(1.0) == 2.0
-'''
+"""
 
 
 @pytest.fixture
