@@ -1,8 +1,7 @@
-"""The same work on a cluster: Dask's small interface stands in for it here, and Dask itself where it is installed."""
+"""The same work on a cluster: Dask's small interface stands in for it here; `test_grade_class` has it itself."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from collections import deque
@@ -160,18 +159,3 @@ def test_a_cluster_that_is_not_there_is_said(dask: Callable[[Run], list[tuple]],
         grade_on_cluster("dask://host:2", run, SETTINGS)  # type: ignore[arg-type]
     assert str(error.value) == "--scale dask:// needs Dask, which is not installed here"
     assert error.value.next == "pip install distributed"
-
-
-@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="Dask's distributed is not installed; it is an extra")
-def test_dask_itself_takes_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import distributed  # type: ignore[import-not-found]
-
-    def answered(settings: Mapping, course: str, job: Mapping) -> dict[str, str]:
-        return {"result": json.dumps(job["name"])}
-
-    monkeypatch.setattr(cluster, "grade_there", answered)
-    run = Run(tmp_path, **{f"s{i}": [] for i in range(5)})
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None) as local:
-        host = local.scheduler_address.rpartition("/")[2]
-        grade_on_cluster(f"dask://{host}", run, SETTINGS)  # type: ignore[arg-type]
-    assert sorted(run.ends) == [f"s{i}" for i in range(5)]

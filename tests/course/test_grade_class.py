@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +25,9 @@ from course.staff.results import PART, PASS, Result
 OPERATORS = "minitorch/operators.py"
 
 NUMBER = 7
+
+PATIENCE = 120.0
+"""Seconds that a cluster may take to be there."""
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +145,60 @@ def test_what_is_graded_is_not_graded_again(night: Night, members: Path, home: P
     times = {path: path.stat().st_mtime_ns for path in (night.out / "results").glob("*.json")}
     assert grade([members], night.out, tasks=["0.1"], workers=2) == night.results
     assert {path: path.stat().st_mtime_ns for path in (night.out / "results").glob("*.json")} == times
+
+
+@contextlib.contextmanager
+def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A Dask cluster of two nodes on this machine; its address and the nodes."""
+    contact = folder / "scheduler.json"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    where = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(contact)]
+    with contextlib.ExitStack() as stack:
+
+        def start(what: str, *options: str) -> subprocess.Popen[bytes]:
+            command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *where, *options]
+            with (folder / f"{what}.log").open("ab") as log:
+                process = subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=log)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        start("scheduler", "--port", "0")
+        end = time.monotonic() + PATIENCE
+        while not contact.exists():
+            assert time.monotonic() < end, (folder / "scheduler.log").read_text(encoding="utf-8")
+            time.sleep(0.05)
+        nodes = [start("worker", "--nthreads", "1", "--no-nanny") for _ in range(2)]
+        while (folder / "worker.log").read_text(encoding="utf-8").count("Registered to:") < 2:
+            assert time.monotonic() < end, (folder / "worker.log").read_text(encoding="utf-8")
+            time.sleep(0.05)
+        yield json.loads(contact.read_text(encoding="utf-8"))["address"].replace("tcp://", "dask://"), nodes
+
+
+def test_a_cluster_that_loses_a_node_comes_to_the_same(night: Night, members: Path, home: Path, tmp_path: Path) -> None:
+    graded: list[str] = []
+    handed_in = tmp_path / "class"
+    handed_in.mkdir()
+    for name, of in (("again", "right"), ("broken", "broken"), ("forges", "forges"), ("right", "right")):
+        shutil.copy(members / f"{of}.zip", handed_in / f"{name}.zip")
+    with cluster(tmp_path) as (address, nodes):
+
+        def listen(state: Progress) -> None:
+            graded.append(state.now)
+            if len(graded) == 3:  # nothing yet, what is no archive, and the first that was run
+                nodes[0].kill()
+
+        results = grade([handed_in], tmp_path / "out", tasks=["0.1"], seed=NUMBER, scale=address, progress=listen)
+        assert nodes[0].poll() == -signal.SIGKILL
+        assert nodes[1].poll() is None
+    judged = {result.submission: _judged(result) for result in night.results}
+    assert [_judged(result) for result in results] == [judged[name] for name in ("right", "broken", "forges", "right")]
+    assert sorted(graded[1:]) == ["again", "broken", "forges", "right"]
+
+
+def _judged(result: Result) -> tuple[str, list[tuple[str, float, list[bool]]]]:
+    """What of a result is the same wherever it was found."""
+    return result.refused, [(task.verdict, task.mark, [probe.passed for probe in task.probes]) for task in result.tasks]
 
 
 def test_what_is_asked_for_and_not_there_is_said(members: Path, tmp_path: Path) -> None:
