@@ -6,7 +6,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ class WrongAnswer:
         mistake: What the student did, in a sentence.
         patch: Definitions by "module:function".
         compiled: Whether its tests must run with numba's compiler on, because the mistake shows in compiled code alone.
+        unchanged: The same functions of the textbook solution, where it has them all.
     """
 
     task: str
@@ -37,6 +38,7 @@ class WrongAnswer:
     mistake: str
     patch: Mapping[str, str]
     compiled: bool = False
+    unchanged: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -65,10 +67,10 @@ def load_answers(folder: Path, tasks: Iterable[Task]) -> list[WrongAnswer]:
                 )
             if names.count(name) > 1:
                 raise StaffError(f"{file}: {name!r} stands there twice")
-            changed = _changed(file, name, document.get("base", {}), entry.get("change", {}))
-            answers.append(
-                WrongAnswer(task.id, name, entry["mistake"], {**changed, **entry.get("patch", {})}, entry.get("compiled", False))
-            )
+            base = document.get("base", {})
+            patch = {**_changed(file, name, base, entry.get("change", {})), **entry.get("patch", {})}
+            unchanged = {full: base[full] for full in patch} if patch.keys() <= base.keys() else {}
+            answers.append(WrongAnswer(task.id, name, entry["mistake"], patch, entry.get("compiled", False), unchanged))
     return answers
 
 

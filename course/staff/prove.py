@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +53,20 @@ def choose(
     rest = [answer for answer in answers if answer not in changed]
     tenth = random.Random(seed).sample(rest, -(-len(rest) // 10))
     return changed, tenth
+
+
+def unchanged(answers: Iterable[WrongAnswer]) -> list[WrongAnswer]:
+    """Functions of textbook solutions that these answers change, as they are there, each set of functions once.
+
+    Among the reference's other functions they must pass. Else the tests catch the answers, but not for their mistakes.
+    """
+    found: dict[tuple, WrongAnswer] = {}
+    for answer in answers:
+        if answer.unchanged:
+            names = " and ".join(sorted(full.partition(":")[2] for full in answer.unchanged))
+            right = WrongAnswer(answer.task, names, "None.", answer.unchanged, answer.compiled)
+            found.setdefault((answer.task, names, answer.compiled), right)
+    return list(found.values())
 
 
 def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: Mapping[str, str | bytes]) -> dict[str, str]:

@@ -85,7 +85,8 @@ def test_a_wrong_answer_may_be_a_change_of_a_textbook_solution(repository: Repos
     _, manifest = repository
     (tmp_path / "0.1.toml").write_text(BASE + CHANGE.format("compiled = true\n", "relu", "(x > 0)", "(x < 0)"), encoding="utf-8")
     (answer,) = load_answers(tmp_path, manifest.tasks)
-    assert answer == WrongAnswer("0.1", "a", "Is wrong.", {RELU: "def relu(x): return x * (x < 0)"}, compiled=True)
+    right = {RELU: "def relu(x): return x * (x > 0)"}
+    assert answer == WrongAnswer("0.1", "a", "Is wrong.", {RELU: "def relu(x): return x * (x < 0)"}, compiled=True, unchanged=right)
     assert load_right_answers(tmp_path, manifest.tasks) == {"0.1": {RELU: "def relu(x): return x * (x > 0)"}}
 
 
@@ -410,6 +411,32 @@ def test_a_survivor_is_shown_with_its_patch_and_the_ledger_stays(desk: Desk) -> 
     assert "def relu(x): return -x" in output
     assert "next: mend the tests or the patch, then course-staff prove 0.1" in output
     assert desk.ledger() == ["0.1/a"]
+
+
+def test_a_textbook_solution_that_fails_by_itself_proves_nothing(desk: Desk) -> None:
+    (desk.folder / "0.1.toml").write_text(BASE + CHANGE.format("", "relu", "(x > 0)", "(x < 0)"), encoding="utf-8")
+    result = CliRunner().invoke(cli.app, ["prove"])
+    assert isinstance(result.exception, StaffError)
+    assert str(result.exception) == (
+        "relu of the textbook solution of Task 0.1 does not fit the reference's other functions, so that its wrong answers prove nothing: "
+        "tests/t.py::test; mend [base] in wrong_answers/0.1.toml"
+    )
+    assert desk.ledger() == []
+    desk.survivors = {"0.1/relu"}
+    desk.run()
+    assert desk.ledger() == ["0.1/a"]
+
+
+def test_what_answers_change_is_met_unchanged_each_function_once() -> None:
+    one, other = {RELU: "def relu(x): return x"}, {RELU: "def relu(x): return x", "m:C.id": "def id(x): return x"}
+    each = [WrongAnswer("0.1", name, "", {}, compiled, right) for name, compiled, right in (
+        ("a", False, one), ("b", False, one), ("c", True, one), ("d", False, other), ("e", False, {}),
+    )]  # fmt: skip
+    assert [(answer.name, answer.patch, answer.compiled) for answer in prove.unchanged(each)] == [
+        ("relu", one, False),
+        ("relu", one, True),
+        ("C.id and relu", other, False),
+    ]
 
 
 def test_check_fails_on_a_ledger_that_is_behind_and_writes_nothing(desk: Desk) -> None:
