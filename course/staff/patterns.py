@@ -108,7 +108,8 @@ def collect_patterns(
         now = hash_of_tests(graded_files(task, files), root)
         before = known.get(id)
         if before is None or before.tests != now or again:
-            known[id] = before = Patterns(now, trusted_ids(task, files))
+            compiled = any(answer.compiled for answer in of_task)
+            known[id] = before = Patterns(now, trusted_ids(task, files, COMPILED if compiled else PLAIN))
         before.answers = {
             answer.name: before.answers[answer.name]
             for answer in of_task
@@ -131,14 +132,14 @@ def collect_patterns(
     return {id: known[id] for id in by_task}
 
 
-def trusted_ids(task: Task, files: Mapping[str, str | bytes]) -> list[str]:
-    """The tests of a task, all of which the reference passes.
+def trusted_ids(task: Task, files: Mapping[str, str | bytes], mode: Mapping[str, str] = PLAIN) -> list[str]:
+    """The tests of a task, all of which the reference passes; with the compiler off those are left out that are about compiled code.
 
     Raises:
         StaffError: If it does not.
     """
     with copy(files) as folder:
-        run = _run(folder, task, files, PLAIN)
+        run = _run(folder, task, files, mode)
     states = {row["nodeid"]: row["state"] for row in run.rows or ()}
     if bad := [id for id, state in states.items() if state not in ("passed", "skipped")]:
         raise StaffError(f"the reference itself does not pass {bad[0]} of task {task.id}; no pattern of failures can be told from that")
@@ -149,13 +150,13 @@ def trusted_ids(task: Task, files: Mapping[str, str | bytes]) -> list[str]:
 
 
 def _failing(answer: WrongAnswer, task: Task, files: Mapping[str, str | bytes], ids: Sequence[str]) -> tuple[int, ...]:
-    """The places of the tests that do not pass under a wrong answer."""
+    """The places of the tests that do not pass under a wrong answer; what is skipped with the compiler off tells nothing."""
     with copy(patched(answer, files)) as folder:
         run = _run(folder, task, files, COMPILED if answer.compiled else PLAIN)
     if run.stopped:
         raise StaffError(f"the tests of wrong answer {answer.key} took too long by the clock; run it again on a machine that is less busy")
-    passed = {row["nodeid"] for row in run.rows or () if row["state"] == "passed"}
-    return tuple(place for place, id in enumerate(ids) if id not in passed)
+    harmless = {row["nodeid"] for row in run.rows or () if row["state"] in ("passed", "skipped")}
+    return tuple(place for place, id in enumerate(ids) if id not in harmless)
 
 
 def _run(folder: Path, task: Task, files: Mapping[str, str | bytes], mode: Mapping[str, str]) -> Run:

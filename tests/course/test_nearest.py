@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from course.manifest import ROOT, Manifest, course
+from course.manifest import ROOT, Manifest, Task, course
 from course.staff import RequestError, StaffError, nearest, patterns
 from course.staff.answers import FOLDER, WrongAnswer, load_answers
 from course.staff.nearest import alike, most_like
 from course.staff.patterns import Patterns, collect_patterns, hash_of, hash_of_tests, read_patterns, write_patterns
 from course.staff.prove import needed_files
 from course.staff.results import Nearest
+from course.staff.runs import Run
 
 from . import miniature
 
@@ -300,13 +301,28 @@ def test_a_task_without_patterns_and_one_that_does_not_exist_have_no_nearest(col
 
 def test_what_was_collected_of_the_bank_still_holds() -> None:
     found = read_patterns()
-    assert found
+    assert list(found) == [task.id for task in course().tasks]
     for id, of_task in found.items():
         answers = {answer.name: hash_of(answer) for answer in load_answers(FOLDER, [course().task(id)])}
         advice = f"task {id} has changed since; run: course-staff patterns {id}"
         assert hash_of_tests(of_task.tests, ROOT) == of_task.tests, advice
-        assert {name: hash for name, (hash, _) in of_task.answers.items()}.items() <= answers.items(), advice
+        assert {name: hash for name, (hash, _) in of_task.answers.items()} == answers, advice
         assert all(of_task.failed(name) for name in of_task.answers), f"a wrong answer of task {id} fails nothing"
+
+
+def test_tests_about_compiled_code_count_where_the_compiler_is_on(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    states = {"1": {"t.py::plain": "passed", "t.py::loops": "skipped"}, "0": {"t.py::plain": "passed", "t.py::loops": "passed"}}
+
+    def run(folder: Path, task: Task, files: dict, mode: dict) -> Run:
+        found = dict(states[mode["NUMBA_DISABLE_JIT"]])
+        if "return -2" in (folder / "minitorch" / "operators.py").read_text(encoding="utf-8"):
+            found = {id: "failing" if state == "passed" else state for id, state in found.items()}
+        return Run([{"nodeid": id, "state": state} for id, state in found.items()], False, "")
+
+    monkeypatch.setattr(patterns, "_run", run)
+    found = desk.collect(replace(wrong("return -2", "a"), compiled=True), wrong("return -2", "b"))["0.1"]
+    assert {name: found.failed(name) for name in ("a", "b")} == {"a": {"t.py::plain", "t.py::loops"}, "b": {"t.py::plain"}}
+    assert desk.collect(wrong("return -2", "b"), again=True)["0.1"].ids == ["t.py::plain"]
 
 
 # The command
