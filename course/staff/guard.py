@@ -193,9 +193,10 @@ class Guard:
         if (inside := self._report().get("child-pid")) is None:
             return False
         used = 0
+        seen_inside = Path("/proc", str(inside), "root")
         for folder in ("tmp", "dev/shm"):
             with contextlib.suppress(OSError):
-                filled = os.statvfs(f"/proc/{inside}/root/{folder}")
+                filled = os.statvfs(seen_inside / folder)
                 if filled.f_blocks * filled.f_frsize <= self.limits.disk + filled.f_frsize:  # else it is still the machine's own
                     used += filled.f_files - filled.f_ffree
         return used > self.limits.files

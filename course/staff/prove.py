@@ -65,7 +65,7 @@ def unchanged(answers: Iterable[WrongAnswer]) -> list[WrongAnswer]:
         if answer.unchanged:
             names = " and ".join(sorted(full.partition(":")[2] for full in answer.unchanged))
             right = WrongAnswer(answer.task, names, "None.", answer.unchanged, answer.compiled)
-            found.setdefault((answer.task, names, answer.compiled), right)
+            found.setdefault((answer.task, *sorted(answer.unchanged), answer.compiled), right)
     return list(found.values())
 
 

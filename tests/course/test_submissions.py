@@ -128,7 +128,7 @@ def test_a_git_bundle_is_read_with_or_without_a_head(tmp_path: Path, manifest: M
 
 def test_one_folder_may_stand_around_it(tmp_path: Path, manifest: Manifest) -> None:
     assert read("ann", put(tmp_path, "a.zip", zipped({f"work/{FILE}": RELU})), manifest).files == {FILE: RELU}
-    deep = put(tmp_path, "b.zip", zipped({f"my/work/{FILE}": RELU}))
+    deep = put(tmp_path, "b.zip", zipped({f"new/ann/{FILE}": RELU}))
     expected = f"it has none of the files in which students write, such as {FILE}; {PACKED}"
     assert refusal(deep, manifest) == expected
     two = put(tmp_path, "c.zip", zipped({f"new/{FILE}": RELU, f"old/{FILE}": RELU}))
