@@ -108,8 +108,7 @@ def collect_patterns(
         now = hash_of_tests(graded_files(task, files), root)
         before = known.get(id)
         if before is None or before.tests != now or again:
-            compiled = any(answer.compiled for answer in of_task)
-            known[id] = before = Patterns(now, trusted_ids(task, files, COMPILED if compiled else PLAIN))
+            known[id] = before = Patterns(now, trusted_ids(task, files))
         before.answers = {
             answer.name: before.answers[answer.name]
             for answer in of_task
@@ -132,14 +131,14 @@ def collect_patterns(
     return {id: known[id] for id in by_task}
 
 
-def trusted_ids(task: Task, files: Mapping[str, str | bytes], mode: Mapping[str, str] = PLAIN) -> list[str]:
-    """The tests of a task, all of which the reference passes; with the compiler off those are left out that are about compiled code.
+def trusted_ids(task: Task, files: Mapping[str, str | bytes]) -> list[str]:
+    """The tests of a task, all of which the reference passes: with the compiler on, for some are about compiled code.
 
     Raises:
         StaffError: If it does not.
     """
     with copy(files) as folder:
-        run = _run(folder, task, files, mode)
+        run = _run(folder, task, files, COMPILED)
     states = {row["nodeid"]: row["state"] for row in run.rows or ()}
     if bad := [id for id, state in states.items() if state not in ("passed", "skipped")]:
         raise StaffError(f"the reference itself does not pass {bad[0]} of task {task.id}; no pattern of failures can be told from that")

@@ -313,9 +313,9 @@ def fill_cache(
     script = '"$@"; status=$?; mkdir -p {tmp}/numba && tar -C {tmp}/numba -cf {tmp}/numba.tar . && exit $status'
     if sandbox.level == "landlock":
         raise SandboxError("numba's cache is filled in bubblewrap alone; install bubblewrap")
-    told = ["/bin/sh", "-c", script, "sh", *command]
+    packed = ["/bin/sh", "-c", script, "sh", *command]
     ended = sandbox.run(
-        told, files=files, limits=limits, stdin=stdin, reads=reads, environment=environment, collect="numba.tar", cache=before
+        packed, files=files, limits=limits, stdin=stdin, reads=reads, environment=environment, collect="numba.tar", cache=before
     )
     if ended.collected is None:
         raise SandboxError(f"numba's cache came to nothing ({ended.reason}, status {ended.status}): {ended.output.strip()[-400:]}")
