@@ -25,8 +25,10 @@ import numba
 import numpy as np
 
 import minitorch
-from minitorch import Tensor, cuda_device, cuda_matmul, cuda_ops, tensor
-from minitorch.cuda_device import cuda
+from minitorch import Tensor, cuda_ops, tensor
+from minitorch.kernels.cuda import device as cuda_device
+from minitorch.kernels.cuda import matmul as cuda_matmul
+from minitorch.kernels.cuda.device import cuda
 
 NOT_RUN = 2
 """The exit status where nothing was measured."""

@@ -27,8 +27,8 @@ from numba import get_num_threads, njit
 from benchmarks import step_kernels as kernels
 from benchmarks.machine import processor
 from minitorch import fast_ops, operators
-from minitorch.fast_math import exp as exp_of_library
-from minitorch.fast_math import vectorisable
+from minitorch.kernels.vector_math import exp as exp_of_library
+from minitorch.kernels.vector_math import vectorisable
 
 SEED = 0
 

@@ -46,7 +46,7 @@ class Task:
         hints: From a first nudge to the last, which still is no code.
         page: Its chapter under docs/, without suffix.
         app: Its page under project/views/, without .py.
-        leave_out: Functions that only the reference's solutions call, named as in `write`, and whole rooms, as "minitorch.loops"; a
+        leave_out: Functions that only the reference's solutions call, named as in `write`, and whole rooms, as "minitorch.kernels.elementwise"; a
             student's workspace lacks them.
         gpu: Whether its tests need a GPU, or numba's simulator of one.
         extra: Whether its points come on top of those that make up the whole.

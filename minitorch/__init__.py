@@ -15,57 +15,48 @@ from minitorch.datasets import Graph, datasets  # datasets is the dict: this imp
 from minitorch.autodiff import Context, History, Variable, backpropagate, central_difference, topological_sort
 from minitorch.scalar_functions import ScalarFunction
 from minitorch.scalar import Scalar, ScalarHistory, ScalarLike, derivative_check, dot
-from minitorch.forward_mode import Dual, jvp
-from minitorch.trace import Line, Trace, forward_trace, reverse_trace
+from minitorch.autograd.forward_mode import Dual, jvp
+from minitorch.autograd.trace import Line, Trace, forward_trace, reverse_trace
 from minitorch.optim import SGD, Adam, Optimizer
 
 # Stage 2 - Strided tensors
-from minitorch.dtypes import bool_, float32, float64, get_default_dtype, int32, int64, set_default_dtype
+from minitorch.core.dtypes import bool_, float32, float64, get_default_dtype, int32, int64, set_default_dtype
 from minitorch.tensor_data import IndexingError, TensorData, UserIndex, UserShape
 from minitorch.tensor_data import broadcast_index, index_to_position, shape_broadcast, strides_from_shape, to_index
-from minitorch import indexing as indexing
-from minitorch.tensor_backend import TensorBackend, TensorOps
+from minitorch.core.backend import TensorBackend, TensorOps
 from minitorch.tensor_ops import SimpleBackend, SimpleOps
-from minitorch.tensor_context import no_grad
+from minitorch.core.context import no_grad
 from minitorch.tensor_functions import Function
-from minitorch import math_functions as math_functions, layout_functions as layout_functions
-from minitorch import tensor_methods as tensor_methods, interchange as interchange
-from minitorch.gradients import grad_central_difference, grad_check
+from minitorch.core.gradients import grad_central_difference, grad_check
 from minitorch.tensor import Tensor, TensorLike, manual_seed, rand, tensor, zeros  # tensor is the function: this binds it over the module
-from minitorch.creation import arange, cat, eye, from_dlpack, from_numpy, full, linspace, ones, randn, stack, where
+from minitorch.core.creation import arange, cat, eye, from_dlpack, from_numpy, full, linspace, ones, randn, stack, where
 
 # Stage 3 - Compiled backends
-from minitorch import compiled as compiled, fast_math as fast_math, loops as loops, folds as folds, blocked_matmul as blocked_matmul
 from minitorch.fast_ops import FastBackend, FastOps
-from minitorch import cuda_device as cuda_device, cuda_storage as cuda_storage
-from minitorch import cuda_kernels as cuda_kernels, cuda_matmul as cuda_matmul
 from minitorch.cuda_ops import CudaOps, cuda_backend, mm_practice, sum_practice
 
 # Stage 4 - Networks
-from minitorch.array_files import FileFormatError
+from minitorch.io.formats import FileFormatError
 from minitorch import data as data
-from minitorch import conv_loops as conv_loops, conv_products as conv_products
 from minitorch.fast_conv import Conv1dFun, Conv2dFun, conv1d, conv2d
-from minitorch import cuda_conv_tiles as cuda_conv_tiles, cuda_conv as cuda_conv
+from minitorch import cuda_conv as cuda_conv
 from minitorch import nn as nn
 from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
 # Stage 5 - After the course
-from minitorch import dlpack as dlpack
-from minitorch.narrow import TYPE_CHECKING, float16, int8, int16, uint8
-from minitorch.number_formats import bits, finfo, iinfo
-from minitorch.mixed import GradScaler
+from minitorch.core.half_precision import TYPE_CHECKING, float16, int8, int16, uint8
+from minitorch.core.number_formats import bits, finfo, iinfo
+from minitorch.optim.grad_scaler import GradScaler
 from minitorch import models as models
-from minitorch.files import load, load_hdf5, load_torch_state_dict, save, save_hdf5
-from minitorch import device_arrays as device_arrays
+from minitorch.io.files import load, load_hdf5, load_torch_state_dict, save, save_hdf5
 from minitorch import autograd as autograd
 from minitorch.autograd.engine import grad
 
 # Stage 5: what is looked for when it is asked for. A type checker that saw `__getattr__` would take every name for one of the package's
 if TYPE_CHECKING:
-    from minitorch.narrow import bfloat16 as bfloat16
+    from minitorch.core.half_precision import bfloat16 as bfloat16
 else:
-    from minitorch.narrow import __getattr__ as __getattr__
+    from minitorch.core.half_precision import __getattr__ as __getattr__
 
 __all__ = [
     "SGD",

@@ -10,16 +10,16 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from minitorch.cuda_device import SIMULATED, blocks_for, cuda, jit, launch
-from minitorch.dtypes import floating
+from minitorch.core.dtypes import floating
 from minitorch.fast_conv import CONVOLUTIONS
+from minitorch.kernels.cuda.device import SIMULATED, blocks_for, cuda, jit, launch
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
 tiles: Any = None
 with suppress(ModuleNotFoundError):  # without that room the kernels below compute every convolution
-    import minitorch.cuda_conv_tiles as tiles
+    import minitorch.kernels.cuda.conv as tiles
 
 CONV_BLOCK = 8 if SIMULATED else 128
 """Threads of a block."""

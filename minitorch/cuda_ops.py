@@ -14,10 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numba as numba  # for kernels written index by index, as the names marked so below
 
 from minitorch import tensor_data
-from minitorch.cuda_device import SIMULATED, blocks_for, cuda, device_jit, jit, launch, number_function, python_function, require_cuda
-from minitorch.cuda_storage import DeviceData, DeviceStorage, merged
-from minitorch.dtypes import same
-from minitorch.tensor_backend import DEVICES, TensorBackend, TensorOps
+from minitorch.core.backend import DEVICES, TensorBackend, TensorOps
+from minitorch.core.dtypes import same
+from minitorch.kernels.cuda.device import (
+    SIMULATED,
+    blocks_for,
+    cuda,
+    device_jit,
+    jit,
+    launch,
+    number_function,
+    python_function,
+    require_cuda,
+)
+from minitorch.kernels.cuda.storage import DeviceData, DeviceStorage, merged
 from minitorch.tensor_data import MAX_DIMS as MAX_DIMS
 from minitorch.tensor_data import broadcast_strides, shape_broadcast, strides_from_shape
 
@@ -26,7 +36,7 @@ if TYPE_CHECKING:
 
 register_tiled: Any = None
 with suppress(ModuleNotFoundError):  # without that room the textbook's kernel below computes every product
-    from minitorch.cuda_matmul import register_tiled
+    from minitorch.kernels.cuda.matmul import register_tiled
 
 # For kernels written index by index: the functions of Module 2, compiled for the GPU
 to_index = device_jit(tensor_data.to_index)
@@ -223,7 +233,7 @@ def tensor_map(fn: Callable[[float], float]) -> Any:
     Returns:
         `jit(_map)` of a function `_map(out, out_shape, out_strides, out_size, in_storage, in_shape, in_strides)`.
     """
-    from minitorch.cuda_kernels import Elementwise, map_kernel
+    from minitorch.kernels.cuda.elementwise import Elementwise, map_kernel
 
     return Elementwise(map_kernel, python_function(fn), storages=(0, 4))
 
@@ -238,7 +248,7 @@ def tensor_zip(fn: Callable[[float, float], float]) -> Any:
         `jit(_zip)` of a function
         `_zip(out, out_shape, out_strides, out_size, a_storage, a_shape, a_strides, b_storage, b_shape, b_strides)`.
     """
-    from minitorch.cuda_kernels import Elementwise, zip_kernel
+    from minitorch.kernels.cuda.elementwise import Elementwise, zip_kernel
 
     return Elementwise(zip_kernel, python_function(fn), storages=(0, 4, 7))
 
@@ -257,7 +267,7 @@ def tensor_reduce(fn: Callable[[float, float], float]) -> Any:
     Returns:
         `jit(_reduce)` of a function `_reduce(out, out_shape, out_strides, out_size, a_storage, a_shape, a_strides, reduce_dim, start)`.
     """
-    from minitorch.cuda_kernels import Reduce
+    from minitorch.kernels.cuda.elementwise import Reduce
 
     return Reduce(python_function(fn))
 

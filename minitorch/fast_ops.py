@@ -14,9 +14,9 @@ import numba
 import numpy as np
 from numba import prange as prange  # for what students write here, as the names marked so below
 
-from minitorch.compiled import FLAGS, compiler_is_off, jitable, launch
-from minitorch.dtypes import same
-from minitorch.tensor_backend import DEVICES, TensorBackend, TensorOps
+from minitorch.core.backend import DEVICES, TensorBackend, TensorOps
+from minitorch.core.dtypes import same
+from minitorch.kernels.jit import FLAGS, compiler_is_off, jitable, launch
 from minitorch.tensor_data import MAX_DIMS as MAX_DIMS
 from minitorch.tensor_data import (
     Shape,
@@ -209,8 +209,8 @@ def tensor_map(fn: Callable[[float], float]) -> MapKernel:
     Returns:
         `njit(_map, parallel=True)` of a function _map(out, out_shape, out_strides, in_storage, in_shape, in_strides).
     """
-    from minitorch.fast_math import INSTEAD
-    from minitorch.loops import Map
+    from minitorch.kernels.elementwise import Map
+    from minitorch.kernels.vector_math import INSTEAD
 
     return Map(INSTEAD.get(fn, fn))
 
@@ -227,8 +227,8 @@ def tensor_zip(fn: Callable[[float, float], float]) -> ZipKernel:
         `njit(_zip, parallel=True)` of a function _zip(out, out_shape, out_strides, a_storage, a_shape, a_strides, b_storage, b_shape,
         b_strides).
     """
-    from minitorch.fast_math import INSTEAD
-    from minitorch.loops import Zip
+    from minitorch.kernels.elementwise import Zip
+    from minitorch.kernels.vector_math import INSTEAD
 
     return Zip(INSTEAD.get(fn, fn))
 
@@ -245,7 +245,7 @@ def tensor_reduce(fn: Callable[[float, float], float]) -> ReduceKernel:
     Returns:
         `njit(_reduce, parallel=True)` of a function _reduce(out, out_shape, out_strides, a_storage, a_shape, a_strides, reduce_dim).
     """
-    from minitorch.folds import Fold
+    from minitorch.kernels.reduce import Fold
 
     return Fold(fn)
 
@@ -263,7 +263,7 @@ def matrix_multiply_kernel() -> ZipKernel:
         `njit(_tensor_matrix_multiply, parallel=True)` of a function _tensor_matrix_multiply(out, out_shape, out_strides, a_storage,
         a_shape, a_strides, b_storage, b_shape, b_strides).
     """
-    from minitorch.blocked_matmul import Product
+    from minitorch.kernels.matmul import Product
 
     return Product()
 

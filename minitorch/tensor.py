@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from minitorch.autodiff import History
-from minitorch.dtypes import BEYOND_FLOAT32, as_array, as_dtype, beside, converted, drawn, float32, float64, held, with_number
-from minitorch.gradients import Differentiable
-from minitorch.interchange import Interchange
-from minitorch.tensor_backend import backend_at
+from minitorch.core.backend import backend_at
+from minitorch.core.conversion import Interchange
+from minitorch.core.dtypes import BEYOND_FLOAT32, as_array, as_dtype, beside, converted, drawn, float32, float64, held, with_number
+from minitorch.core.gradients import Differentiable
+from minitorch.core.tensor_methods import Dims, TensorMethods, in_float32
 from minitorch.tensor_data import IndexingError, TensorData, as_shape
 from minitorch.tensor_functions import (
     EQ,
@@ -31,7 +32,6 @@ from minitorch.tensor_functions import (
     Sum,
     View,
 )
-from minitorch.tensor_methods import Dims, TensorMethods, in_float32
 from minitorch.tensor_ops import SimpleBackend, TensorBackend
 
 NUMBER = (float, int, np.bool_, np.integer, np.floating)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.dtypes import as_dtype, shown
+from minitorch.core.dtypes import as_dtype, shown
 
 MAX_DIMS = 32
 """More dimensions than any tensor has."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minitorch.autodiff import Context, History
-from minitorch.dtypes import boolean
-from minitorch.tensor_context import TensorContext, grad_mode
+from minitorch.core.context import TensorContext, grad_mode
+from minitorch.core.dtypes import boolean
 from minitorch.tensor_data import IndexingError
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import minitorch.operators as operators
-from minitorch.dtypes import int64, same
-from minitorch.tensor_backend import DEVICES
-from minitorch.tensor_backend import TensorBackend as TensorBackend
-from minitorch.tensor_backend import TensorOps as TensorOps
+from minitorch.core.backend import DEVICES
+from minitorch.core.backend import TensorBackend as TensorBackend
+from minitorch.core.backend import TensorOps as TensorOps
+from minitorch.core.dtypes import int64, same
 from minitorch.tensor_data import (  # noqa: F401 - for kernels written index by index
     MAX_DIMS,
     Shape,

@@ -12,11 +12,11 @@ from numba import prange
 
 import minitorch
 from minitorch import FastBackend, Function, Tensor, from_numpy, grad_check, tensor
-from minitorch.compiled import IN_ANY_ORDER, code_key, compiler_is_off, jitable, parallel, serial, threads
-from minitorch.compiled import launch as launch_on_cpu
-from minitorch.cuda_device import available, blocks_for, cuda, device_name, jit, launch
-from minitorch.cuda_storage import DeviceData
-from minitorch.fast_math import sigmoid
+from minitorch.kernels.cuda.device import available, blocks_for, cuda, device_name, jit, launch
+from minitorch.kernels.cuda.storage import DeviceData
+from minitorch.kernels.jit import IN_ANY_ORDER, code_key, compiler_is_off, jitable, parallel, serial, threads
+from minitorch.kernels.jit import launch as launch_on_cpu
+from minitorch.kernels.vector_math import sigmoid
 from minitorch.nn import Linear, Module, Parameter, ReLU, Sequential, cross_entropy, linear, silu
 from project.lab import command_line
 from project.lab.contest import HEAD, Contest, training_step

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import minitorch
-from minitorch import FastBackend, GradScaler, Tensor, dtypes, tensor
+from minitorch import FastBackend, GradScaler, Tensor, tensor
+from minitorch.core import dtypes
 from minitorch.data import Digits
 from minitorch.nn import Module, Parameter, cross_entropy, linear
 from minitorch.optim import SGD

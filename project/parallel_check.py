@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from course.explain import unwritten_task
-from minitorch.compiled import compiler_is_off
+from minitorch.kernels.jit import compiler_is_off
 from project.lab import command_line, diagnostics
 
 PROGRAM = "parallel_check.py"

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 import minitorch
-from minitorch.compiled import compiler_is_off, threads
+from minitorch.kernels.jit import compiler_is_off, threads
 from project.lab import charts, command_line, speed, speed_chart
 from project.lab.speed import Measurement
 

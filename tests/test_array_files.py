@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from minitorch import array_files
-from minitorch.array_files import FileFormatError, read_arrays, replace_file, write_arrays
+from minitorch.io import formats as array_files
+from minitorch.io.formats import FileFormatError, read_arrays, replace_file, write_arrays
 
 safetensors_numpy = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed; pip install safetensors")
 

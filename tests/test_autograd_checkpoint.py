@@ -10,7 +10,7 @@ import pytest
 
 from minitorch import FastBackend, SimpleBackend, Tensor, manual_seed, nn, no_grad, rand, tensor
 from minitorch.autograd import checkpoint, grad, ledger
-from minitorch.tensor_context import grad_mode
+from minitorch.core.context import grad_mode
 
 BACKENDS = (SimpleBackend, FastBackend)
 

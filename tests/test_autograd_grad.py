@@ -8,7 +8,7 @@ import pytest
 import minitorch
 from minitorch import FastBackend, Function, Tensor, float32, float64, nn, no_grad, tensor
 from minitorch.autograd import grad
-from minitorch.tensor_context import grad_mode
+from minitorch.core.context import grad_mode
 
 
 def raises(error, message):

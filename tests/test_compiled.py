@@ -18,8 +18,11 @@ import numpy as np
 import pytest
 
 import minitorch
-from minitorch import FastBackend, FastOps, TensorBackend, blocked_matmul, fast_ops, folds, loops, operators
-from minitorch.compiled import code_key, jitable, launch, threads
+from minitorch import FastBackend, FastOps, TensorBackend, fast_ops, operators
+from minitorch.kernels import elementwise as loops
+from minitorch.kernels import matmul as blocked_matmul
+from minitorch.kernels import reduce as folds
+from minitorch.kernels.jit import code_key, jitable, launch, threads
 
 PACKAGE = Path(minitorch.__file__).parent
 
@@ -49,7 +52,8 @@ def edit(copy: Path, room: str, before: str, after: str) -> None:
 
 KERNELS = """
 import numpy as np
-from minitorch import fast_ops, operators, math_functions
+from minitorch import fast_ops, operators
+from minitorch.core import math_functions
 x, out = np.arange(1.0, 7.0), np.zeros(6)
 def of(*tensors):
     return [part for storage, shape in tensors for part in (storage, shape, (shape[-1], 1)[-len(shape):])]
@@ -86,7 +90,8 @@ def test_an_edit_of_a_function_takes_effect(copy: Path) -> None:
 
 CALLER = """
 import numpy as np
-from minitorch import compiled, fast_ops
+from minitorch import fast_ops
+from minitorch.kernels import jit as compiled
 def make():
     key = compiled.code_key()
     def kernel(out, shape):
@@ -270,7 +275,9 @@ FORK = """
 import os, sys
 import numpy as np
 import minitorch
-from minitorch import compiled, folds, loops
+from minitorch.kernels import jit as compiled
+from minitorch.kernels import reduce as folds
+from minitorch.kernels import elementwise as loops
 from minitorch.fast_ops import njit, prange
 loops.PARALLEL = folds.PARALLEL = 1
 x = minitorch.tensor(np.arange(100.0), backend=minitorch.FastBackend)

@@ -9,7 +9,8 @@ import pytest
 
 import minitorch
 from benchmarks import gpu
-from minitorch import CudaOps, TensorBackend, cuda_device, tensor
+from minitorch import CudaOps, TensorBackend, tensor
+from minitorch.kernels.cuda import device as cuda_device
 
 from .cuda import conftest
 

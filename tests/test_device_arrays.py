@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minitorch import bool_, float32, float64, int32
-from minitorch.device_arrays import ArrayContext, context
+from minitorch.kernels.cuda.array_interface import ArrayContext, context
 
 
 def raises(error, message):

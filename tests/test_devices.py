@@ -20,8 +20,8 @@ from minitorch import (
     tensor,
     zeros,
 )
+from minitorch.core.backend import backend_at
 from minitorch.nn import Linear
-from minitorch.tensor_backend import backend_at
 
 
 def raises(error, message):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import minitorch
-from minitorch import bool_, dtypes, float32, float64, from_numpy, int32, int64, tensor
+from minitorch import bool_, float32, float64, from_numpy, int32, int64, tensor
+from minitorch.core import dtypes
 
 ALL = [float64, float32, int64, int32, bool_]
 NUMBERS = ALL[:4]
@@ -308,5 +309,5 @@ def test_the_default_dtype_is_float64_and_can_only_be_a_float():
 
 @pytest.mark.parametrize("dtype", [np.longlong, np.dtype("longlong"), pickle.loads(pickle.dumps(np.dtype(np.float32)))])
 def test_an_equal_dtype_becomes_the_one_that_is_compared_with(dtype):
-    assert any(minitorch.dtypes.as_dtype(dtype) is known for known in minitorch.dtypes.DTYPES)
-    assert any(minitorch.tensor(np.zeros(1, dtype)).dtype is known for known in minitorch.dtypes.DTYPES)
+    assert any(minitorch.core.dtypes.as_dtype(dtype) is known for known in minitorch.core.dtypes.DTYPES)
+    assert any(minitorch.tensor(np.zeros(1, dtype)).dtype is known for known in minitorch.core.dtypes.DTYPES)

@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis.strategies import booleans, composite, data, integers, permutations
 
 from minitorch import FastBackend, SimpleBackend, Tensor, grad_check, tensor
-from minitorch.compiled import compiler_is_off
 from minitorch.fast_conv import Conv1dFun, Conv2dFun, conv1d_kernel, conv2d_kernel
+from minitorch.kernels.jit import compiler_is_off
 
 from .parallel import assert_shares_its_loop
 from .tensor_strategies import assert_close_tensor, laid_out, layouts, strides_in_order

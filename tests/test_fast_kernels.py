@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis.strategies import data, permutations
 
 from minitorch import FastBackend, Tensor, TensorData, cat, tensor
-from minitorch.compiled import compiler_is_off
 from minitorch.fast_ops import callable_from_kernels, tensor_map, tensor_reduce, tensor_zip
+from minitorch.kernels.jit import compiler_is_off
 
 from .parallel import assert_shares_its_loop
 from .tensor_strategies import assert_close_tensor, broadcast_shapes, laid_out, shapes, strides_in_order, tensor_data

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis.strategies import composite, data, integers, permutations, sampled_from
 
 from minitorch import FastBackend, Tensor, TensorData, tensor
-from minitorch.compiled import compiler_is_off
 from minitorch.fast_ops import matrix_multiply_kernel
+from minitorch.kernels.jit import compiler_is_off
 
 from .parallel import assert_shares_its_loop
 from .tensor_strategies import assert_close_tensor, laid_out, layouts, strides_in_order

@@ -11,9 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch
-from minitorch import FastBackend, FastOps, SimpleBackend, Tensor, TensorBackend, blocked_matmul, fast_ops, folds, loops, operators
-from minitorch import math_functions as more
-from minitorch.dtypes import boolean, floating, number, same, total
+from minitorch import FastBackend, FastOps, SimpleBackend, Tensor, TensorBackend, fast_ops, operators
+from minitorch.core import math_functions as more
+from minitorch.core.dtypes import boolean, floating, number, same, total
+from minitorch.kernels import elementwise as loops
+from minitorch.kernels import matmul as blocked_matmul
+from minitorch.kernels import reduce as folds
 from minitorch.tensor_data import TensorData
 
 QUICK = settings(max_examples=60, deadline=None, database=None)

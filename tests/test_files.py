@@ -27,7 +27,7 @@ from minitorch import (
     save_hdf5,
     tensor,
 )
-from minitorch.array_files import read_arrays, write_arrays
+from minitorch.io.formats import read_arrays, write_arrays
 from minitorch.nn import Conv2d, Flatten, Linear, Module, ReLU, Sequential
 
 FIELDS = ("dtype", "shape", "data_offsets")

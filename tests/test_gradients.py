@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minitorch import Function, Tensor, float32, float64, no_grad, tensor, zeros
-from minitorch.tensor_context import grad_mode
+from minitorch.core.context import grad_mode
 
 
 def raises(error, message):

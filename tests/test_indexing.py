@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from minitorch import Tensor, bool_, float32, from_numpy, int32, int64, no_grad, tensor
-from minitorch.indexing import as_index, is_basic
+from minitorch.core.indexing import as_index, is_basic
 
 from .tensor_strategies import laid_out, layouts
 

@@ -11,7 +11,7 @@ import pytest
 
 import minitorch
 from minitorch import FastBackend, SimpleBackend, TensorData, from_dlpack, from_numpy, nn, tensor
-from minitorch.narrow import float16, int8, int16, uint8
+from minitorch.core.half_precision import float16, int8, int16, uint8
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")
 
@@ -56,7 +56,7 @@ def test_they_are_printed_with_the_digits_that_tell_them_apart(values, dtype, te
 def test_what_is_printed_of_bfloat16_leads_back_to_it():
     patterns = np.concatenate([np.arange(1, 0x7F80, 37), np.arange(0x3F80, 0x4080)]).astype(np.uint16)
     numbers = patterns.view(bfloat16)
-    for number, text in zip(numbers, minitorch.dtypes.shown(numbers), strict=True):
+    for number, text in zip(numbers, minitorch.core.dtypes.shown(numbers), strict=True):
         assert np.float64(f"{text:.4g}").astype(np.float32).astype(bfloat16) == number
 
 
@@ -335,7 +335,7 @@ def test_dropout_of_halves_keeps_their_dtype():
 
 
 def test_the_gpu_takes_no_halves():
-    from minitorch.cuda_storage import DeviceStorage
+    from minitorch.kernels.cuda.storage import DeviceStorage
 
     for half in (float16, bfloat16):
         message = f"the GPU's operations compute with float64 and float32, got {half.name}; convert the tensor first: x.float()"

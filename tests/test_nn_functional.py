@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minitorch import FastBackend, SimpleBackend, Tensor, TensorData, float32, float64, int64, manual_seed, no_grad, rand, tensor
-from minitorch.nn import loops
+from minitorch.kernels import pool as loops
 from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
 from .op_table import laid_out, layout_of

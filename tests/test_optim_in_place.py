@@ -8,9 +8,10 @@ import pytest
 
 from minitorch import SGD, Adam, FastBackend, Parameter, Scalar, SimpleBackend, TensorBackend, float16, float32, float64, from_numpy, tensor
 from minitorch.fast_ops import FastOps
+from minitorch.kernels import optimizers as fused
+from minitorch.kernels.pool import PARALLEL
 from minitorch.nn import Linear
-from minitorch.nn.loops import PARALLEL
-from minitorch.optim import AdamW, RMSprop, fused
+from minitorch.optim import AdamW, RMSprop
 from minitorch.optim.optimizer import IN_ONE_PASS
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)

@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis.strategies import integers, lists
 
 import minitorch
-from minitorch import IndexingError, TensorData, dtypes, shape_broadcast, strides_from_shape
+from minitorch import IndexingError, TensorData, shape_broadcast, strides_from_shape
+from minitorch.core import dtypes
 from minitorch.tensor_data import MAX_DIMS, as_shape, broadcast_strides, positions
 
 shapes = lists(integers(0, 4), max_size=4).map(tuple)

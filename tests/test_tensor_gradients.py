@@ -10,7 +10,7 @@ from hypothesis import Phase, assume, example, given, settings
 from hypothesis.strategies import data, floats
 
 from minitorch import MathTestVariable, grad_check, tensor
-from minitorch.tensor_context import TensorContext
+from minitorch.core.context import TensorContext
 from minitorch.tensor_functions import EQ, LT, Exp, Log, ReLU, Sigmoid
 
 from .tensor_strategies import arrays, assert_close_tensor, broadcast_pairs, few_numbers, laid_out, tensors, tensors_and_dims

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis.strategies import data, integers
 
 from minitorch import IndexingError, SimpleBackend, SimpleOps, TensorBackend, TensorOps, operators, tensor, zeros
-from minitorch.dtypes import DTYPES, bool_, boolean, float32, float64, floating, int32, int64, same
-from minitorch.tensor_context import TensorContext
+from minitorch.core.context import TensorContext
+from minitorch.core.dtypes import DTYPES, bool_, boolean, float32, float64, floating, int32, int64, same
 from minitorch.tensor_data import MAX_DIMS, index_to_position, to_index
 from minitorch.tensor_functions import All, Copy, Function, Inv, IsClose, MatMul, Neg, View
 from minitorch.tensor_ops import ieee, tensor_matrix_multiply

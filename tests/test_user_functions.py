@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minitorch import Function, float32, grad_check, no_grad, tensor, where
-from minitorch.tensor_context import grad_mode
+from minitorch.core.context import grad_mode
 
 
 def raises(error, message):

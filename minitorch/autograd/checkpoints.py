@@ -14,12 +14,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import minitorch.creation as creation
+import minitorch.core.creation as creation
 from minitorch.autodiff import Context, History, topological_sort
 from minitorch.autograd.engine import RULES, Ends, passed_back
 from minitorch.autograd.watching import Alias
+from minitorch.core.context import TensorContext, grad_mode
 from minitorch.tensor import Tensor
-from minitorch.tensor_context import TensorContext, grad_mode
 from minitorch.tensor_functions import Function
 
 generator = creation.generator

@@ -13,11 +13,11 @@ from typing import Any
 
 from minitorch.autodiff import History, topological_sort
 from minitorch.autograd.watching import Alias, Once, Unrecorded, watched_gradients
-from minitorch.dtypes import floating
-from minitorch.gradients import RECORDED, fitted, of_tensors
+from minitorch.core.context import TensorContext, grad_mode, no_grad
+from minitorch.core.dtypes import floating
+from minitorch.core.gradients import RECORDED, fitted, of_tensors
 from minitorch.module import Parameter
 from minitorch.tensor import Tensor
-from minitorch.tensor_context import TensorContext, grad_mode, no_grad
 from minitorch.tensor_functions import Function
 
 Rule = Callable[[Any, Any, Any], Any]

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from minitorch.autograd.checkpoints import Checkpoint, Part
-from minitorch.gradients import Differentiable
+from minitorch.core.context import TensorContext
+from minitorch.core.gradients import Differentiable
 from minitorch.tensor import Tensor
-from minitorch.tensor_context import TensorContext
 from minitorch.tensor_functions import Function
 
 

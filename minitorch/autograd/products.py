@@ -13,7 +13,7 @@ import numpy as np
 
 from minitorch.autograd.engine import grad, tensors_of
 from minitorch.autograd.watching import Alias
-from minitorch.dtypes import floating
+from minitorch.core.dtypes import floating
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 

@@ -16,26 +16,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+import minitorch.core.layout_functions as layout
+import minitorch.core.math_functions as more
 import minitorch.fast_conv as course
-import minitorch.layout_functions as layout
-import minitorch.math_functions as more
+import minitorch.kernels.pool as loops
 import minitorch.nn.functional as functional
-import minitorch.nn.loops as loops
 import minitorch.nn.losses as losses
 import minitorch.nn.pooling as pooling
 import minitorch.tensor_functions as basic
 from minitorch.autodiff import Context
 from minitorch.autograd.engine import RULES, Rule, composed_gradients, unchanged
 from minitorch.autograd.watching import Alias, Once
-from minitorch.creation import cat, stack
-from minitorch.dtypes import floating
-from minitorch.narrow import Quotient
+from minitorch.core.context import TensorContext
+from minitorch.core.creation import cat, stack
+from minitorch.core.dtypes import floating
+from minitorch.core.half_precision import Quotient
+from minitorch.kernels.dropout import Keep, Ln
 from minitorch.nn.convolution import Convolution, input_gradient, weight_gradient
-from minitorch.nn.elementwise import Keep, Ln
 from minitorch.nn.embedding import Lookup
 from minitorch.nn.linear import BiasReLU
 from minitorch.operators import EPS
-from minitorch.tensor_context import TensorContext
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.autodiff import Context, History
+from minitorch.core.context import TensorContext, grad_mode
 from minitorch.tensor import Tensor
-from minitorch.tensor_context import TensorContext, grad_mode
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
-    from minitorch.tensor_backend import TensorBackend
+    from minitorch.core.backend import TensorBackend
 
 
 class Unrecorded(Exception):

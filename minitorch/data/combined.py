@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.creation import from_numpy
+from minitorch.core.creation import from_numpy
 from minitorch.data.dataset import ArrayDataset, Dataset, Subset
 from minitorch.data.samplers import whole_number
 from minitorch.tensor import Tensor

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.dtypes import as_dtype
+from minitorch.core.dtypes import as_dtype
 
 
 class Dataset:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.creation import from_numpy
+from minitorch.core.backend import DEVICES, TensorBackend
+from minitorch.core.creation import from_numpy
+from minitorch.core.dtypes import as_dtype, is_float
 from minitorch.data.dataset import ArrayDataset, Dataset
-from minitorch.dtypes import as_dtype, is_float
 from minitorch.tensor import Tensor
-from minitorch.tensor_backend import DEVICES, TensorBackend
 
 Transform = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 """What changes the inputs of a batch, given what it may draw random numbers from."""

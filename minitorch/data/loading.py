@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.creation import from_numpy
+from minitorch.core.backend import TensorBackend
+from minitorch.core.creation import from_numpy
 from minitorch.data.dataset import ArrayDataset, Dataset
 from minitorch.data.loader import DataLoader as CourseLoader
 from minitorch.data.loader import Transform
 from minitorch.data.prefetch import ahead
 from minitorch.data.samplers import BatchSampler, RandomSampler, SequentialSampler, described, length, name_epoch, whole_number
-from minitorch.tensor_backend import TensorBackend
 
 
 class DataLoader(CourseLoader):

@@ -17,7 +17,7 @@ from minitorch.tensor_ops import SimpleBackend
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from minitorch.tensor_backend import TensorBackend
+    from minitorch.core.backend import TensorBackend
 
 
 def mlp(

@@ -24,8 +24,8 @@ from minitorch.tensor_ops import SimpleBackend
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
-    from minitorch.tensor_backend import TensorBackend
 
 
 class _Block(Module):

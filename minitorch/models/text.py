@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minitorch.creation import arange, cat
+from minitorch.core.context import no_grad
+from minitorch.core.creation import arange, cat
 from minitorch.nn.containers import ModuleList
 from minitorch.nn.convolution import Conv1d
 from minitorch.nn.embedding import Embedding
@@ -19,14 +20,13 @@ from minitorch.nn.normalization import LayerNorm
 from minitorch.nn.sizes import at_least_1
 from minitorch.nn.transformer import TransformerBlock
 from minitorch.tensor import generator, tensor
-from minitorch.tensor_context import no_grad
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
-    from minitorch.tensor_backend import TensorBackend
 
 
 class SentimentCNN(Module):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from minitorch.dtypes import float32, floating
-from minitorch.nn import curves
-from minitorch.nn.elementwise import Keep
+from minitorch.core.dtypes import float32, floating
+from minitorch.kernels import activations as curves
+from minitorch.kernels.dropout import Keep
+from minitorch.kernels.losses import fusible
+from minitorch.kernels.pool import flat
 from minitorch.nn.functional import logsoftmax, softmax
-from minitorch.nn.fused import fusible
-from minitorch.nn.loops import flat
 from minitorch.nn.module import Module
 from minitorch.nn.sizes import floats
 from minitorch.tensor_data import TensorData

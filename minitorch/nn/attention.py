@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minitorch.dtypes import is_float
+from minitorch.core.dtypes import is_float
+from minitorch.kernels.losses import fusible
+from minitorch.kernels.pool import SOFTMAX_BACK, by_rows, flat, loop, row_powers
 from minitorch.nn.functional import dropout, softmax
-from minitorch.nn.fused import fusible
 from minitorch.nn.init import xavier_uniform_
 from minitorch.nn.linear import Linear, linear
-from minitorch.nn.loops import SOFTMAX_BACK, by_rows, flat, loop, row_powers
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn.sizes import at_least_1, floats, share
 from minitorch.tensor import tensor, zeros
@@ -21,8 +21,8 @@ from minitorch.tensor_functions import Function
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
+    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
-    from minitorch.tensor_backend import TensorBackend
 
 
 def scaled_dot_product_attention(

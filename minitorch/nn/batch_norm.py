@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minitorch.creation import ones
-from minitorch.nn.fused import fusible
+from minitorch.core.creation import ones
+from minitorch.kernels.losses import fusible
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn.norm_functions import PlaneNorm, Planes, fits_loops
 from minitorch.nn.normalization import check_fits, check_input
@@ -17,8 +17,8 @@ from minitorch.tensor import tensor, zeros
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
+    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
-    from minitorch.tensor_backend import TensorBackend
 
 
 def batch_norm(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minitorch.nn.fused import fusible
+from minitorch.kernels.losses import fusible
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import turned
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from minitorch.autodiff import Context
-from minitorch.conv_loops import Axis, Channels, Operand, axis, correlate
-from minitorch.conv_products import products
-from minitorch.dtypes import computed_in, floating
-from minitorch.gradients import summed_to
+from minitorch.core.dtypes import computed_in, floating
+from minitorch.core.gradients import summed_to
+from minitorch.kernels.conv import Axis, Channels, Operand, axis, correlate
+from minitorch.kernels.conv_matmul import products
 from minitorch.nn.columns import product_of_windows, suits
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.module import Module, Parameter
@@ -22,8 +22,8 @@ from minitorch.tensor_functions import Function
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
+    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
-    from minitorch.tensor_backend import TensorBackend
 
 
 class Geometry(NamedTuple):

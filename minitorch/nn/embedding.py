@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.autodiff import Context
-from minitorch.creation import randn
-from minitorch.dtypes import computed_in
-from minitorch.nn.fused import embedding_kernels, fusible
-from minitorch.nn.loops import flat
+from minitorch.core.creation import randn
+from minitorch.core.dtypes import computed_in
+from minitorch.kernels.losses import embedding_kernels, fusible
+from minitorch.kernels.pool import flat
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn.sizes import a_tensor, at_least_1
 from minitorch.tensor_data import IndexingError, TensorData
@@ -18,8 +18,8 @@ from minitorch.tensor_functions import Function
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
+    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
-    from minitorch.tensor_backend import TensorBackend
 
 
 def embedding(indices: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:

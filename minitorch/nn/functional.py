@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from minitorch.autodiff import Context
-from minitorch.dtypes import floating
-from minitorch.math_functions import best_of, pick
+from minitorch.core.dtypes import floating
+from minitorch.core.math_functions import best_of, pick
 from minitorch.tensor import rand
 from minitorch.tensor_data import as_shape
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
+    from minitorch.core.tensor_methods import Dims
     from minitorch.tensor import Tensor
-    from minitorch.tensor_methods import Dims
 
 
 # Pooling
@@ -78,7 +78,7 @@ def avgpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
     Raises:
         ValueError: As `tile`.
     """
-    from minitorch.nn.loops import MeanPool, takes
+    from minitorch.kernels.pool import MeanPool, takes
 
     if takes(input):
         return MeanPool.apply(input, check_windows(input, kernel))
@@ -94,7 +94,7 @@ class Max(Function):
 
     @staticmethod
     def forward(ctx: Context, input: Tensor, dim: int) -> Tensor:
-        from minitorch.nn.loops import largest_along, takes
+        from minitorch.kernels.pool import largest_along, takes
 
         dim = input._dim(dim)
         largest = largest_along(input, dim) if takes(input) else best_of(input, dim, largest=True)
@@ -103,7 +103,7 @@ class Max(Function):
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        from minitorch.nn.loops import takes, to_largest
+        from minitorch.kernels.pool import takes, to_largest
 
         input, largest, dim = ctx.saved_values
         if takes(input):
@@ -165,7 +165,7 @@ def maxpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
     Raises:
         ValueError: As `tile`.
     """
-    from minitorch.nn.loops import MaxPool, takes
+    from minitorch.kernels.pool import MaxPool, takes
 
     if takes(input):
         return MaxPool.apply(input, check_windows(input, kernel))
@@ -192,7 +192,7 @@ def softmax(input: Tensor, dim: int) -> Tensor:
         IndexingError: If there is no such dimension.
         ValueError: If there are no elements along it.
     """
-    from minitorch.nn.loops import Softmax, takes
+    from minitorch.kernels.pool import Softmax, takes
 
     dim = input._dim(dim)
     if takes(input) and dim == input.dims - 1:
@@ -217,8 +217,8 @@ def logsoftmax(input: Tensor, dim: int) -> Tensor:
         IndexingError: If there is no such dimension.
         ValueError: If there are no elements along it.
     """
-    from minitorch.nn.elementwise import Ln
-    from minitorch.nn.loops import LogSoftmax, takes
+    from minitorch.kernels.dropout import Ln
+    from minitorch.kernels.pool import LogSoftmax, takes
 
     dim = input._dim(dim)
     if takes(input) and dim == input.dims - 1:
@@ -247,7 +247,7 @@ def dropout(input: Tensor, rate: float, ignore: bool = False) -> Tensor:
     Raises:
         ValueError: If rate is not between 0 and 1.
     """
-    from minitorch.nn.elementwise import Keep
+    from minitorch.kernels.dropout import Keep
 
     if not 0 <= rate <= 1:
         raise ValueError(f"dropout expected a rate from 0 to 1, got {rate}; it is the share of the elements that become 0")

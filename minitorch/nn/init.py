@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minitorch.core.context import no_grad
 from minitorch.module import Parameter
 from minitorch.tensor import generator
-from minitorch.tensor_context import no_grad
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.autodiff import Context
-from minitorch.nn.curves import relu_back
-from minitorch.nn.fused import bias_relu_back, bias_then_relu, fusible
+from minitorch.kernels.activations import relu_back
+from minitorch.kernels.losses import bias_relu_back, bias_then_relu, fusible
+from minitorch.kernels.pool import flat
 from minitorch.nn.init import kaiming_uniform_
-from minitorch.nn.loops import flat
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn.sizes import a_tensor, at_least_1
 from minitorch.tensor import zeros
@@ -20,8 +20,8 @@ from minitorch.tensor_functions import Function, turned
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
+    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
-    from minitorch.tensor_backend import TensorBackend
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

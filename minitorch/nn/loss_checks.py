@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minitorch.dtypes import is_float
+from minitorch.core.dtypes import is_float
 from minitorch.nn.sizes import a_tensor
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from minitorch.autodiff import Context
-from minitorch.nn.elementwise import Keep
+from minitorch.kernels.dropout import Keep
+from minitorch.kernels.losses import cross_entropy_kernels, fusible
+from minitorch.kernels.pool import flat
 from minitorch.nn.functional import logsoftmax
-from minitorch.nn.fused import cross_entropy_kernels, fusible
-from minitorch.nn.loops import flat
 from minitorch.nn.loss_checks import check_classes, check_factor, check_pairs, check_probabilities, check_rows, check_weight
 from minitorch.tensor import tensor
 from minitorch.tensor_data import TensorData

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 import minitorch.module
-from minitorch.dtypes import as_array, as_dtype, converted, is_float
-from minitorch.gradients import Hook
+from minitorch.core.backend import backend_at
+from minitorch.core.dtypes import as_array, as_dtype, converted, is_float
+from minitorch.core.gradients import Hook
 from minitorch.module import Parameter
 from minitorch.nn.tree import Node, buffers_of, join, places, upwards, walk, warn_of_hidden
 from minitorch.tensor import finished
-from minitorch.tensor_backend import backend_at
 from minitorch.tensor_data import TensorData
 
 if TYPE_CHECKING:

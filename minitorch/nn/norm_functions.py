@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from minitorch.nn.fused import fusible
-from minitorch.nn.loops import Loop, flat
-from minitorch.nn.norm_loops import column_gradient, column_norm, plane_gradient, plane_norm, row_gradient, row_norm
+from minitorch.kernels.losses import fusible
+from minitorch.kernels.norm import column_gradient, column_norm, plane_gradient, plane_norm, row_gradient, row_norm
+from minitorch.kernels.pool import Loop, flat
 from minitorch.tensor import tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function

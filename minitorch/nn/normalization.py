@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minitorch.creation import ones
-from minitorch.dtypes import is_float
+from minitorch.core.creation import ones
+from minitorch.core.dtypes import is_float
+from minitorch.core.number_formats import finfo
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn.norm_functions import PlaneNorm, Planes, RowNorm, fits_loops
 from minitorch.nn.sizes import at_least_1
-from minitorch.number_formats import finfo
 from minitorch.tensor import zeros
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
+    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
-    from minitorch.tensor_backend import TensorBackend
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:

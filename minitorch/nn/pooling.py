@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from minitorch.autodiff import Context
-from minitorch.creation import cat, full, stack
-from minitorch.nn.fused import fusible
-from minitorch.nn.loops import flat
+from minitorch.core.creation import cat, full, stack
+from minitorch.kernels.losses import fusible
+from minitorch.kernels.pool import flat
+from minitorch.kernels.window_pool import COMMON, avg_backward, avg_forward, max_backward, max_forward
 from minitorch.nn.module import Module
-from minitorch.nn.pool_loops import COMMON, avg_backward, avg_forward, max_backward, max_forward
 from minitorch.nn.sizes import Sizes, floats, sizes_of
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from minitorch.compiled import jitable
-from minitorch.creation import stack
-from minitorch.fast_math import sigmoid, tanh
-from minitorch.nn.fused import fusible
+from minitorch.core.creation import stack
+from minitorch.kernels.jit import jitable
+from minitorch.kernels.losses import fusible
+from minitorch.kernels.pool import Loop, flat, loop
+from minitorch.kernels.vector_math import sigmoid, tanh
 from minitorch.nn.linear import linear
-from minitorch.nn.loops import Loop, flat, loop
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from minitorch.creation import cat, stack
-from minitorch.dtypes import is_float
+from minitorch.core.creation import cat, stack
+from minitorch.core.dtypes import is_float
 from minitorch.nn.functional import dropout
 from minitorch.nn.init import uniform_
 from minitorch.nn.linear import linear
@@ -20,8 +20,8 @@ from minitorch.tensor import zeros
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
+    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
-    from minitorch.tensor_backend import TensorBackend
 
 
 class _Recurrent(Module):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from minitorch.dtypes import is_float
+from minitorch.core.dtypes import is_float
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from minitorch.core.context import no_grad
 from minitorch.nn.module import Module
 from minitorch.nn.tree import Node, buffers_of, walk
 from minitorch.tensor import generator, zeros
-from minitorch.tensor_context import no_grad
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:

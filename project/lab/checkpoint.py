@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.array_files import FileFormatError, read_arrays, write_arrays
+from minitorch.io.formats import FileFormatError, read_arrays, write_arrays
 
 FORMAT = "MiniTorch checkpoint 2"
 """Stands in every checkpoint; a later form gets another number."""

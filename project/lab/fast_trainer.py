@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import minitorch
-from minitorch.cuda_device import require_cuda
+from minitorch.kernels.cuda.device import require_cuda
 from project.lab.trainer import Setting, Trainer
 
 BACKENDS: dict[str, Callable[[], minitorch.TensorBackend]] = {"cpu": lambda: minitorch.FastBackend, "gpu": minitorch.cuda_backend}

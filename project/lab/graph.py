@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minitorch.autodiff import topological_sort
-from minitorch.trace import formula
+from minitorch.autograd.trace import formula
 from project.lab.guard import WrongResult, number
 
 MOST_DRAWN = 150

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import minitorch
-from minitorch import cuda_device
+from minitorch.kernels.cuda import device as cuda_device
 
 Run = Callable[[], Any]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.indexing import basic_view, is_basic, is_element, picked_elements
+from minitorch.core.indexing import basic_view, is_basic, is_element, picked_elements
 from minitorch.tensor_data import IndexingError, TensorData, broadcast_strides, index_to_position, to_index
 from project.lab.cells import Cell, grid, strip
 from project.lab.expressions import Refused

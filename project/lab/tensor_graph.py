@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from minitorch.creation import ones
-from minitorch.tensor_context import grad_mode
+from minitorch.core.context import grad_mode
+from minitorch.core.creation import ones
 from project.lab import graph
 
 PRINTED = 6

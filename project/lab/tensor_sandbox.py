@@ -14,8 +14,8 @@ import numpy as np
 import streamlit as st
 
 from minitorch.autodiff import central_difference
-from minitorch.creation import ones
-from minitorch.gradients import grad_central_difference
+from minitorch.core.creation import ones
+from minitorch.core.gradients import grad_central_difference
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import IndexingError
 from minitorch.testing import MathTestVariable

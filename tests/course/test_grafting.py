@@ -171,17 +171,17 @@ def test_a_file_that_is_missing_is_said() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "from minitorch.loops import Map",
-        "import minitorch.loops",
+        "from minitorch.kernels.elementwise import Map",
+        "import minitorch.kernels.elementwise",
         "from minitorch import loops",
         "from . import loops",
         "from .loops import Map",
     ],
 )
 def test_what_no_workspace_has_cannot_be_imported(line: str) -> None:
-    said = f"{FILE}, it imports minitorch.loops, which is not in your workspace"
+    said = f"{FILE}, it imports minitorch.kernels.elementwise, which is not in your workspace"
     for data in (answer(f"{line}\nreturn x"), answer("return x", head=f"{line}\n")):
-        assert graft(base(lacks=("minitorch.loops",)), {FILE: data}) == Graft({}, ("relu",), (said,))
+        assert graft(base(lacks=("minitorch.kernels.elementwise",)), {FILE: data}) == Graft({}, ("relu",), (said,))
 
 
 def test_a_forward_comes_with_its_backward_if_it_is_asked_for_and_written() -> None:

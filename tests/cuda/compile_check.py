@@ -73,7 +73,7 @@ def kernels() -> Iterator[Kernel]:
         operators,
         tensor_functions,
     )
-    from minitorch.cuda_device import number_function
+    from minitorch.kernels.cuda.device import number_function
 
     def storage(dtype: Any) -> Any:
         return types.Array(dtype, 1, "C")
@@ -159,7 +159,7 @@ def students(name: str, fn: Callable[..., float] | None = None) -> Callable[...,
         fn: What it makes a kernel of, if it makes one.
     """
     from minitorch import cuda_ops
-    from minitorch.cuda_device import number_function
+    from minitorch.kernels.cuda.device import number_function
 
     folder = Path(__file__).parents[2] / "course" / "staff" / "wrong_answers"
     for task in ("3.3", "3.4"):

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from course.gpu import has_gpu
-from minitorch import cuda_backend, cuda_device
+from minitorch import cuda_backend
+from minitorch.kernels.cuda import device as cuda_device
 
 from .machine import in_turns
 

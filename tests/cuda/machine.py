@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from minitorch.cuda_device import SIMULATED, cuda, launch
+from minitorch.kernels.cuda.device import SIMULATED, cuda, launch
 
 GUARDS = 64
 """Numbers before and behind those that a kernel is given on a GPU."""

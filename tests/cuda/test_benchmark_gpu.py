@@ -5,7 +5,7 @@ import re
 import pytest
 
 from benchmarks import gpu
-from minitorch import cuda_device
+from minitorch.kernels.cuda import device as cuda_device
 
 pytestmark = pytest.mark.skipif(not cuda_device.SIMULATED, reason="on a GPU one runs the benchmark itself: python -m benchmarks.gpu")
 

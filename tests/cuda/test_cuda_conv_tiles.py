@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitorch import conv1d, conv2d, cuda_conv, grad_check, tensor
-from minitorch.cuda_device import SIMULATED
+from minitorch.kernels.cuda.device import SIMULATED
 
 from ..tensor_strategies import assert_close_tensor
 from .test_cuda_convolution import SHAPES, both, convolution, random

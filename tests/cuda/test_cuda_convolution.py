@@ -5,7 +5,7 @@ import pytest
 
 from minitorch import Conv1dFun, Conv2dFun, conv1d, conv2d, cuda_conv, grad_check, tensor
 from minitorch.cuda_conv import CONV_BLOCK, _tensor_conv1d, _tensor_conv2d
-from minitorch.cuda_device import blocks_for, jit
+from minitorch.kernels.cuda.device import blocks_for, jit
 
 from ..tensor_strategies import assert_close_tensor
 from .machine import assert_holds, only_the_simulator_counts, run

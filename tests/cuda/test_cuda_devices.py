@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import minitorch
-from minitorch import SGD, FastBackend, SimpleBackend, cuda_device, float32, tensor
-from minitorch.device_arrays import context
+from minitorch import SGD, FastBackend, SimpleBackend, float32, tensor
+from minitorch.kernels.cuda import device as cuda_device
+from minitorch.kernels.cuda.array_interface import context
 from minitorch.nn import Linear
 
 

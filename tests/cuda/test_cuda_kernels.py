@@ -7,10 +7,11 @@ import pytest
 from hypothesis import settings
 
 import minitorch
-from minitorch import CudaOps, Tensor, TensorBackend, TensorData, cuda_backend, cuda_kernels, operators, sum_practice, tensor
-from minitorch.cuda_device import _in_float32, jit, launch, number_function
-from minitorch.cuda_kernels import Fold, reduce_kernel
-from minitorch.cuda_storage import DeviceData, merged
+from minitorch import CudaOps, Tensor, TensorBackend, TensorData, cuda_backend, operators, sum_practice, tensor
+from minitorch.kernels.cuda import elementwise as cuda_kernels
+from minitorch.kernels.cuda.device import _in_float32, jit, launch, number_function
+from minitorch.kernels.cuda.elementwise import Fold, reduce_kernel
+from minitorch.kernels.cuda.storage import DeviceData, merged
 
 from ..tensor_strategies import assert_close_tensor
 

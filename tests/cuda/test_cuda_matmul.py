@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import minitorch
-from minitorch import cuda_matmul, cuda_ops, mm_practice, tensor
-from minitorch.cuda_device import launch
-from minitorch.cuda_storage import DeviceData
+from minitorch import cuda_ops, mm_practice, tensor
+from minitorch.kernels.cuda import matmul as cuda_matmul
+from minitorch.kernels.cuda.device import launch
+from minitorch.kernels.cuda.storage import DeviceData
 
 from ..op_table import tensor_in
 from ..tensor_strategies import assert_close_tensor

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 
 from minitorch import Tensor, cuda_backend, grad_check, operators, sum_practice, tensor, zeros
-from minitorch.cuda_device import SIMULATED, blocks_for, jit, number_function
 from minitorch.cuda_ops import PRACTICE_BLOCK, REDUCE_BLOCK, THREADS_PER_BLOCK, _sum_practice, tensor_map, tensor_reduce, tensor_zip
+from minitorch.kernels.cuda.device import SIMULATED, blocks_for, jit, number_function
 
 from ..tensor_strategies import assert_close_tensor, broadcast_pairs, laid_out, tensors, tensors_and_dims
 from .machine import assert_holds, only_the_simulator_counts, run

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from minitorch import cuda_ops, grad_check, mm_practice, tensor
-from minitorch.cuda_device import SIMULATED, blocks_for, jit
 from minitorch.cuda_ops import BLOCK_DIM, PRACTICE_BLOCK, _mm_practice, _tensor_matrix_multiply
+from minitorch.kernels.cuda.device import SIMULATED, blocks_for, jit
 
 from ..tensor_strategies import assert_close_tensor
 from .machine import assert_holds, only_the_simulator_counts, run

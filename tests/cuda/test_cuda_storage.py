@@ -9,8 +9,8 @@ import pytest
 
 import minitorch
 from minitorch import SimpleBackend, tensor
-from minitorch.cuda_device import cuda as numba_cuda
-from minitorch.cuda_storage import DeviceData, DeviceStorage
+from minitorch.kernels.cuda.device import cuda as numba_cuda
+from minitorch.kernels.cuda.storage import DeviceData, DeviceStorage
 
 from ..tensor_strategies import assert_close_tensor
 

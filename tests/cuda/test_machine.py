@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minitorch.cuda_device import SIMULATED, cuda, jit
+from minitorch.kernels.cuda.device import SIMULATED, cuda, jit
 
 from .machine import UNTOUCHED, assert_holds, run
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from minitorch import cuda_device
+from minitorch.kernels.cuda import device as cuda_device
 from project.lab import jobs, sources
 from project.lab.jobs import Failed, Job
 from tests.project import workspace

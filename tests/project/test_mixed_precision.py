@@ -48,7 +48,7 @@ def test_without_ml_dtypes_bfloat16_is_refused_in_a_line(capsys, monkeypatch):
     def missing(name):
         raise ImportError("bfloat16 expected the package ml_dtypes, which is not installed; pip install ml_dtypes")
 
-    monkeypatch.setattr(minitorch.dtypes, "as_dtype", missing)
+    monkeypatch.setattr(minitorch.core.dtypes, "as_dtype", missing)
     with pytest.raises(SystemExit, match="2"):
         mixed_precision.main(["--dtype", "bfloat16"])
     expected = "mixed_precision.py: bfloat16 expected the package ml_dtypes, which is not installed; pip install ml_dtypes\n"

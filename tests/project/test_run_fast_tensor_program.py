@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitorch import FastBackend, Module, Parameter, Tensor, TensorBackend, cuda_device, datasets, tensor
+from minitorch import FastBackend, Module, Parameter, Tensor, TensorBackend, datasets, tensor
+from minitorch.kernels.cuda import device as cuda_device
 from project import run_fast_tensor
 from project.lab import fast_trainer, program
 from project.lab.fast_trainer import FastSetting, FastTrainer

@@ -5,7 +5,7 @@ import pytest
 
 import minitorch
 from minitorch import Function, tensor
-from minitorch.tensor_context import grad_mode
+from minitorch.core.context import grad_mode
 from project.lab.expressions import parse
 from project.lab.graph import dot
 from project.lab.tensor_graph import TENSORS, forward_only, record, remark

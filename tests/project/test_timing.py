@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minitorch import Tensor, cuda_device
+from minitorch import Tensor
+from minitorch.kernels.cuda import device as cuda_device
 from project import timing
 from project.lab import speed, speed_chart
 from project.lab.speed import Measurement

@@ -168,7 +168,7 @@ def same_sums(got: Sequence[Any], arrays: Sequence[np.ndarray]) -> None:
 @probe("3.1", "threads that work at the same time do not disturb each other in map, zip and reduce", weight=2, seconds=COMPILING)
 def threads_apart(p: Program) -> Check:
     """Half a million elements that lie in other orders than those of the result, three times over."""
-    (off,) = yield [p.find("minitorch.compiled:compiler_is_off")()]
+    (off,) = yield [p.find("minitorch.kernels.jit:compiler_is_off")()]
     shape = (6, 5, 4) if off is True else (300, 200, 8)  # without the compiler there is one thread
     first, second, size = shape[0], shape[1], math.prod(shape)
     rows, columns = first * 2, size // (first * 4)  # of many folds of two numbers
@@ -221,7 +221,7 @@ def compiled_product(p: Program, seed: int) -> Check:
 @probe("3.2", "threads that work at the same time do not disturb each other in a product", seconds=COMPILING)
 def products_apart(p: Program) -> Check:
     """Of matrices with some hundred rows and columns, three times over."""
-    (off,) = yield [p.find("minitorch.compiled:compiler_is_off")()]
+    (off,) = yield [p.find("minitorch.kernels.jit:compiler_is_off")()]
     batch, rows, inner, columns = (1, 3, 4, 5) if off is True else (2, 90, 300, 110)
     q = Program()
     kernel = ready(q, q.find("minitorch.fast_ops:matrix_multiply_kernel")())

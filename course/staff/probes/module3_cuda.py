@@ -55,7 +55,7 @@ def on_gpu(p: Program, x: Laid) -> tuple[Value, tuple[int, ...], tuple[int, ...]
 
 def compiled_for_gpu(p: Program, maker: str, name: str) -> Value:
     """A kernel of cuda_ops with a function of operators.py in it."""
-    number_function = p.find("minitorch.cuda_device:number_function")(p.find(f"minitorch.operators:{name}"))
+    number_function = p.find("minitorch.kernels.cuda.device:number_function")(p.find(f"minitorch.operators:{name}"))
     return p.find(f"minitorch.cuda_ops:{maker}")(number_function)
 
 
@@ -67,8 +67,8 @@ def small_layouts(seed: int) -> list[tuple[tuple[int, ...], np.random.Generator]
 def launched(p: Program, kernel: Value, size: int, *arguments: Any) -> None:
     """Launch a kernel of map or zip with a thread for every element and a block more."""
     threads = p.find("minitorch.cuda_ops:THREADS_PER_BLOCK")
-    blocks = p.find("minitorch.cuda_device:blocks_for")(size, threads) + 1
-    p.find("minitorch.cuda_device:launch")(kernel, blocks, threads, *arguments)
+    blocks = p.find("minitorch.kernels.cuda.device:blocks_for")(size, threads) + 1
+    p.find("minitorch.kernels.cuda.device:launch")(kernel, blocks, threads, *arguments)
 
 
 def elementwise(maker: str, name: str, arity: int, here: Callable[..., np.ndarray]) -> None:
@@ -112,8 +112,8 @@ def sum_practice(p: Program, size: int, seed: int) -> Check:
     values = numbers((size,), drawn(seed))
     cells = -(-size // 32)
     out, a = OnDevice(p, np.full(cells, float(UNTOUCHED))), OnDevice(p, values)
-    kernel = p.find("minitorch.cuda_device:jit")(p.find("minitorch.cuda_ops:_sum_practice"))
-    p.find("minitorch.cuda_device:launch")(kernel, size // 32 + 1, 32, out.given, a.given, size)
+    kernel = p.find("minitorch.kernels.cuda.device:jit")(p.find("minitorch.cuda_ops:_sum_practice"))
+    p.find("minitorch.kernels.cuda.device:launch")(kernel, size // 32 + 1, 32, out.given, a.given, size)
     (got,) = yield [out.back()]
     holds(got, np.array([values[32 * n : 32 * n + 32].sum() for n in range(cells)]))
 
@@ -141,7 +141,7 @@ def gpu_reduce(p: Program, fold: Any, length: int, seed: int) -> Check:
     out.storage[np.isnan(out.storage)] = UNTOUCHED
     target, block = OnDevice(p, out.storage[out.offset :]), p.find("minitorch.cuda_ops:REDUCE_BLOCK")
     kernel = compiled_for_gpu(p, "tensor_reduce", name)
-    p.find("minitorch.cuda_device:launch")(kernel, 2, block, target.given, out.shape, out.strides, 2, *on_gpu(p, a), 1, start)
+    p.find("minitorch.kernels.cuda.device:launch")(kernel, 2, block, target.given, out.shape, out.strides, 2, *on_gpu(p, a), 1, start)
     (got,) = yield [target.back()]
     out.array[...] = here(a.array).reshape(2, 1)
     holds(got, out.storage[out.offset :])
@@ -183,8 +183,8 @@ def mm_practice(p: Program, size: int, seed: int) -> Check:
     """By one block of 32 · 32 threads."""
     x, y = numbers((size, size), drawn(seed)), numbers((size, size), drawn(seed + 1))
     out, a, b = OnDevice(p, np.full(size * size, float(UNTOUCHED))), OnDevice(p, x.reshape(-1)), OnDevice(p, y.reshape(-1))
-    kernel = p.find("minitorch.cuda_device:jit")(p.find("minitorch.cuda_ops:_mm_practice"))
-    p.find("minitorch.cuda_device:launch")(kernel, 1, (32, 32), out.given, a.given, b.given, size)
+    kernel = p.find("minitorch.kernels.cuda.device:jit")(p.find("minitorch.cuda_ops:_mm_practice"))
+    p.find("minitorch.kernels.cuda.device:launch")(kernel, 1, (32, 32), out.given, a.given, b.given, size)
     (got,) = yield [out.back()]
     holds(got, (x @ y).reshape(-1))
 
@@ -212,11 +212,11 @@ def gpu_product(p: Program, size: tuple[int, int, int], batch: tuple[int, int], 
     out = laid((count, rows, columns), drawn(seed + 2)).filled(float(UNTOUCHED))
     out.storage[np.isnan(out.storage)] = UNTOUCHED
     target, block = OnDevice(p, out.storage[out.offset :]), p.find("minitorch.cuda_ops:BLOCK_DIM")
-    kernel = p.find("minitorch.cuda_device:jit")(p.find("minitorch.cuda_ops:_tensor_matrix_multiply"))
-    blocks_for = p.find("minitorch.cuda_device:blocks_for")
+    kernel = p.find("minitorch.kernels.cuda.device:jit")(p.find("minitorch.cuda_ops:_tensor_matrix_multiply"))
+    blocks_for = p.find("minitorch.kernels.cuda.device:blocks_for")
     grid = (blocks_for(rows, block), blocks_for(columns, block), count)
     total = count * rows * columns
-    p.find("minitorch.cuda_device:launch")(
+    p.find("minitorch.kernels.cuda.device:launch")(
         kernel, grid, (block, block), target.given, out.shape, out.strides, total, *on_gpu(p, a), *on_gpu(p, b)
     )
     (got,) = yield [target.back()]

@@ -61,7 +61,7 @@ def conv_kernel(task: str, dims: int) -> None:
             same(one, right, EXACT)
 
     def threads_apart(p: Program) -> Check:
-        (off,) = yield [p.find("minitorch.compiled:compiler_is_off")()]
+        (off,) = yield [p.find("minitorch.kernels.jit:compiler_is_off")()]
         batch, inputs, outputs, *sizes = (1, 2, 3, 4, 3)[: 3 + dims] if off is True else (3, 24, 10, 40, 25)[: 3 + dims]
         q, kernel = Program(), (3, 2)[:dims]
         run = ready(q, q.find(f"minitorch.fast_conv:conv{dims}d_kernel")())
@@ -95,8 +95,8 @@ def gpu_conv(dims: int) -> None:
     """Enter the probe of a convolution of the GPU."""
 
     def check(p: Program, seed: int) -> Check:
-        kernel = p.find("minitorch.cuda_device:jit")(p.find(f"minitorch.cuda_conv:_tensor_conv{dims}d"))
-        block, blocks_for = p.find("minitorch.cuda_conv:CONV_BLOCK"), p.find("minitorch.cuda_device:blocks_for")
+        kernel = p.find("minitorch.kernels.cuda.device:jit")(p.find(f"minitorch.cuda_conv:_tensor_conv{dims}d"))
+        block, blocks_for = p.find("minitorch.cuda_conv:CONV_BLOCK"), p.find("minitorch.kernels.cuda.device:blocks_for")
         backs, expected = [], []
         for n, (x, w, shape, reverse) in enumerate(conv_cases(seed, dims)[:18]):
             for one in (x, w):
@@ -105,7 +105,7 @@ def gpu_conv(dims: int) -> None:
             out.storage[np.isnan(out.storage)] = UNTOUCHED
             target, size = OnDevice(p, out.storage[out.offset :]), math.prod(shape)
             arguments = target.given, out.shape, out.strides, size, *on_gpu(p, x), *on_gpu(p, w), reverse
-            p.find("minitorch.cuda_device:launch")(kernel, blocks_for(size, block) + 1, block, *arguments)
+            p.find("minitorch.kernels.cuda.device:launch")(kernel, blocks_for(size, block) + 1, block, *arguments)
             out.array[...] = convolved(x.array, w.array, reverse, shape[2:])
             backs.append(target.back())
             expected.append(out.storage[out.offset :])

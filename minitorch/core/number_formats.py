@@ -1,0 +1,116 @@
+"""Stage 5 - How numbers lie in memory: their bits as text, and what a dtype can hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from minitorch.core.dtypes import as_dtype, is_float
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+
+FIELDS = {"float64": (11, 52), "float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}
+"""Bits of the exponent and of the fraction of every float; in front of them stands one for the sign."""
+
+
+class FloatInfo(NamedTuple):
+    """What a dtype of floats can hold.
+
+    Attributes:
+        dtype: Its name.
+        bits: Of one number.
+        eps: From 1 to the next number.
+        max: The largest number.
+        min: The smallest number, -max.
+        tiny: The smallest number above 0 with a full fraction.
+        smallest_normal: The same.
+        smallest_subnormal: The smallest number above 0.
+        resolution: The power of 10 down to which decimals are told apart.
+    """
+
+    dtype: str
+    bits: int
+    eps: float
+    max: float
+    min: float
+    tiny: float
+    smallest_normal: float
+    smallest_subnormal: float
+    resolution: float
+
+
+class IntInfo(NamedTuple):
+    """What a dtype of whole numbers can hold.
+
+    Attributes:
+        dtype: Its name.
+        bits: Of one number.
+        max: The largest number.
+        min: The smallest number.
+    """
+
+    dtype: str
+    bits: int
+    max: int
+    min: int
+
+
+def finfo(dtype: Any) -> FloatInfo:
+    """What a dtype of floats can hold.
+
+    Raises:
+        TypeError: If it is none of floats.
+    """
+    found = as_dtype(dtype)
+    if not is_float(found):
+        raise TypeError(f"finfo expected a dtype of floats, got {found.name}; for whole numbers ask iinfo")
+    exponent, fraction = FIELDS[found.name]
+    bias = 2 ** (exponent - 1) - 1
+    largest, tiny = (2 - 2.0**-fraction) * 2.0**bias, 2.0 ** (1 - bias)
+    digits = int(fraction * np.log10(2))
+    return FloatInfo(
+        found.name, 8 * found.itemsize, 2.0**-fraction, largest, -largest, tiny, tiny, 2.0 ** (1 - bias - fraction), float(f"1e-{digits}")
+    )
+
+
+def iinfo(dtype: Any) -> IntInfo:
+    """What a dtype of whole numbers can hold.
+
+    Raises:
+        TypeError: If it is none of whole numbers.
+    """
+    found = as_dtype(dtype)
+    if found.kind not in "iu":
+        raise TypeError(f"iinfo expected a dtype of whole numbers, got {found.name}; for floats ask finfo")
+    info = np.iinfo(found)
+    return IntInfo(found.name, info.bits, info.max, info.min)
+
+
+def bits(x: Tensor) -> Any:
+    """The bits of every element, as they lie in memory, from the highest to the lowest.
+
+    Of a float stand sign, exponent and fraction apart: 1.5 as float16 is "0 01111 1000000000", that is + · 2^(15 - 15) · 1.1 in binary.
+    Whole numbers below 0 are kept as 2^bits + number; a truth value is one bit.
+
+    Returns:
+        Nested lists of texts in the shape of x; of a tensor of no dimensions one text.
+
+    Raises:
+        TypeError: If x is no Tensor.
+    """
+    if not hasattr(x, "_tensor"):
+        raise TypeError(f"bits expected a Tensor, got {type(x).__name__}; make one with tensor(..., dtype=...)")
+    array = np.ascontiguousarray(x._tensor.array()).reshape(x.shape)
+    size = 1 if array.dtype.kind == "b" else 8 * array.itemsize
+    patterns = array.view(f"u{array.itemsize}")
+    cut = 1 + FIELDS[x.dtype.name][0] if is_float(x.dtype) else 0
+
+    def text(pattern: Any) -> Any:
+        if isinstance(pattern, list):
+            return [text(part) for part in pattern]
+        digits = f"{pattern:0{size}b}"
+        return f"{digits[0]} {digits[1:cut]} {digits[cut:]}" if cut else digits
+
+    return text(patterns.tolist())

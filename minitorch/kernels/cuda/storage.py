@@ -1,0 +1,209 @@
+"""Stage 3 - Storages on the GPU: the numbers stay there from one operation to the next, and come back when somebody looks at them.
+
+A storage may stand on the GPU, on the host or on both. Whoever writes on one side makes the other side's copy void; whoever needs a side
+that is void has it copied. A new storage of zeros stands nowhere until it is needed, so that a kernel which writes all of it anyway
+costs no copy and no filling.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from minitorch.core.dtypes import as_dtype, is_half
+from minitorch.kernels.cuda.device import SIMULATED, cuda, require_cuda
+from minitorch.tensor_data import Storage, TensorData, strides_from_shape
+
+
+class DeviceStorage:
+    """Numbers in a row, on the GPU, on the host, or on both.
+
+    Args:
+        length: How many.
+        dtype: Their kind.
+        values: The numbers, which are copied to the GPU; left out, they are zeros.
+
+    Raises:
+        TypeError: If they are halves.
+
+    Attributes:
+        length: How many.
+        dtype: Their kind.
+        host: The host's copy, None while it is void.
+        device: The GPU's copy, None while it is void.
+        shared: Whether another library has been told where the GPU's copy lies: from then on it is never void, and the host's always.
+    """
+
+    __slots__ = ("device", "dtype", "host", "length", "shared")
+
+    def __init__(self, length: int, dtype: np.dtype, values: np.ndarray | None = None) -> None:
+        if is_half(dtype):
+            raise TypeError(f"the GPU's operations compute with float64 and float32, got {dtype.name}; convert the tensor first: x.float()")
+        self.length, self.dtype = length, dtype
+        self.host: np.ndarray | None = None
+        self.device: Any = None
+        self.shared = False
+        if values is not None and length:
+            self.device = cuda.to_device(np.ascontiguousarray(values))
+
+    def on_host(self) -> np.ndarray:
+        """The numbers as an array of the host."""
+        host = self.host
+        if host is None or self.shared:
+            host = self.host = np.zeros(self.length, self.dtype) if self.device is None else self.device.copy_to_host()
+        return host
+
+    def on_device(self) -> Any:
+        """The numbers as an array of the GPU."""
+        if self.device is None:
+            self.device = cuda.to_device(self.on_host())
+        return self.device
+
+    def to_write(self, all_of_it: bool) -> Any:
+        """The array of the GPU that a kernel writes into, which makes the host's copy void.
+
+        Args:
+            all_of_it: Whether the kernel writes every element, so that what stood there need not be copied.
+        """
+        if all_of_it and self.device is None:
+            self.device = cuda.device_array(self.length, self.dtype)
+        array = self.on_device()
+        self.host = None
+        return array
+
+
+class DeviceData(TensorData):
+    """A view of a storage on the GPU. Shape, strides and offset mean what they mean in TensorData; its views share its storage.
+
+    Args:
+        storage: The numbers.
+        shape: Size of every dimension.
+        strides: Step in storage of every dimension.
+        offset: Position of the first element.
+    """
+
+    __slots__ = ("cell",)
+
+    def __init__(self, storage: DeviceStorage, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> None:
+        self.cell = storage
+        self._set_layout(shape, strides, offset)
+        self._version = [0, 0]
+
+    @staticmethod
+    def of(data: TensorData) -> DeviceData:
+        """The same tensor on the GPU: itself if it is there, else a copy of the stretch of storage that it lies in."""
+        if isinstance(data, DeviceData):
+            return data
+        require_cuda()
+        values = data.tuple()[0]
+        return DeviceData(DeviceStorage(len(values), data.dtype, values), data.shape, data.strides)
+
+    @staticmethod
+    def zeros(shape: tuple[int, ...], dtype: Any = None) -> DeviceData:
+        """A new storage filled with zeros."""
+        return DeviceData(DeviceStorage(math.prod(shape), as_dtype(dtype)), shape, strides_from_shape(shape))
+
+    def copied_to_host(self) -> TensorData:
+        """The same tensor on the host, with a storage of its own."""
+        storage = self.cell.on_host().copy()
+        return TensorData(storage, self.shape, self.strides, self.offset)
+
+    def as_view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> DeviceData:
+        """The same storage with another layout, which must lie within it."""
+        data = DeviceData.__new__(DeviceData)
+        data.cell, data._version = self.cell, self._version
+        data._set_layout(shape, strides, offset)
+        return data
+
+    @property
+    def _storage(self) -> Storage:  # type: ignore[override]  # there a field, here copied from the GPU
+        """The numbers on the host; who writes into them calls `written`."""
+        return self.cell.on_host()
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Kind of the numbers in the storage."""
+        return self.cell.dtype
+
+    def written(self) -> None:
+        """Count a change of the storage; whoever writes into the host's copy calls this."""
+        super().written()
+        if self.cell.host is not None and self.cell.shared:
+            self.cell.device.copy_to_device(self.cell.host)
+        elif self.cell.host is not None:
+            self.cell.device = None
+
+    def cuda_array_interface(self) -> dict[str, Any]:
+        """Where the elements lie on the GPU, as version 3 of that protocol tells it; what others write there is seen from then on.
+
+        Raises:
+            AttributeError: In the simulator, where there is no such place.
+        """
+        if SIMULATED:
+            raise AttributeError("numba's simulator has no __cuda_array_interface__, for its numbers lie in no GPU; use x.numpy()")
+        storage, size = self.cell, self.dtype.itemsize
+        array = storage.on_device()
+        storage.shared = True
+        start = array.__cuda_array_interface__["data"][0] + self.offset * size if self.size else 0
+        return {
+            "shape": self.shape,
+            "strides": None if self.is_contiguous() else tuple(stride * size for stride in self.strides),
+            "typestr": self.dtype.str,
+            "data": (start, False),
+            "version": 3,
+        }
+
+    # What kernels are given: the array of the GPU that begins with the tensor's first element
+
+    def source(self) -> Any:
+        """The array that a kernel reads."""
+        array = self.cell.on_device()
+        return array[self.offset :] if self.offset else array
+
+    def target(self) -> Any:
+        """The array that a kernel writes into, all of the view and nothing else."""
+        array = self.cell.to_write(self.size == self.cell.length and 0 not in self.strides)
+        return array[self.offset :] if self.offset else array
+
+    def tuple(self) -> tuple[Any, tuple[int, ...], tuple[int, ...]]:
+        """What a kernel that reads is given."""
+        return self.source(), self.shape, self.strides
+
+
+@lru_cache(maxsize=4096)
+def merged(shape: tuple[int, ...], *strides: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """The same elements in the same order with as few dimensions as can be, at least one.
+
+    Args:
+        shape: Size of every dimension.
+        strides: Of every tensor that is read or written in this shape.
+
+    Returns:
+        The shape, then the strides of every tensor. Two dimensions become one where a step in the first is, in every tensor, as
+        long as the whole second.
+
+    Raises:
+        ValueError: If several dimensions are left for so many elements that `positions` cannot count them.
+    """
+    sizes: list[int] = []
+    steps: list[list[int]] = []  # for every dimension, the stride in each tensor
+    for size, *here in zip(shape, *strides, strict=True):
+        if size == 1:
+            continue
+        if sizes and all(before == size * step for before, step in zip(steps[-1], here, strict=True)):
+            sizes[-1] *= size
+            steps[-1] = here
+        else:
+            sizes.append(size)
+            steps.append(here)
+    if not sizes:
+        return ((math.prod(shape),), *[(0,)] * len(strides))
+    if len(sizes) > 1 and math.prod(sizes) >= 2**32:
+        raise ValueError(
+            f"the cuda backend expected fewer than 2^32 elements unless they lie one after the other, got shape {shape}; "
+            "call contiguous() on pieces of the tensor"
+        )
+    return (tuple(sizes), *zip(*steps, strict=True))

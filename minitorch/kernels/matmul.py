@@ -1,0 +1,238 @@
+"""Stage 3 - The matrix product near the machine's limit: packed, blocked for the caches, tiled for the registers.
+
+A product of N × N matrices does N³ multiplications on N² numbers, so that its speed is decided by how often a number comes from memory.
+Three ideas decide that:
+
+* A tile of the result stays in a small array of its own while all that goes into it is added up.
+* For each stretch of the inner dimension, the part of b that the tile needs is packed into consecutive memory, in rows of a fixed width.
+  It stays in the cache for all rows of the tile, and it makes no difference how b was laid out.
+* The innermost loop adds four products to two rows at once: eight multiplications for six numbers read and two written. Its length is a
+  constant, so that the compiler turns it into vector instructions without leftovers.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import prange
+
+from minitorch.kernels.elementwise import diagnose
+from minitorch.kernels.jit import code_key, jitable, launch, parallel, serial, threads
+from minitorch.tensor_data import Shape, Storage, Strides, TensorData, broadcast_strides
+
+DEPTH = 64
+"""How much of the inner dimension is packed at once; a multiple of 4."""
+
+WIDTHS = (32, 64, 128)
+"""Columns of a tile."""
+
+PARALLEL = 1 << 19
+"""Multiplications below which waking the other threads costs more than they save."""
+
+
+class Kernels(NamedTuple):
+    """The product for one tile size; see `make_kernels` for the arguments."""
+
+    serial: Any
+    parallel: Any
+
+
+@cache
+def make_kernels(width: int) -> Kernels:
+    """The product in tiles of a certain width, for one thread and for several.
+
+    The kernels are called with out, a, b (flat storages); the layout (see `plan`); the number of tiles and their height; the sizes of the
+    result's rows, columns and the inner dimension; and the strides of these dimensions.
+    """
+    key = code_key()
+
+    @jitable
+    def aligned(size, like):
+        """An array that begins where a cache line (64 bytes) begins, so that no vector is cut by the end of one."""
+        raw = np.empty(size + 64 // like.itemsize, like.dtype)
+        start = (-raw.ctypes.data % 64) // like.itemsize
+        return raw[start : start + size]
+
+    @jitable
+    def pack(packed, b, position, b_k, b_j, depth, columns):
+        """Copy depth × columns numbers of b into rows of the full width, the rest zeros; and zeros up to a multiple of 4 rows."""
+        for k in range(depth):
+            start = position + k * b_k
+            row = packed[k * width : (k + 1) * width]
+            if b_j == 1:
+                source = b[start : start + columns]
+                for j in range(columns):
+                    row[j] = source[j]
+            else:
+                for j in range(columns):
+                    row[j] = b[start + j * b_j]
+            for j in range(columns, width):
+                row[j] = 0
+        for i in range(depth * width, (depth + 3) // 4 * 4 * width):
+            packed[i] = 0
+
+    @jitable
+    def add_two_rows(tile, a, first, second, a_k, packed, quarters):
+        """tile[0:2] += a[two rows] @ packed, 4 · quarters deep."""
+        q = 0
+        for _ in range(quarters):
+            a00, a01, a02, a03 = a[first], a[first + a_k], a[first + 2 * a_k], a[first + 3 * a_k]
+            a10, a11, a12, a13 = a[second], a[second + a_k], a[second + 2 * a_k], a[second + 3 * a_k]
+            for j in range(width):
+                b0, b1, b2, b3 = packed[q + j], packed[q + width + j], packed[q + 2 * width + j], packed[q + 3 * width + j]
+                tile[j] = tile[j] + a00 * b0 + a01 * b1 + a02 * b2 + a03 * b3
+                tile[width + j] = tile[width + j] + a10 * b0 + a11 * b1 + a12 * b2 + a13 * b3
+            first += 4 * a_k
+            second += 4 * a_k
+            q += 4 * width
+
+    @jitable
+    def multiply_tile(out, a, b, origins, strides, rows, columns, inner):
+        """One tile of the result, from where the three origins point to."""
+        o, p, q = origins
+        o_i, o_j, a_i, a_k, b_k, b_j = strides
+        tile = aligned((rows + 1) * width, out)
+        packed = aligned(min(DEPTH, (inner + 3) // 4 * 4) * width, out)
+        tile[:] = 0
+        tail = np.zeros(8, a.dtype)
+        for start in range(0, inner, DEPTH):
+            depth = min(DEPTH, inner - start)
+            quarters, rest = depth // 4, depth % 4
+            pack(packed, b, q + start * b_k, b_k, b_j, depth, columns)
+            for i in range(0, rows, 2):
+                first = p + i * a_i + start * a_k
+                second = first + a_i if i + 1 < rows else first
+                two = tile[i * width : (i + 2) * width]
+                add_two_rows(two, a, first, second, a_k, packed, quarters)
+                if rest:
+                    for k in range(rest):
+                        tail[k] = a[first + (quarters * 4 + k) * a_k]
+                        tail[4 + k] = a[second + (quarters * 4 + k) * a_k]
+                    add_two_rows(two, tail, 0, 4, 1, packed[quarters * 4 * width :], 1)
+        for i in range(rows):
+            row = tile[i * width : i * width + columns]
+            start = o + i * o_i
+            if o_j == 1:
+                target = out[start : start + columns]
+                for j in range(columns):
+                    target[j] = row[j]
+            else:
+                for j in range(columns):
+                    out[start + j * o_j] = row[j]
+
+    @jitable
+    def multiply_one(t, out, a, b, layout, height, rows, columns, inner, strides):
+        """The t-th tile of all, counted over batches, then rows, then columns."""
+        o_i, o_j, a_i, _, _, b_j = strides
+        tiles_down, tiles_across = (rows + height - 1) // height, (columns + width - 1) // width
+        n, t = t // (tiles_down * tiles_across), t % (tiles_down * tiles_across)
+        i, j = t // tiles_across * height, t % tiles_across * width
+        o, p, q = i * o_i + j * o_j, i * a_i, j * b_j
+        for dim in range(layout.shape[1] - 1, -1, -1):
+            index, n = n % layout[0, dim], n // layout[0, dim]
+            o += index * layout[1, dim]
+            p += index * layout[2, dim]
+            q += index * layout[3, dim]
+        multiply_tile(out, a, b, (o, p, q), strides, min(height, rows - i), min(width, columns - j), inner)
+
+    @serial
+    def multiply_serial(out, a, b, layout, tiles, height, rows, columns, inner, strides):
+        _ = key
+        for t in range(tiles):
+            multiply_one(t, out, a, b, layout, height, rows, columns, inner, strides)
+
+    @parallel
+    def multiply_parallel(out, a, b, layout, tiles, height, rows, columns, inner, strides):
+        _ = key
+        for t in prange(tiles):
+            multiply_one(np.int64(t), out, a, b, layout, height, rows, columns, inner, strides)
+
+    return Kernels(multiply_serial, multiply_parallel)
+
+
+@lru_cache(maxsize=4096)
+def plan(
+    out_shape: tuple[int, ...],
+    out_strides: tuple[int, ...],
+    a_shape: tuple[int, ...],
+    a_strides: tuple[int, ...],
+    b_shape: tuple[int, ...],
+    b_strides: tuple[int, ...],
+    itemsize: int,
+    workers: int,
+) -> tuple[Any, tuple[Any, ...]]:
+    """Choose tiles, and lay out the batches.
+
+    The layout is an array with a row for the sizes of the batch dimensions, and one for the strides of out, of a and of b in them. Where
+    one b serves a whole batch, the batch is more rows of one product.
+
+    Returns:
+        The kernel, and what it is called with behind the storages.
+    """
+    rows, inner, columns = out_shape[-2], a_shape[-1], out_shape[-1]
+    sizes = list(out_shape[:-2])
+    steps = [
+        list(out_strides[:-2]),
+        list(broadcast_strides(a_shape[:-2], a_strides[:-2], sizes)),
+        list(broadcast_strides(b_shape[:-2], b_strides[:-2], sizes)),
+    ]
+    while sizes and (
+        sizes[-1] == 1 or (not steps[2][-1] and steps[0][-1] == rows * out_strides[-2] and steps[1][-1] == rows * a_strides[-2])
+    ):
+        rows *= sizes.pop()
+        for step in steps:
+            step.pop()
+    layout = np.array([sizes, *steps], np.int64).reshape(4, len(sizes))
+    layout.flags.writeable = False
+    widest = 128 if itemsize < 8 else 64  # a row of the tile takes 512 bytes: what was fastest on Zen 3 and Zen 5
+    width = next(width for width in WIDTHS if columns <= width or width == widest)
+    batches = int(np.prod(sizes, dtype=np.int64))
+    for height in (max(2 * width, 128), 64, 32):  # high tiles pack b less often
+        tiles = batches * -(-rows // height) * -(-columns // width)
+        if tiles >= workers:
+            break
+    kernels = make_kernels(width)
+    strides = (*out_strides[-2:], *a_strides[-2:], *b_strides[-2:])
+    return kernels.serial if workers == 1 else kernels.parallel, (layout, tiles, height, rows, columns, inner, strides)
+
+
+class Product:
+    """out = a @ b, whatever the layouts; the dimensions before the last two broadcast. What `fast_ops.matrix_multiply_kernel` returns."""
+
+    takes_tuples = True
+
+    def __call__(
+        self,
+        out: Storage,
+        out_shape: Shape,
+        out_strides: Strides,
+        a: Storage,
+        a_shape: Shape,
+        a_strides: Strides,
+        b: Storage,
+        b_shape: Shape,
+        b_strides: Strides,
+    ) -> None:
+        """Multiply; shapes and strides are tuples or arrays."""
+        if type(out_shape) is not tuple:
+            layouts = (out_shape, out_strides, a_shape, a_strides, b_shape, b_strides)
+            out_shape, out_strides, a_shape, a_strides, b_shape, b_strides = (tuple(map(int, part)) for part in layouts)
+        workers = threads() if math.prod(out_shape) * a_shape[-1] >= PARALLEL else 1
+        kernel, args = plan(out_shape, out_strides, a_shape, a_strides, b_shape, b_strides, out.itemsize, workers)  # type: ignore[arg-type]
+        if workers == 1:
+            kernel(out, a, b, *args)
+        else:
+            launch(kernel, out, a, b, *args)
+
+    def on_data(self, out: TensorData, a: TensorData, b: TensorData) -> None:
+        """Multiply."""
+        self(*out.tuple(), *a.tuple(), *b.tuple())
+
+    def parallel_diagnostics(self, level: int = 1) -> None:
+        """Print what numba made of the parallel loop, for the operands of an earlier call."""
+        for width in WIDTHS:
+            kernels = make_kernels(width)
+            diagnose(kernels.serial, kernels.parallel, level)

@@ -1,0 +1,189 @@
+"""Stage 5 - Training in mixed precision: losses scaled up, so that gradients that flow through float16 do not vanish there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from minitorch.core.dtypes import computed_in, is_half
+from minitorch.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+
+SMALLEST = 2.0**-126
+"""The least scale, by whose inverse float32 can still be multiplied; it is reached if all gradients are NaN for long."""
+
+
+class GradScaler:
+    """Scales a loss, divides the gradients by the scale again, and leaves out steps whose gradients overflowed.
+
+    Gradients below 6e-8 are 0 in float16, those above 65504 infinite. A loss that is scaled before backward moves all of them up by the
+    same factor. The factor is found on the way: it shrinks when a gradient is infinite or NaN, and grows when for long none was.
+
+    The parameters are float32 (master weights): halves of them, `weight.half()`, take part in forward, and their gradients flow back
+    into the float32 ones. The loss is best computed in float32, from `logits.float()`.
+
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    Args:
+        init_scale: The first scale.
+        growth_factor: What the scale is multiplied by when no gradient has overflowed for growth_interval steps in a row.
+        backoff_factor: What it is multiplied by when one has.
+        growth_interval: So many steps.
+        enabled: Whether it does anything; if not, the scale is 1 and every step is taken.
+
+    Raises:
+        ValueError: If init_scale is not above 0, growth_factor not above 1, backoff_factor not between 0 and 1, or growth_interval below 1.
+
+    Source: Micikevicius et al. 2018, arXiv:1710.03740, section 3.2.
+    """
+
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        self._enabled, self._tracker = enabled, 0
+        self._scale, self._growth_factor, self._backoff_factor = float(init_scale), float(growth_factor), float(backoff_factor)
+        self._growth_interval = growth_interval
+        self._overflowed: dict[Optimizer, bool] = {}  # of the optimizers whose gradients have been divided since the last update
+        self._stepped: set[Optimizer] = set()
+        counts = hasattr(growth_interval, "__index__") and growth_interval >= 1
+        for name, value, fits, expected in (
+            ("init_scale", self._scale, 0 < self._scale < math.inf, "above 0 and finite"),
+            ("growth_factor", self._growth_factor, 1 < self._growth_factor < math.inf, "above 1 and finite"),
+            ("backoff_factor", self._backoff_factor, 0 < self._backoff_factor < 1, "between 0 and 1"),
+            ("growth_interval", growth_interval, counts, "as a whole number of at least 1"),
+        ):
+            if not fits:
+                raise ValueError(f"GradScaler expected {name} {expected}, got {value}")
+
+    def is_enabled(self) -> bool:
+        """Whether it does anything."""
+        return self._enabled
+
+    def get_scale(self) -> float:
+        """The scale; 1 if it is not enabled."""
+        return self._scale if self._enabled else 1.0
+
+    def scale(self, outputs: Tensor) -> Tensor:
+        """A loss (or losses, of any shape) times the scale, in float32 if it was a half.
+
+        Raises:
+            TypeError: If it is no Tensor.
+        """
+        if not hasattr(outputs, "_tensor"):
+            raise TypeError(f"scale expected a Tensor, got {type(outputs).__name__}; scale the loss before backward")
+        return outputs.to(computed_in(outputs.dtype)) * self._scale if self._enabled else outputs
+
+    def unscale_(self, optimizer: Optimizer) -> None:
+        """Divide the gradients of an optimizer's parameters by the scale, such as before clipping them; `step` does so otherwise.
+
+        Raises:
+            RuntimeError: If that has been done since the last update.
+            TypeError: If a gradient holds halves, in which small ones are lost again when they are divided.
+        """
+        if not self._enabled:
+            return
+        if optimizer in self._overflowed:
+            raise RuntimeError("unscale_ expected gradients that are still scaled, got those of an optimizer twice; call update() before")
+        gradients = list(_gradients(optimizer))
+        for value, gradient in gradients:
+            if is_half(gradient.dtype):
+                raise TypeError(
+                    f"unscale_ expected gradients of float32 or float64, got {gradient.dtype.name} for a parameter of shape {value.shape}; "
+                    "keep the parameters in float32, and use halves of them in forward: weight.half()"
+                )
+        overflowed = False
+        for value, gradient in gradients:
+            value.grad = gradient = gradient.detach() * (1 / self._scale)
+            overflowed = overflowed or not np.isfinite(gradient.to_numpy()).all()
+        self._overflowed[optimizer] = overflowed
+
+    def step(self, optimizer: Optimizer) -> bool:
+        """Divide the gradients by the scale if `unscale_` has not, and step; or, if one is infinite or NaN, only forget them.
+
+        Returns:
+            Whether the step was taken.
+
+        Raises:
+            RuntimeError: If it was called for this optimizer since the last update.
+        """
+        if not self._enabled:
+            optimizer.step()
+            return True
+        if optimizer in self._stepped:
+            raise RuntimeError("step expected one call for an optimizer between two updates, got a second one; call update() before")
+        if optimizer not in self._overflowed:
+            self.unscale_(optimizer)
+        self._stepped.add(optimizer)
+        if self._overflowed[optimizer]:
+            optimizer.zero_grad()
+            return False
+        optimizer.step()
+        return True
+
+    def update(self) -> None:
+        """Choose the scale of the next step: smaller if a gradient overflowed, larger if none has for growth_interval steps.
+
+        Raises:
+            RuntimeError: If there was no step since the last update.
+        """
+        if not self._enabled:
+            return
+        if not self._overflowed:
+            raise RuntimeError("update expected a step before it, got none; call step(optimizer) first")
+        if any(self._overflowed.values()):
+            self._scale, self._tracker = max(self._scale * self._backoff_factor, SMALLEST), 0
+        else:
+            self._tracker += 1
+            if self._tracker == self._growth_interval:
+                larger = self._scale * self._growth_factor
+                self._scale, self._tracker = larger if larger < 2.0**128 else self._scale, 0  # as float32 holds it
+        self._overflowed.clear()
+        self._stepped.clear()
+
+    def state_dict(self) -> dict[str, float]:
+        """What to save so that another scaler can go on, under PyTorch's names; empty if it is not enabled."""
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self._scale,
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._tracker,
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, float]) -> None:
+        """Go on from a `state_dict`.
+
+        Raises:
+            ValueError: If its names are others, all of which are listed, or a value is out of range.
+        """
+        if not self._enabled:
+            return
+        own = self.state_dict()
+        wrong = [f"missing {name}" for name in own if name not in state_dict]
+        wrong += [f"unexpected {name}" for name in state_dict if name not in own]
+        if wrong:
+            raise ValueError(f"GradScaler.load_state_dict expected the state of an enabled GradScaler, got one with {', '.join(wrong)}")
+        scale, *factors, interval, tracker = [state_dict[name] for name in own]
+        checked = GradScaler(scale, *factors, growth_interval=int(interval))
+        self.__dict__.update({**vars(checked), "_tracker": int(tracker)})
+
+
+def _gradients(optimizer: Optimizer) -> Iterator[tuple[Tensor, Tensor]]:
+    """Of every parameter that has one: its value and its gradient."""
+    for parameter in optimizer.parameters:
+        if getattr(parameter.value, "grad", None) is not None:
+            yield parameter.value, parameter.value.grad
