@@ -77,7 +77,7 @@ def workspace(last: int, written: bool) -> Iterator[Path]:
 
 def attacks() -> list[str]:
     """Those of `course-staff grade-doctor`."""
-    from course.staff.attacks import SCHEMA
+    from course.staff.sandbox.attacks import SCHEMA
 
     done = run(sys.executable, "-m", "course.staff", "grade-doctor", "--json")
     document = course_class.json_of(done.stdout, SCHEMA)
@@ -96,7 +96,7 @@ def forgers() -> list[str]:
 
 def proven() -> list[str]:
     """The ledger against the wrong answers, tests and package as they are."""
-    from course.staff import answers, prove
+    from course.staff.proofs import answers, prove
 
     manifest = course()
     bank = answers.load_answers(answers.FOLDER, manifest.tasks)

@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from course.bodies import definitions, graft
 from course.manifest import ROOT, Task, course
-from course.staff.answers import FOLDER, WrongAnswer, load_answers
-from course.staff.grafting import right_answer
-from course.staff.results import Result, read_result
+from course.staff.grading.grafting import right_answer
+from course.staff.grading.results import Result, read_result
+from course.staff.proofs.answers import FOLDER, WrongAnswer, load_answers
+from course.workspace.function_source import definitions, graft
 
 FORGERS = ROOT / "tests" / "course" / "forgers"
 

@@ -18,8 +18,8 @@ from minitorch.kernels.jit import IN_ANY_ORDER, code_key, compiler_is_off, jitab
 from minitorch.kernels.jit import launch as launch_on_cpu
 from minitorch.kernels.vector_math import sigmoid
 from minitorch.nn import Linear, Module, Parameter, ReLU, Sequential, cross_entropy, linear, silu
-from project.lab import command_line
-from project.lab.contest import HEAD, Contest, training_step
+from project.lab.explorers.contest import HEAD, Contest, training_step
+from project.lab.training import command_line
 
 PROGRAM = "custom_op.py"
 

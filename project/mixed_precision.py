@@ -13,7 +13,7 @@ from minitorch.core import dtypes
 from minitorch.data import Digits
 from minitorch.nn import Module, Parameter, cross_entropy, linear
 from minitorch.optim import SGD
-from project.lab import command_line
+from project.lab.training import command_line
 
 PROGRAM = "mixed_precision.py"
 

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from course.explain import unwritten_task
+from course.runner.messages import unwritten_task
 from minitorch.kernels.jit import compiler_is_off
-from project.lab import command_line, diagnostics
+from project.lab.explorers import diagnostics
+from project.lab.training import command_line
 
 PROGRAM = "parallel_check.py"
 

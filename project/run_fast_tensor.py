@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 
 import minitorch
-from project.lab import command_line, program
-from project.lab.fast_trainer import FastSetting, FastTrainer
+from project.lab.training import command_line, program
+from project.lab.training.fast_trainer import FastSetting, FastTrainer
 
 SETTING = FastSetting(hidden=100, rate=0.05, program="run_fast_tensor")
 """What is trained unless flags say otherwise."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from project.lab import checkpoint, command_line, text_trainer
-from project.lab.checkpoint import CheckpointError
-from project.lab.text_trainer import Run, Setting, checked
+from project.lab.training import checkpoint, command_line, text_trainer
+from project.lab.training.checkpoint import CheckpointError
+from project.lab.training.text_trainer import Run, Setting, checked
 
 PROGRAM = f"{text_trainer.PROGRAM}.py"
 

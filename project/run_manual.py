@@ -7,7 +7,8 @@ from pathlib import Path
 
 import minitorch
 from minitorch import operators
-from project.lab import charts, command_line
+from project.lab.charts import charts
+from project.lab.training import command_line
 
 CELLS = 30
 """Cells along each side of the picture."""

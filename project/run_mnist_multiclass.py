@@ -7,8 +7,9 @@ from typing import Any
 
 import minitorch
 from minitorch import data
-from project.lab import command_line, training_run
-from project.lab.image_trainer import CLASSES, ImageSetting, ImageTrainer, as_images, logged
+from project.lab.training import command_line
+from project.lab.training import run as training_run
+from project.lab.training.image_trainer import CLASSES, ImageSetting, ImageTrainer, as_images, logged
 
 BACKEND = minitorch.FastBackend
 """What computes."""

@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 
 import minitorch
-from project.lab import command_line, program
-from project.lab.scalar_trainer import ScalarTrainer
-from project.lab.trainer import Setting
+from project.lab.training import command_line, program
+from project.lab.training.scalar_trainer import ScalarTrainer
+from project.lab.training.trainer import Setting
 
 SETTING = Setting(program="run_scalar")
 """What is trained unless flags say otherwise."""

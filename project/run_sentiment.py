@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import minitorch
-from project.lab import command_line, training_run
-from project.lab.sentence_encoding import encode_sentence_data as encode_sentence_data
-from project.lab.sentence_encoding import encode_sentences as encode_sentences
-from project.lab.sentiment_trainer import SentimentSetting, SentimentTrainer, default_log_fn, prepared
-from project.lab.sentiment_trainer import get_accuracy as get_accuracy
-from project.lab.sentiment_trainer import get_predictions_array as get_predictions_array
+from project.lab.training import command_line
+from project.lab.training import run as training_run
+from project.lab.training.sentence_encoding import encode_sentence_data as encode_sentence_data
+from project.lab.training.sentence_encoding import encode_sentences as encode_sentences
+from project.lab.training.sentiment_trainer import SentimentSetting, SentimentTrainer, default_log_fn, prepared
+from project.lab.training.sentiment_trainer import get_accuracy as get_accuracy
+from project.lab.training.sentiment_trainer import get_predictions_array as get_predictions_array
 
 BACKEND = minitorch.FastBackend
 """Where all parameters lie, and what computes."""

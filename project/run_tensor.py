@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import minitorch
-from project.lab import command_line, program
-from project.lab.tensor_trainer import TensorTrainer
-from project.lab.trainer import Setting
+from project.lab.training import command_line, program
+from project.lab.training.tensor_trainer import TensorTrainer
+from project.lab.training.trainer import Setting
 
 SETTING = Setting(hidden=10, epochs=1000, program="run_tensor")
 """What is trained unless flags say otherwise."""

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import minitorch
 from minitorch.kernels.jit import compiler_is_off, threads
-from project.lab import charts, command_line, speed, speed_chart
-from project.lab.speed import Measurement
+from project.lab.charts import charts, speed_chart
+from project.lab.explorers import speed
+from project.lab.explorers.speed import Measurement
+from project.lab.training import command_line
 
 PROGRAM = "timing.py"
 

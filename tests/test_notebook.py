@@ -47,7 +47,7 @@ def miniature(folder):
     files = {
         "course/__init__.py": "",
         "course/tasks.toml": "",
-        "course/gpu.py": "def has_gpu():\n    return True\n",
+        "course/runner/gpu.py": "def has_gpu():\n    return True\n",
         "project/timing.py": "import os, sys\nprint('timing', *sys.argv[1:], os.environ.get('NUMBA_ENABLE_CUDASIM'))\n",
         "project/run_fast_tensor.py": "import sys\nprint('training', *sys.argv[1:])\nsys.exit('gpu' in sys.argv)\n",
         "tests/test_marks.py": "import pytest as p\n@p.mark.task3_3\ndef test_one(): pass\n@p.mark.task3_4\ndef test_two(): assert 0\n",
@@ -85,7 +85,7 @@ def test_the_programs_that_it_runs_know_its_flags(program, cell):
 def test_without_a_gpu_every_step_says_not_run_and_why(tmp_path):
     for name in ("course", "requirements.txt"):
         (tmp_path / name).symlink_to(ROOT / name)
-    no_gpu = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport course.gpu\ncourse.gpu.has_gpu = lambda: False\n"
+    no_gpu = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport course.runner.gpu\ncourse.gpu.has_gpu = lambda: False\n"
     (tmp_path / "project").mkdir()
     outputs = execute(tmp_path / "project", no_gpu)
     assert outputs["repository"] == f"The repository is in {tmp_path}\n"

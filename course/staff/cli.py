@@ -18,8 +18,8 @@ from course.manifest import ROOT, ManifestError, Task, course
 from course.staff import RequestError, StaffError
 
 if TYPE_CHECKING:
-    from course.staff.grade import Progress as State
-    from course.staff.results import Result
+    from course.staff.grading.grade import Progress as State
+    from course.staff.grading.results import Result
 
 ABOUT = "Make workspaces for students, prove that the tests catch what they must, and grade what comes back."
 
@@ -45,7 +45,7 @@ def handout(
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier handout in which nothing was changed.")] = False,
 ) -> None:
     """Write a student's workspace: the package with stubs, the tests, the app, the book, and a new git history."""
-    from course.staff.handout import make_handout
+    from course.staff.handout.generate import make_handout
 
     match = re.fullmatch(r"0(?:-(\d+))?", modules or f"0-{course().tasks[-1].stage}")
     if match is None:
@@ -61,7 +61,7 @@ def handout(
 @app.command("grade-doctor")
 def grade_doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False) -> None:
     """Attack the sandbox of this machine, and print what became of each attack."""
-    from course.staff.attacks import doctor
+    from course.staff.sandbox.attacks import doctor
 
     raise typer.Exit(doctor(out, as_json))
 
@@ -76,8 +76,8 @@ def prove(
     """Put every known wrong answer into the reference and see that the tests of its task catch it."""
     from rich.progress import Progress
 
-    from course.staff import answers as wrong
-    from course.staff import prove as proofs
+    from course.staff.proofs import answers as wrong
+    from course.staff.proofs import prove as proofs
 
     manifest = course()
     chosen = [task for task in manifest.tasks if not tasks or task.id in tasks]
@@ -157,7 +157,7 @@ def grade(
     scale: Annotated[str, typer.Option(metavar="dask://HOST:PORT", help="A cluster that grades instead of this machine.")] = "",
 ) -> None:
     """Grade submissions, and write feedback, a class page and a table; killed at any moment, the same command continues."""
-    from course.staff.grade import grade
+    from course.staff.grading.grade import grade
 
     kinds = _kinds(formats)
     ids = [task.id for name in tasks or () for task in _tasks_of(name)]
@@ -226,7 +226,7 @@ def outputs(
     formats: Formats = None,
 ) -> None:
     """Write outputs of what is graded: feedback, page, table, junit, gradescope, classroom."""
-    from course.staff.results import read_result
+    from course.staff.grading.results import read_result
 
     kinds = _kinds(formats)
     results = [read_result(path) for path in sorted((folder / "results").glob("*.json"))]
@@ -258,7 +258,7 @@ def patterns(
     again: Annotated[bool, typer.Option("--again", help="Run also what is known.")] = False,
 ) -> None:
     """Collect which tests fail under each known wrong answer, and list those that look alike."""
-    from course.staff.nearest import run
+    from course.staff.grading.nearest import run
 
     raise typer.Exit(run(out, err, tasks or (), again))
 

@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from course.explain import unwritten_files, unwritten_task
 from course.manifest import ROOT, ManifestError, course
+from course.runner.messages import unwritten_files, unwritten_task
 
 SHOWN_FRAMES = 4
 

@@ -7,8 +7,8 @@ import re
 
 import streamlit as st
 
-from course.explain import unwritten_task
 from course.manifest import ROOT, course
+from course.runner.messages import unwritten_task
 from project.lab.guard import WrongResult, task_guard
 
 

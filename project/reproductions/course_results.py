@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from minitorch import Scalar
-from project.lab import command_line
+from project.lab.training import command_line
 from project.reproductions.results import Absent, Row, at_least, at_most, close, reproduction
 
 ROOT = Path(__file__).resolve().parents[2]

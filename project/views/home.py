@@ -3,7 +3,7 @@
 import streamlit as st
 
 from course.manifest import Task, course
-from course.progress import CannotRun, TaskState, cached_states, run_tasks
+from course.runner.progress import CannotRun, TaskState, cached_states, run_tasks
 from project.lab import registry
 
 LOOK = {  # state: its icon, its colour, its word

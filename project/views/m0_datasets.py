@@ -4,7 +4,7 @@ import inspect
 
 import streamlit as st
 
-from project.lab.drawing import draw
+from project.lab.charts.drawing import draw
 from project.lab.guard import task_guard
 
 st.title("Data sets")
@@ -12,7 +12,7 @@ st.write("Points in the unit square with two labels. Which of them can a straigh
 
 with task_guard():
     from minitorch import datasets
-    from project.lab import charts
+    from project.lab.charts import charts
 
 bind = "query-params"
 with st.container(horizontal=True):

@@ -4,7 +4,7 @@ import math
 
 import streamlit as st
 
-from project.lab.drawing import draw
+from project.lab.charts.drawing import draw
 from project.lab.guard import WrongResult, task_guard
 
 CELLS = 30
@@ -14,7 +14,7 @@ st.write("Three numbers make a straight boundary: a point counts as label 1 wher
 
 with task_guard():
     from minitorch import datasets
-    from project.lab import charts
+    from project.lab.charts import charts
 
 
 def right_points(graph, weight_1: float, weight_2: float, bias: float) -> int:

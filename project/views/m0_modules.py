@@ -10,7 +10,7 @@ st.title("Module tree")
 st.write("A module holds parameters and other modules. Training mode and the list of parameters reach through the whole tree.")
 
 with task_guard():
-    from project.lab.module_examples import EXAMPLES, paths, tree
+    from project.lab.explorers.module_examples import EXAMPLES, paths, tree
 
 chosen = st.selectbox("Module", list(EXAMPLES), index=1, key="module", bind="query-params")
 with task_guard():

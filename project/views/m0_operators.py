@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from project.lab import plots
-from project.lab.drawing import draw
+from project.lab.charts import plots
+from project.lab.charts.drawing import draw
 from project.lab.guard import number, refuse, task_guard
 
 ONE = ("sigmoid", "relu", "log", "exp", "inv", "neg", "id", "sin", "cos", "tanh", "sqrt", "absolute")

@@ -4,10 +4,10 @@ import math
 
 import streamlit as st
 
-from project.lab import plots
-from project.lab.drawing import draw
-from project.lab.expressions import FUNCTIONS, Refused, parse
+from project.lab.charts import plots
+from project.lab.charts.drawing import draw
 from project.lab.guard import number, plain, refuse, task_guard
+from project.lab.typed.expressions import FUNCTIONS, Refused, parse
 
 EXAMPLES = ["x ** 3 - 2 * x", "sin(x) * x", "sigmoid(3 * x)", "log(x * x + 1)", "exp(-x * x)", "relu(x)", "abs(x)", "tanh(x) ** 2"]
 EPSILONS = [10.0**-k for k in range(1, 16)]

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from project.lab.expressions import FUNCTIONS, Expression, Refused, parse
 from project.lab.guard import number, refuse, task_guard
-from project.lab.player import player
+from project.lab.typed.expressions import FUNCTIONS, Expression, Refused, parse
+from project.lab.widgets.player import player
 
 VARIABLES = ("x", "y", "z")
 EXAMPLES = {
@@ -24,7 +24,7 @@ st.write(
 
 with task_guard():
     from minitorch import Scalar, central_difference
-    from project.lab.graph import dot, forward_only, record
+    from project.lab.explorers.graph import dot, forward_only, record
 
 
 def typed_function() -> Expression:

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from project.lab.expressions import FUNCTIONS, Refused, parse
 from project.lab.guard import refuse, task_guard
+from project.lab.typed.expressions import FUNCTIONS, Refused, parse
 
 VARIABLES = ("x1", "x2", "x3")
 POINT = {"x1": 2.0, "x2": 5.0, "x3": 1.0}

@@ -8,8 +8,8 @@ st.title("Training")
 st.write("A network of Scalars learns to tell two kinds of points apart. Each epoch is one step down the mean gradient of all points.")
 
 with task_guard():
-    from project.lab import training_page
-    from project.lab.scalar_trainer import ScalarTrainer
+    from project.lab.training import page as training_page
+    from project.lab.training.scalar_trainer import ScalarTrainer
     from project.run_scalar import SETTING, Network
 
 training_page.show(SETTING, lambda setting: ScalarTrainer(setting, Network))

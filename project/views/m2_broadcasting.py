@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from project.lab.expressions import Refused
 from project.lab.guard import WrongResult, plain, refuse, task_guard
-from project.lab.steps import parse_shape
+from project.lab.typed.expressions import Refused
+from project.lab.typed.steps import parse_shape
 
 EXAMPLES = {
     "A column and a row": ("3, 1", "1, 4"),
@@ -24,7 +24,8 @@ st.write(
 )
 
 with task_guard():
-    from project.lab import broadcasting, cells
+    from project.lab.charts import cells
+    from project.lab.explorers import broadcasting
 
 
 def take_example() -> None:

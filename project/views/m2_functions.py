@@ -5,13 +5,13 @@ import math
 import numpy as np
 import streamlit as st
 
-from project.lab import plots
-from project.lab.drawing import draw
-from project.lab.expressions import Refused, parse
-from project.lab.grids import grid, side_by_side
+from project.lab.charts import plots
+from project.lab.charts.drawing import draw
+from project.lab.charts.grids import grid, side_by_side
+from project.lab.charts.heatmaps import heatmap
 from project.lab.guard import plain, refuse, task_guard
-from project.lab.heatmaps import heatmap
-from project.lab.steps import parse_shape
+from project.lab.typed.expressions import Refused, parse
+from project.lab.typed.steps import parse_shape
 
 KINDS = ("One tensor", "Two tensors", "Reduction", "Layout")
 LAYOUTS = ("x.view(3, 2)", "x.permute(1, 0)", "x.transpose(0, 1)", "x.flatten()", "x.unsqueeze(0)", "x.expand(2, 2, 3)")
@@ -24,7 +24,7 @@ st.write("What a function makes of a tensor, the gradient that `backward` sends 
 
 with task_guard():
     from minitorch import Tensor, tensor
-    from project.lab import tensor_sandbox as sandbox
+    from project.lab.explorers import tensor_sandbox as sandbox
 
 
 def one_page() -> None:

@@ -3,11 +3,11 @@
 import numpy as np
 import streamlit as st
 
-from project.lab.expressions import FUNCTIONS, METHODS, Expression, Refused, parse
-from project.lab.grids import grid, side_by_side
+from project.lab.charts.grids import grid, side_by_side
 from project.lab.guard import plain, refuse, task_guard
-from project.lab.player import player
-from project.lab.steps import parse_shape
+from project.lab.typed.expressions import FUNCTIONS, METHODS, Expression, Refused, parse
+from project.lab.typed.steps import parse_shape
+from project.lab.widgets.player import player
 
 VARIABLES = ("x", "y", "z")
 EXAMPLES = {
@@ -27,9 +27,9 @@ st.write("The graph of Module 1, with a tensor at every node. Gradients have the
 
 with task_guard():
     from minitorch import tensor
-    from project.lab import tensor_sandbox as sandbox
-    from project.lab.graph import dot
-    from project.lab.tensor_graph import forward_only, record
+    from project.lab.explorers import tensor_sandbox as sandbox
+    from project.lab.explorers.graph import dot
+    from project.lab.explorers.tensor_graph import forward_only, record
 
 
 def take_example() -> None:

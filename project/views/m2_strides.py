@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from project.lab.expressions import Refused
 from project.lab.guard import WrongResult, plain, refuse, task_guard
-from project.lab.steps import METHODS, flip, parse_shape, parse_steps, written
+from project.lab.typed.expressions import Refused
+from project.lab.typed.steps import METHODS, flip, parse_shape, parse_steps, written
 
 EXAMPLES = {  # shape, steps
     "Rows become columns": ("3, 4", "x.permute(1, 0)"),
@@ -27,8 +27,9 @@ st.write(
 )
 
 with task_guard():
-    from project.lab import cells, strides
-    from project.lab.strides import Stage
+    from project.lab.charts import cells
+    from project.lab.explorers import strides
+    from project.lab.explorers.strides import Stage
 
 
 def take_example() -> None:

@@ -11,8 +11,8 @@ st.write(
 )
 
 with task_guard():
-    from project.lab import training_page
-    from project.lab.tensor_trainer import TensorTrainer
+    from project.lab.training import page as training_page
+    from project.lab.training.tensor_trainer import TensorTrainer
     from project.run_tensor import SETTING, Network
 
 training_page.show(SETTING, lambda setting: TensorTrainer(setting, Network))

@@ -7,7 +7,7 @@ import streamlit as st
 from course.manifest import course
 from project.lab import sources, task_source
 from project.lab.guard import plain, task_guard
-from project.lab.jobs import Failed, Job
+from project.lab.training.jobs import Failed, Job
 
 WRITTEN = {"map": "tensor_map", "zip": "tensor_zip", "reduce": "tensor_reduce", "matmul": "matrix_multiply_kernel"}
 PATIENCE = 240.0  # seconds; several kernels are compiled

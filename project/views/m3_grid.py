@@ -2,12 +2,15 @@
 
 import streamlit as st
 
-from project.lab import cells, grid_blocks, task_source, tree
-from project.lab.expressions import Refused
-from project.lab.fields import whole_number
+from project.lab import task_source
+from project.lab.charts import cells
+from project.lab.explorers import grid_blocks
+from project.lab.explorers import tree_reduction as tree
 from project.lab.guard import plain, refuse
-from project.lab.player import player
-from project.lab.steps import parse_shape
+from project.lab.typed.expressions import Refused
+from project.lab.typed.steps import parse_shape
+from project.lab.widgets.fields import whole_number
+from project.lab.widgets.player import player
 
 MOST_ELEMENTS = 64
 SOURCES = {

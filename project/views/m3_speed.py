@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from project.lab.drawing import draw
+from project.lab.charts.drawing import draw
 from project.lab.guard import plain, task_guard
-from project.lab.jobs import Failed, Job
+from project.lab.training.jobs import Failed, Job
 
 TICK = 0.3  # seconds from one look at the measurements to the next
 state = st.session_state
@@ -16,7 +16,8 @@ st.write(
 )
 
 with task_guard():
-    from project.lab import speed, speed_chart
+    from project.lab.charts import speed_chart
+    from project.lab.explorers import speed
 
 
 def command() -> list[str]:

@@ -2,10 +2,12 @@
 
 import streamlit as st
 
-from project.lab import cells, task_source, tiling
-from project.lab.fields import whole_number
+from project.lab import task_source
+from project.lab.charts import cells
+from project.lab.explorers import tiling
 from project.lab.guard import plain
-from project.lab.player import player
+from project.lab.widgets.fields import whole_number
+from project.lab.widgets.player import player
 
 SOURCES = {
     tiling.ORDERS[0]: ["minitorch.fast_ops:matrix_multiply_kernel"],

@@ -11,8 +11,8 @@ st.write(
 )
 
 with task_guard():
-    from project.lab import training_page
-    from project.lab.fast_trainer import FastSetting, FastTrainer
+    from project.lab.training import page as training_page
+    from project.lab.training.fast_trainer import FastSetting, FastTrainer
     from project.run_fast_tensor import SETTING, Network
 
 

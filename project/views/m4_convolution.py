@@ -3,13 +3,16 @@
 import numpy as np
 import streamlit as st
 
-from project.lab import cells, image_choice, pictures, task_source
-from project.lab.convolution import MOST, Convolution, Walk, arithmetic, panels, remark, rule, sentence
-from project.lab.expressions import Refused
-from project.lab.fields import whole_number
+from project.lab import task_source
+from project.lab.charts import cells
+from project.lab.explorers import pictures
+from project.lab.explorers.convolution import MOST, Convolution, Walk, arithmetic, panels, remark, rule, sentence
 from project.lab.guard import WrongResult, plain, refuse, task_guard
-from project.lab.player import player
-from project.lab.typed_arrays import parse_array
+from project.lab.typed.arrays import parse_array
+from project.lab.typed.expressions import Refused
+from project.lab.widgets import image_choice
+from project.lab.widgets.fields import whole_number
+from project.lab.widgets.player import player
 
 DIMS = {"1D": 1, "2D": 2}
 SAME, GENERAL = "as in the tasks", "general"
@@ -71,7 +74,7 @@ def chosen_walk(dims: int) -> Walk:
 def students(shown: Convolution) -> np.ndarray | None:
     """The result of the student's code; None, with a card, if it has none."""
     with task_guard(stop=False), st.spinner("The kernel is being compiled, which may take half a minute …"):
-        from project.lab import network_functions
+        from project.lab.explorers import network_functions
 
         found = network_functions.convolved(shown.image, shown.weight, shown.dims, shown.walk.reverse)
         if wrong := network_functions.complaint(

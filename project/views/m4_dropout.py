@@ -3,10 +3,13 @@
 import numpy as np
 import streamlit as st
 
-from project.lab import cells, drawing, dropped, image_choice, task_source
-from project.lab.convolution import MOST
-from project.lab.fields import whole_number
+from project.lab import task_source
+from project.lab.charts import cells, drawing
+from project.lab.explorers import dropout as dropped
+from project.lab.explorers.convolution import MOST
 from project.lab.guard import WrongResult, plain, task_guard
+from project.lab.widgets import image_choice
+from project.lab.widgets.fields import whole_number
 
 TRAINING, USE = "training", "in use"
 MASKS = 500
@@ -34,7 +37,7 @@ st.write(
 )
 values, rate, seed, ignore, rescaled = chosen()
 with task_guard(stop=False):
-    from project.lab import network_functions
+    from project.lab.explorers import network_functions
 
     left = network_functions.dropped(values, rate, seed, ignore)
     call = f"dropout(input, {rate:g}{', ignore=True' if ignore else ''})"

@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from project.lab import cells, confusion, digit_pad, drawing, softmax, task_source, thumbnails
-from project.lab.fields import whole_number
+from project.lab import task_source
+from project.lab.charts import cells, confusion, drawing, thumbnails
+from project.lab.charts.thumbnails import Thumbnail
+from project.lab.explorers import softmax
 from project.lab.guard import plain, task_guard
-from project.lab.thumbnails import Thumbnail
+from project.lab.widgets import digit_pad
+from project.lab.widgets.fields import whole_number
 
 WRITTEN = ["Linear", "Conv2d", "Network"]
 LAYERS = {"mid": "After the first convolution: `mid`", "out": "After the second: `out`"}
@@ -22,9 +25,10 @@ st.write(
 )
 
 with task_guard():
-    from project.lab import classifier_page, found_data, learned_network
-    from project.lab.image_trainer import SPLITS, ImageSetting
-    from project.lab.training_job import Run
+    from project.lab.explorers import learned_network
+    from project.lab.training import classifier_page, found_data
+    from project.lab.training.image_trainer import SPLITS, ImageSetting
+    from project.lab.training.job import Run
     from project.run_mnist_multiclass import Network
 
 

@@ -3,13 +3,16 @@
 import numpy as np
 import streamlit as st
 
-from project.lab import cells, image_choice, pooling, task_source
-from project.lab.convolution import MOST
-from project.lab.expressions import Refused
-from project.lab.fields import whole_number
+from project.lab import task_source
+from project.lab.charts import cells
+from project.lab.explorers import pooling
+from project.lab.explorers.convolution import MOST
+from project.lab.explorers.pooling import KINDS, Pooling
 from project.lab.guard import WrongResult, plain, refuse, task_guard
-from project.lab.player import player
-from project.lab.pooling import KINDS, Pooling
+from project.lab.typed.expressions import Refused
+from project.lab.widgets import image_choice
+from project.lab.widgets.fields import whole_number
+from project.lab.widgets.player import player
 
 FORWARD, BACKWARD = "forward", "backward"
 state = st.session_state
@@ -44,7 +47,7 @@ def students(shown: Pooling, grad_output: np.ndarray) -> tuple[np.ndarray, np.nd
     """
     tiles, out, gradient = shown.tiles, shown.expected, shown.gradients(grad_output)["all"]
     with task_guard(stop=False):
-        from project.lab import network_functions
+        from project.lab.explorers import network_functions
 
         tiles = network_functions.tiled(shown.image, shown.window)
         if wrong := network_functions.complaint(f"tile(input, {shown.window})", tiles, shown.tiles):

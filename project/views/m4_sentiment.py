@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from project.lab import task_source, word_colours
+from project.lab import task_source
+from project.lab.charts import word_colors as word_colours
+from project.lab.explorers.word_weights import word_weights
 from project.lab.guard import plain, task_guard
-from project.lab.word_weights import word_weights
 
 WRITTEN = ["Linear", "Conv1d", "CNNSentimentKim"]
 NAMES = ("blame", "praise")
@@ -23,9 +24,10 @@ st.write(
 )
 
 with task_guard():
-    from project.lab import classifier_page, found_data, learned_network
-    from project.lab.sentiment_trainer import SentimentSetting, chosen_sentences
-    from project.lab.training_job import Run
+    from project.lab.explorers import learned_network
+    from project.lab.training import classifier_page, found_data
+    from project.lab.training.job import Run
+    from project.lab.training.sentiment_trainer import SentimentSetting, chosen_sentences
     from project.run_sentiment import CNNSentimentKim
 
 

@@ -3,10 +3,12 @@
 import numpy as np
 import streamlit as st
 
-from project.lab import drawing, softmax, task_source
-from project.lab.fields import whole_number
+from project.lab import task_source
+from project.lab.charts import drawing
+from project.lab.explorers import softmax
 from project.lab.guard import WrongResult, plain, task_guard
-from project.lab.typed_arrays import figure
+from project.lab.typed.arrays import figure
+from project.lab.widgets.fields import whole_number
 
 LOGITS = (2.0, 1.0, 0.0, -1.0, 3.0, -2.0)
 TEMPERATURES = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0)
@@ -26,7 +28,7 @@ def sliders() -> tuple[np.ndarray, float]:
 def students(x: np.ndarray, target: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Softmax, logsoftmax and the gradient of the loss, by the student's code; None, with a card, if there is something wrong."""
     with task_guard(stop=False):
-        from project.lab import network_functions
+        from project.lab.explorers import network_functions
 
         expected = softmax.log_probabilities(x)
         right = np.eye(len(x))[target]

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from course import cli
+from course.cli import main as cli
 
 PYPROJECT = """
 [tool.pytest.ini_options]
 testpaths = ["tests"]
-addopts = "-p course.plugin --strict-markers -ra"
+addopts = "-p course.runner.plugin --strict-markers -ra"
 filterwarnings = ["error"]
 markers = ["task0_1: one", "task0_2: two", "task0_3: three", "task1_1: four", "task1_2: five"]
 """

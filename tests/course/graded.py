@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from course.staff.results import FAIL, NOT_RUN, PART, PASS, PASS_SIM, HiddenProbe, Nearest, Result, TaskResult, VisibleTest
+from course.staff.grading.results import FAIL, NOT_RUN, PART, PASS, PASS_SIM, HiddenProbe, Nearest, Result, TaskResult, VisibleTest
 
 RELU = "tests/test_operators.py::test_relu"
 SUM = "tests/test_operators.py::test_sum"

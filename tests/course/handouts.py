@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 
 from course.manifest import ROOT, course
-from course.staff.handout import GUIDED, handout_files
+from course.staff.handout.generate import GUIDED, handout_files
 
 
 @cache

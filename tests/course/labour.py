@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from course.staff import StaffError
-from course.staff.guard import SandboxError
+from course.staff.sandbox.monitor import SandboxError
 
 
 class Labour:

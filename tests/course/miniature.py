@@ -146,11 +146,11 @@ def test_double() -> None:
     "docs/api/stage1.md": "# API\n",
     "docs/decisions/0001.md": "# Why\n",
     "pyproject.toml": """[project.scripts]
-course = "course.cli:main"
+course = "course.cli.main:main"
 course-staff = "course.staff.cli:main"
 
 [tool.pytest.ini_options]
-addopts = "-p course.plugin --strict-markers"
+addopts = "-p course.runner.plugin --strict-markers"
 markers = [
     "task0_1: Relu",
     "task0_2: A test",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from course import pristine
 from course.manifest import Manifest, load
+from course.workspace import pristine
 
 TASK = """
 [[task]]

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-AHEAD = ("hypothesis.strategies", "hypothesis.extra.numpy", "numpy", "course.plugin", "course.divergence.replay")
+AHEAD = ("hypothesis.strategies", "hypothesis.extra.numpy", "numpy", "course.runner.plugin", "course.explain.replay")
 """What is loaded before the first fork; nothing of what students write."""
 
 SECONDS = 300
@@ -50,7 +50,7 @@ def run(folder: Path, test: str, stage: int) -> None:
         log = os.open("log.txt", os.O_CREAT | os.O_WRONLY)
         os.dup2(log, 1)
         os.dup2(log, 2)
-        arguments = ["-p", "course.divergence.replay", "-p", "no:cacheprovider", "-q", f"--rootdir={folder}"]
+        arguments = ["-p", "course.explain.replay", "-p", "no:cacheprovider", "-q", f"--rootdir={folder}"]
         arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # what is loaded ahead
         pytest.main([*arguments, "--course-divergence=divergence.json", f"--course-stage={stage}", test])
     finally:

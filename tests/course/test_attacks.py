@@ -1,4 +1,4 @@
-"""Attacks on the sandbox, and the doctor that tries them: `course.staff.attacks`."""
+"""Attacks on the sandbox, and the doctor that tries them: `course.staff.sandbox.attacks`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from course.staff import attacks, sandbox
-from course.staff.attacks import Attack, attempt, attempts, doctor, load_attacks
-from course.staff.attacks.desk import Attempt
-from course.staff.sandbox import Reached, Sandbox, SandboxError
+from course.staff import attacks
+from course.staff.sandbox import sandbox
+from course.staff.sandbox.attacks import Attack, attempt, attempts, doctor, load_attacks
+from course.staff.sandbox.attacks.desk import Attempt
+from course.staff.sandbox.sandbox import Reached, Sandbox, SandboxError
 
 ALL = load_attacks()
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from course import backups
+from course.cli.problem import Problem
 from course.manifest import ROOT
-from course.problem import Problem
+from course.workspace import backups
 
 BEFORE: dict[str, bytes | None] = {"a.py": b"a\r\n", "b/c.py": b"\xff", "new/d.py": None}
 AFTER: dict[str, bytes | None] = {"a.py": b"A", "b/c.py": None, "new/d.py": b"D"}

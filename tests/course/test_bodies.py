@@ -2,10 +2,10 @@
 
 import pytest
 
-from course import bodies
 from course.manifest import ROOT, course
-from course.staff import syntax
-from course.staff.handout import write_names
+from course.staff.handout import rewriter as syntax
+from course.staff.handout.generate import write_names
+from course.workspace import function_source as bodies
 
 TEXT = '''"""A file."""
 import functools

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from course.staff.grading.results import FAIL, PASS, Result, TaskResult
 from course.staff.outputs.class_page import Bar, Flag, Mistake, histogram, minutes, mistakes, task_rows, to_look_at, write_class_page
-from course.staff.results import FAIL, PASS, Result, TaskResult
 
 from .graded import ADA, BEN, CLASS, EVE, EVE_FILE, FAILED, NOT_DONE, PARTLY
 

@@ -24,8 +24,8 @@ from course.manifest import ROOT, course
 from course.staff import RequestError
 from course.staff.classroom import autograder, files
 from course.staff.classroom.files import last_stage, write_bundle, write_workflow
-from course.staff.handout import MARKER
-from course.staff.selection import PATTERNS
+from course.staff.handout.generate import MARKER
+from course.staff.handout.selection import PATTERNS
 
 from .conftest import Workspace, clean_environment
 
@@ -180,7 +180,7 @@ import os
 import pathlib
 
 from course.staff import StaffError
-from course.staff.results import Result, TaskResult
+from course.staff.grading.results import Result, TaskResult
 
 
 def grade(submissions, out, *, tasks, workers, seed, no_sandbox):

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import pytest
 
-from course.card import Card, Place, render, rerun_commands, sentence
 from course.manifest import load
-from course.record import make_current, note_tries, read_record
+from course.runner.failure_report import Card, Place, render, rerun_commands, sentence
+from course.workspace.record import make_current, note_tries, read_record
 
 from .conftest import EDITS, Workspace, clean_environment
 

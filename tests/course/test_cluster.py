@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from course.staff import RequestError, StaffError, cluster
-from course.staff.cluster import grade_on_cluster
-from course.staff.workers import Ended, Job
+from course.staff import RequestError, StaffError
+from course.staff.grading import cluster
+from course.staff.grading.cluster import grade_on_cluster
+from course.staff.grading.workers import Ended, Job
 
 SETTINGS = {"root": "/here", "home": "/here/abc", "level": "bubblewrap", "number": 7, "tasks": ["0.1"]}
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from course.contents import cut
+from course.workspace.tables_of_contents import cut
 
 INIT = '''"""Contents."""
 
@@ -34,7 +34,7 @@ def test_a_cut_package_imports_nothing_of_later_stages_and_leaves_no_bytecode_of
     (package / "__init__.py").write_text(INIT, encoding="utf-8")
     (package / "first.py").write_text("one = 1\n", encoding="utf-8")
     (package / "second.py").write_text("two = 2\n", encoding="utf-8")
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from course.contents import cut_package; cut_package('minitorch', 0); "
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from course.workspace.tables_of_contents import cut_package; cut_package('minitorch', 0); "
     code += "import minitorch; print(minitorch.one, minitorch.rest, hasattr(minitorch, 'two'), 'minitorch.second' in sys.modules); "
     code += "from minitorch.second import two; print(two)"  # what asks for a room by its name gets it
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=False)

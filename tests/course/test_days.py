@@ -16,8 +16,8 @@ import pytest
 
 from benchmarks.course_class import FORGERS, solve, solved
 from course.manifest import ROOT, Task, course
-from course.staff.answers import FOLDER, load_answers
-from course.staff.results import Result, read_result
+from course.staff.grading.results import Result, read_result
+from course.staff.proofs.answers import FOLDER, load_answers
 from tests.course.conftest import Workspace, clean_environment
 
 TASKS = [task for task in course().tasks if task.stage <= 1]

@@ -1,4 +1,4 @@
-"""What grading keeps of a right answer's compiled code: `course.staff.desk`."""
+"""What grading keeps of a right answer's compiled code: `course.staff.grading.grading_env`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from course.manifest import course
-from course.staff import sandbox
-from course.staff.desk import Desk, write_tree
+from course.staff.grading.grading_env import Desk, write_tree
 from course.staff.probes.program import Program
 from course.staff.probes.remote import Remote
 from course.staff.probes.sandboxed import Recorded, sandbox_launcher
-from course.staff.sandbox import Sandbox
+from course.staff.sandbox import sandbox
+from course.staff.sandbox.sandbox import Sandbox
 
 PACKAGE = '''
 """A package with two kernels, which says how often numba had one on disk."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from course import difference
-from course.problem import Problem
+from course.cli.problem import Problem
+from course.workspace import diff as difference
 
 from .releases import Student
 from .test_reset import ADD, DOUBLE

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from course.divergence.finding import same, shown_number
-from course.divergence.slopes import agrees, slope
-from course.divergence.strided import Strided, grid
+from course.explain.divergence import same, shown_number
 from course.manifest import ROOT, course
-from course.staff.answers import load_answers, patched, read_ledger
-from course.staff.handout import write_files
-from course.staff.prove import needed_files
+from course.oracles.finite_differences import agrees, slope
+from course.oracles.strided import Strided, grid
+from course.staff.handout.generate import write_files
+from course.staff.proofs.answers import load_answers, patched, read_ledger
+from course.staff.proofs.prove import needed_files
 
 from .conftest import Workspace
 

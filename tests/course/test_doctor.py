@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from course import doctor, pristine
-from course.doctor import Check
+from course.cli import doctor
+from course.cli.doctor import Check
+from course.workspace import pristine
 
 from .releases import Student, write
 

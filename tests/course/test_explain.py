@@ -9,8 +9,8 @@ import pytest
 from numba.core.errors import TypingError
 from numba.extending import register_jitable
 
-from course.explain import LONGEST_VALUE, error_line, shown, unwritten_files
 from course.manifest import course
+from course.runner.messages import LONGEST_VALUE, error_line, shown, unwritten_files
 
 
 class Matrix:

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from course import cli, gpu
+from course.cli import main as cli
 from course.manifest import course
-from course.progress import TaskState, cached_states, run_tasks
+from course.runner import gpu
+from course.runner.progress import TaskState, cached_states, run_tasks
 
 from .conftest import Workspace
 

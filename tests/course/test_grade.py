@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from course.staff.answers import WrongAnswer
-from course.staff.desk import Desk
-from course.staff.grafting import finished
-from course.staff.marking import mark_submission, mark_task
-from course.staff.own_tests import OwnTest
+from course.staff.grading.grading_env import Desk
+from course.staff.grading.grafting import finished
+from course.staff.grading.marking import mark_submission, mark_task
+from course.staff.grading.own_tests import OwnTest
+from course.staff.grading.reference import Reference
+from course.staff.grading.results import FAIL, NOT_RUN, PART, PASS, TaskResult
+from course.staff.grading.submissions import Submission
 from course.staff.probes import check
-from course.staff.reference import Reference
-from course.staff.results import FAIL, NOT_RUN, PART, PASS, TaskResult
-from course.staff.sandbox import Sandbox
-from course.staff.submissions import Submission
+from course.staff.proofs.answers import WrongAnswer
+from course.staff.sandbox.sandbox import Sandbox
 
 from . import miniature
 
@@ -135,7 +135,7 @@ def test_a_file_that_is_not_python_costs_its_own_tasks_alone(marked: Callable[..
             "missing",
         ),
         ("class Same(float):\n    __eq__ = lambda self, other: True\nreturn Same(7.0)", "passed"),
-        ("import course.plugin as p\np.write_json = lambda path, d: path.write_text('{\"tests\": []}')\nreturn 7.0", "missing"),
+        ("import course.runner.plugin as p\np.write_json = lambda path, d: path.write_text('{\"tests\": []}')\nreturn 7.0", "missing"),
     ],
     ids=["exits", "skips", "patches the reports", "equals everything", "writes another report"],
 )
@@ -172,7 +172,7 @@ def test_a_second_run_that_ends_otherwise_is_flagged_and_the_worse_one_counts(
 def test_a_loop_that_never_ends_fails_and_the_other_probes_are_put(
     marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("course.staff.marking.AT_LEAST", {False: (60.0, 1.0), True: (60.0, 1.0)})
+    monkeypatch.setattr("course.staff.grading.marking.AT_LEAST", {False: (60.0, 1.0), True: (60.0, 1.0)})
     result = marked("0.1", "while x < 0:\n    pass\nreturn x")
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert outcomes(result) == {"test_relu": "failed"}

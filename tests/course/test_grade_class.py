@@ -19,8 +19,8 @@ import pytest
 
 from course.manifest import ROOT
 from course.staff import RequestError
-from course.staff.grade import Progress, grade
-from course.staff.results import PART, PASS, Result
+from course.staff.grading.grade import Progress, grade
+from course.staff.grading.results import PART, PASS, Result
 
 OPERATORS = "minitorch/operators.py"
 
@@ -80,7 +80,7 @@ class Night:
 def stopped(members: Path, out: Path, results: int, number: signal.Signals) -> list[str]:
     """Grade in another process, stop it by a signal when there are so many results, and return the lines that it said."""
     code = (
-        "from pathlib import Path\nfrom course.staff.grade import grade\nfrom course.staff.journal import Interrupted\n"
+        "from pathlib import Path\nfrom course.staff.grading.grade import grade\nfrom course.staff.grading.journal import Interrupted\n"
         f"try:\n    grade([Path({str(members)!r})], Path({str(out)!r}), tasks=['0.1'], workers=2, seed={NUMBER})\n"
         "except Interrupted as error:\n    print(error, error.next, error.code, sep='\\n')\n"
     )
@@ -116,7 +116,9 @@ def night(members: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 def _workers() -> list[int]:
     """The worker processes of this one."""
-    found = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "course.staff.workers"], capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        ["pgrep", "-P", str(os.getpid()), "-f", "course.staff.grading.workers"], capture_output=True, text=True, check=False
+    )
     return [int(pid) for pid in found.stdout.split()]
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from course.manifest import ROOT, course
-from course.staff.answers import WrongAnswer, load_answers, patched
-from course.staff.desk import Desk
-from course.staff.marking import mark_task
-from course.staff.own_tests import load_own_tests
-from course.staff.reference import Reference
-from course.staff.results import FAIL, PASS
-from course.staff.sandbox import Sandbox
-from course.staff.submissions import Submission
+from course.staff.grading.grading_env import Desk
+from course.staff.grading.marking import mark_task
+from course.staff.grading.own_tests import load_own_tests
+from course.staff.grading.reference import Reference
+from course.staff.grading.results import FAIL, PASS
+from course.staff.grading.submissions import Submission
+from course.staff.proofs.answers import WrongAnswer, load_answers, patched
+from course.staff.sandbox.sandbox import Sandbox
 
 OWN_TESTS = load_own_tests(course())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from course.manifest import ROOT, Manifest, Task, course
-from course.staff.grafting import Base, Graft, finished, graft, make_base, needed, right_answer
+from course.staff.grading.grafting import Base, Graft, finished, graft, make_base, needed, right_answer
 
 from . import miniature
 

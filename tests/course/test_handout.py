@@ -1,4 +1,4 @@
-"""Workspaces for students: what goes in, what is cut, where they may be written: `course.staff.handout` and `course.staff.selection`."""
+"""Workspaces for students: what goes in, what is cut, where they may be written: `course.staff.handout.generate` and `course.staff.handout.selection`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from course import pristine
 from course.manifest import ROOT, Manifest, course, load
 from course.staff import RequestError, StaffError
-from course.staff.handout import BARE, GUIDED, MARKER, TEMPLATES, handout_files, make_handout, stub_files, write_names
-from course.staff.selection import EDITS, select
+from course.staff.handout.generate import BARE, GUIDED, MARKER, TEMPLATES, handout_files, make_handout, stub_files, write_names
+from course.staff.handout.selection import EDITS, select
+from course.workspace import pristine
 
 from . import miniature
 from .handouts import handout
@@ -104,7 +104,7 @@ def test_the_marks_of_later_tasks_and_the_teachers_command_are_cut(repository: R
     assert "task1_1" not in first
     assert '"task1_1: Double"' in second
     assert "staff" not in first + second
-    assert 'course = "course.cli:main"' in first
+    assert 'course = "course.cli.main:main"' in first
 
 
 def test_contents_of_the_book_lead_to_no_page_left_out(repository: Repository) -> None:
@@ -149,7 +149,7 @@ def test_a_file_without_what_must_be_cut_is_an_error(repository: Repository) -> 
         select(*repository, 1)
     assert str(error.value) == (
         "pyproject.toml lacks what a workspace must not hold, the pattern (?m)^course-staff = .*\\n; "
-        "mend EDITS in course/staff/selection.py"
+        "mend EDITS in course/staff/handout/selection.py"
     )
 
 
@@ -689,7 +689,7 @@ def test_a_build_that_fails_leaves_nothing(repository: Repository, tmp_path: Pat
     def fail(folder: Path, message: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("course.staff.handout._commit", fail)
+    monkeypatch.setattr("course.staff.handout.generate._commit", fail)
     with pytest.raises(KeyboardInterrupt):
         make_handout(*repository, 0, tmp_path / "handout")
     assert [path.name for path in tmp_path.iterdir()] == ["reference"]
@@ -701,7 +701,7 @@ def test_a_build_that_fails_leaves_nothing(repository: Repository, tmp_path: Pat
 FINGERPRINT = """
 import hashlib
 from course.manifest import ROOT, course
-from course.staff.handout import handout_files
+from course.staff.handout.generate import handout_files
 files = handout_files(ROOT, course(), course().tasks[-1].stage)
 print(hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest())
 """

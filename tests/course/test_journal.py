@@ -16,10 +16,10 @@ import pytest
 
 from course.manifest import ROOT
 from course.staff import RequestError, StaffError
-from course.staff.journal import Journal
-from course.staff.results import Result, read_result
-from course.staff.submissions import Submission
-from course.staff.workers import Ended, Job, run_jobs
+from course.staff.grading.journal import Journal
+from course.staff.grading.results import Result, read_result
+from course.staff.grading.submissions import Submission
+from course.staff.grading.workers import Ended, Job, run_jobs
 
 # The journal
 
@@ -174,7 +174,7 @@ def test_a_repository_that_does_not_fit_ends_the_run(shop: Shop) -> None:
 
 def test_workers_end_with_the_process_that_gave_them_work(shop: Shop) -> None:
     code = (
-        "import pathlib\nfrom course.staff.workers import Job, run_jobs\n"
+        "import pathlib\nfrom course.staff.grading.workers import Job, run_jobs\n"
         f"job = Job('a', {{'name': 'a', 'do': ['wait'], 'path': 'none'}})\nfolder = pathlib.Path({str(shop.folder)!r})\n"
         "told = lambda job, news: print(news['now'], flush=True)\n"
         "list(run_jobs(iter([job]), 1, 'tests.course.labour:Labour', {'folder': str(folder)}, lambda job: False, told, folder))\n"

@@ -1,10 +1,10 @@
-"""Solutions that a workspace still shows are found: `course.staff.leaks`."""
+"""Solutions that a workspace still shows are found: `course.staff.handout.leaks`."""
 
 from __future__ import annotations
 
 import pytest
 
-from course.staff.leaks import find_leaks, find_orphans
+from course.staff.handout.leaks import find_leaks, find_orphans
 
 BODY = """if x >= 0:
     return 1.0 / (1.0 + math.exp(-x))  # never overflows

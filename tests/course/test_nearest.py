@@ -1,4 +1,4 @@
-"""Which tests fail under which wrong answer, and which one a submission is most like: `course.staff.patterns`, `course.staff.nearest`."""
+"""Which tests fail under which wrong answer, and which one a submission is most like: `course.staff.grading.patterns`, `course.staff.grading.nearest`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pytest
 from rich.console import Console
 
 from course.manifest import ROOT, Manifest, Task, course
-from course.staff import RequestError, StaffError, nearest, patterns
-from course.staff.answers import FOLDER, WrongAnswer, load_answers
-from course.staff.nearest import alike, most_like
-from course.staff.patterns import Patterns, collect_patterns, hash_of, hash_of_tests, read_patterns, write_patterns
-from course.staff.prove import needed_files
-from course.staff.results import Nearest
-from course.staff.runs import Run
+from course.staff import RequestError, StaffError
+from course.staff.grading import nearest, patterns
+from course.staff.grading.nearest import alike, most_like
+from course.staff.grading.patterns import Patterns, collect_patterns, hash_of, hash_of_tests, read_patterns, write_patterns
+from course.staff.grading.results import Nearest
+from course.staff.proofs.answers import FOLDER, WrongAnswer, load_answers
+from course.staff.proofs.prove import needed_files
+from course.staff.proofs.runs import Run
 
 from . import miniature
 

@@ -14,11 +14,11 @@ from xml.etree import ElementTree
 import pytest
 
 from course.staff import RequestError
+from course.staff.grading.results import PASS, HiddenProbe, Result, TaskResult, VisibleTest
 from course.staff.outputs import classroom, gradescope, junit, table
 from course.staff.outputs.feedback import feedback, write_feedback
 from course.staff.outputs.kinds import write_outputs
 from course.staff.outputs.words import clean, cut, file_names, number
-from course.staff.results import PASS, HiddenProbe, Result, TaskResult, VisibleTest
 
 from .graded import ADA, BEN, CLASS, EVE, EVE_FILE, NOT_DONE, PARTLY, PASSED, SECRET
 

@@ -13,14 +13,14 @@ import pytest
 from hypothesis.strategies import floats, integers
 
 from course.manifest import ROOT, Task, course
-from course.staff.answers import FOLDER, WrongAnswer, load_answers
 from course.staff.probes import Outcome, check, plain_launcher, probes_of, run_probes, share
 from course.staff.probes.bank import UNSEEN, answers_in_code, meet
 from course.staff.probes.check import Check, Wrong, number, raises, same, shown
 from course.staff.probes.plain import Number, Seen, Thing
 from course.staff.probes.program import Program
 from course.staff.probes.remote import Gone
-from course.staff.prove import needed_files
+from course.staff.proofs.answers import FOLDER, WrongAnswer, load_answers
+from course.staff.proofs.prove import needed_files
 
 FORGERS = Path(__file__).parent / "forgers"
 
@@ -217,7 +217,7 @@ def test_no_outcomes_are_worth_nothing() -> None:
 def test_probes_are_put_in_the_sandbox_alike(submission: Path) -> None:
     """What hangs or ends there fails its probe in the same words."""
     from course.staff.probes.sandboxed import sandbox_launcher
-    from course.staff.sandbox import Sandbox, best_level
+    from course.staff.sandbox.sandbox import Sandbox, best_level
 
     level = best_level().level
     if level == "none":

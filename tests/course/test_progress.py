@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from course import progress
-from course.files import write_json
 from course.manifest import ManifestError
-from course.progress import CannotRun, TaskState, cached_states, run_tasks
+from course.runner import progress
+from course.runner.progress import CannotRun, TaskState, cached_states, run_tasks
+from course.workspace.atomic_files import write_json
 
 from .conftest import EDITS, Workspace
 

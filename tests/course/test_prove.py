@@ -1,4 +1,4 @@
-"""Wrong answers and the proof that the tests catch them: `course.staff.answers`, `course.staff.prove`, `course.staff.runs`."""
+"""Wrong answers and the proof that the tests catch them: `course.staff.proofs.answers`, `course.staff.proofs.prove`, `course.staff.proofs.runs`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from course.manifest import ROOT, Manifest, course
-from course.staff import StaffError, answers, cli, prove, runs
-from course.staff.answers import (
+from course.staff import StaffError, cli
+from course.staff.proofs import answers, prove, runs
+from course.staff.proofs.answers import (
     WrongAnswer,
     content_hash,
     graded_files,
@@ -24,7 +25,7 @@ from course.staff.answers import (
     read_ledger,
     write_ledger,
 )
-from course.staff.prove import Verdict, choose, hash_all, needed_files
+from course.staff.proofs.prove import Verdict, choose, hash_all, needed_files
 
 from . import miniature
 
@@ -197,7 +198,7 @@ def test_proofs_run_with_the_compiler_off_unless_they_need_it_and_in_the_simulat
     repository: Repository, monkeypatch: pytest.MonkeyPatch, gpu: bool, compiled: bool
 ) -> None:
     root, manifest = repository
-    monkeypatch.setattr("course.gpu.has_gpu", lambda: False)
+    monkeypatch.setattr("course.runner.gpu.has_gpu", lambda: False)
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1" if compiled else "0")
     manifest = replace(manifest, tasks=tuple(replace(task, gpu=gpu) for task in manifest.tasks))
     body = "import os; raise ValueError([os.environ.get(name) for name in ('NUMBA_DISABLE_JIT', 'NUMBA_ENABLE_CUDASIM')])"

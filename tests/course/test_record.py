@@ -2,10 +2,10 @@
 
 import pytest
 
-from course.hints import Hint, HintClosed, open_hint
+from course.cli.hints import Hint, HintClosed, open_hint
 from course.manifest import Task, load
-from course.progress import run_tasks
-from course.record import Record, code_of, make_current, note_tries, read_record
+from course.runner.progress import run_tasks
+from course.workspace.record import Record, code_of, make_current, note_tries, read_record
 
 from .conftest import Workspace
 

@@ -1,4 +1,4 @@
-"""Bodies that a teacher releases: `course.staff.released`, read back by `course.released`."""
+"""Bodies that a teacher releases: `course.staff.handout.released`, read back by `course.workspace.released`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from course import backups, released
 from course.manifest import ROOT, Manifest, course, load
 from course.staff import RequestError, StaffError
-from course.staff.handout import handout_files, write_files
-from course.staff.released import released_bodies, released_files
-from course.staff.selection import select
+from course.staff.handout.generate import handout_files, write_files
+from course.staff.handout.released import released_bodies, released_files
+from course.staff.handout.selection import select
+from course.workspace import backups, released
 
 from . import miniature
 

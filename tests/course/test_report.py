@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from course import backups, report
+from course.cli import report
+from course.cli.problem import Problem
 from course.manifest import ROOT, course
-from course.problem import Problem
+from course.workspace import backups
 
 from .releases import Student, write
 from .test_reset import ADD, DOUBLE

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from course import backups, pristine, reset
-from course.problem import Problem
+from course.cli.problem import Problem
+from course.workspace import backups, pristine, reset
 
 from .releases import SUMS, TESTS, Student
 

@@ -1,4 +1,4 @@
-"""Running untrusted programs: `course.staff.sandbox` with its rooms `box`, `enter`, `guard`, `lines` and `seccomp`."""
+"""Running untrusted programs: `course.staff.sandbox.sandbox` with its rooms `box`, `enter`, `guard`, `lines` and `seccomp`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from pathlib import Path
 import pytest
 
 from course.manifest import ROOT
-from course.staff import box, sandbox, seccomp
-from course.staff.guard import OVERHEAD, Ended
-from course.staff.sandbox import PYTHON, Gone, Limits, Reached, Sandbox, SandboxError, fill_cache
-from course.staff.seccomp import seccomp_filter
+from course.staff.sandbox import filesystem as box
+from course.staff.sandbox import sandbox, seccomp
+from course.staff.sandbox.monitor import OVERHEAD, Ended
+from course.staff.sandbox.sandbox import PYTHON, Gone, Limits, Reached, Sandbox, SandboxError, fill_cache
+from course.staff.sandbox.seccomp import seccomp_filter
 
 LEVELS = ("bubblewrap", "landlock", "none")
 
@@ -336,7 +337,7 @@ def test_a_question_is_one_line(files: Path) -> None:
 GRADER = """
 import sys
 from pathlib import Path
-from course.staff.sandbox import *
+from course.staff.sandbox.sandbox import *
 code = 'import time; time.sleep(90)'
 Sandbox(sys.argv[1]).run([PYTHON, '-c', code, sys.argv[3]], files=Path(sys.argv[2]), limits=Limits(seconds=90))
 """

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from course.staff import StaffError, cli
-from course.staff.results import FAIL, PASS, Result, TaskResult, write_result
+from course.staff.grading.results import FAIL, PASS, Result, TaskResult, write_result
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Grader:
 @pytest.fixture
 def grader(monkeypatch: pytest.MonkeyPatch) -> Grader:
     stand_in = Grader()
-    monkeypatch.setitem(sys.modules, "course.staff.grade", SimpleNamespace(grade=stand_in.grade))  # type: ignore[arg-type]  # all it needs
+    monkeypatch.setitem(sys.modules, "course.staff.grading.grade", SimpleNamespace(grade=stand_in.grade))  # type: ignore[arg-type]  # all it needs
     return stand_in
 
 

@@ -11,15 +11,15 @@ from functools import cache
 
 import pytest
 
-from course.gpu import environment
 from course.manifest import ROOT, Task, course
-from course.released import take
-from course.staff import syntax
-from course.staff.answers import FOLDER, WrongAnswer, graded_files, load_right_answers, patched
-from course.staff.handout import BARE, GUIDED, leave_out_rooms, left_out_rooms, stub_files, write_names
-from course.staff.prove import COMPILED, PLAIN, needed_files
-from course.staff.runs import copy, each, run_tests
-from course.staff.selection import select
+from course.runner.gpu import environment
+from course.staff.handout import rewriter as syntax
+from course.staff.handout.generate import BARE, GUIDED, leave_out_rooms, left_out_rooms, stub_files, write_names
+from course.staff.handout.selection import select
+from course.staff.proofs.answers import FOLDER, WrongAnswer, graded_files, load_right_answers, patched
+from course.staff.proofs.prove import COMPILED, PLAIN, needed_files
+from course.staff.proofs.runs import copy, each, run_tests
+from course.workspace.released import take
 
 from .handouts import handout
 

@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 
 from course.manifest import Manifest
-from course.staff import RequestError, archives
-from course.staff.archives import AT_ONCE
-from course.staff.submissions import LARGEST, MOST_LINES, find, read
+from course.staff import RequestError
+from course.staff.grading import archives
+from course.staff.grading.archives import AT_ONCE
+from course.staff.grading.submissions import LARGEST, MOST_LINES, find, read
 
 from .miniature import write as write_miniature
 

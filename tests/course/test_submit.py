@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from course import report, submit
-from course.problem import Problem
+from course.cli import report, submit
+from course.cli.problem import Problem
 
 from .releases import Student, write
 from .test_reset import ADD

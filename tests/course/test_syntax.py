@@ -1,4 +1,4 @@
-"""Bodies taken out of a source and put into another one: `course.staff.syntax`."""
+"""Bodies taken out of a source and put into another one: `course.staff.handout.rewriter`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from course.manifest import ROOT, course
-from course.staff.syntax import SyntaxTreeError, functions, graft, needed_modules, remove, remove_imports, stub
+from course.staff.handout.rewriter import SyntaxTreeError, functions, graft, needed_modules, remove, remove_imports, stub
 
 RAISE = 'raise NotImplementedError("Need to implement for Task 0.1")'
 

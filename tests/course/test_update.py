@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from course import backups, merge, pristine, release, update
+from course.cli.problem import Problem
 from course.manifest import ROOT, course
-from course.problem import Problem
-from course.staff import syntax
+from course.staff.handout import rewriter as syntax
+from course.workspace import backups, merge, pristine, release, update
 
 from .releases import FILES, SUMS, TESTS, Student, tasks_toml, write
 from .releases import release as released

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from course import watch
-from course.changes import Changes
 from course.manifest import load
-from course.progress import TaskState
-from course.record import make_current, read_record
-from course.watch import Watcher, progress_line
+from course.runner import watch
+from course.runner.progress import TaskState
+from course.runner.watch import Watcher, progress_line
+from course.workspace.file_changes import Changes
+from course.workspace.record import make_current, read_record
 
 from .conftest import Workspace, clean_environment, tasks_toml
 
@@ -267,7 +267,7 @@ def test_the_system_tells_of_a_save(workspace: Workspace) -> None:
 def test_what_waits_for_a_run_has_loaded_pytest_and_nothing_of_the_students(workspace: Workspace) -> None:
     for name in ("minitorch/__init__.py", "tests/conftest.py"):
         workspace.write(name, f"import pathlib\npathlib.Path({name!r} + '.loaded').write_text('')\n")
-    command = [sys.executable, "-X", "importtime", "-m", "course.warm"]
+    command = [sys.executable, "-X", "importtime", "-m", "course.runner.prefork"]
     done = subprocess.run(
         command, cwd=workspace.root, env=clean_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
     )

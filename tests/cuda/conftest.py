@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from course.gpu import has_gpu
+from course.runner.gpu import has_gpu
 from minitorch import cuda_backend
 from minitorch.kernels.cuda import device as cuda_device
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from project.lab import training_job
+from project.lab.training import job as training_job
 
 
 def texts(elements):

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from course.manifest import ROOT, course
-from course.progress import TaskState
+from course.runner.progress import TaskState
 from project.lab import registry
 from project.lab.guard import plain
 from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
@@ -54,17 +54,17 @@ STUBS = [
     ("m1_derivative", "minitorch.central_difference", "1.1", "minitorch/autodiff.py", {}),
     ("m1_derivative", "minitorch.scalar.Sigmoid.forward", "1.2", "minitorch/scalar_functions.py", {"fx": "sigmoid(x)"}),
     ("m1_graph", "minitorch.scalar.Mul.forward", "1.2", "minitorch/scalar_functions.py", {}),
-    ("m1_graph", "project.lab.graph.topological_sort", "1.4", "minitorch/autodiff.py", {}),
+    ("m1_graph", "project.lab.explorers.graph.topological_sort", "1.4", "minitorch/autodiff.py", {}),
     ("m1_graph", "minitorch.scalar.backpropagate", "1.4", "minitorch/autodiff.py", {}),
     ("m1_trace", "minitorch.scalar.Scalar.chain_rule", "1.3", "minitorch/scalar.py", {}),
     ("m1_training", "project.run_scalar.Network.__init__", "1.5", "project/run_scalar.py", {}),
     ("m1_training", "project.run_scalar.Linear.forward", "1.5", "project/run_scalar.py", {}),
     ("m1_training", "minitorch.scalar.ReLU.forward", "1.2", "minitorch/scalar_functions.py", {}),
     ("m2_strides", "minitorch.TensorData.permute", "2.1", "minitorch/tensor_data.py", {}),
-    ("m2_strides", "project.lab.strides.index_to_position", "2.1", "minitorch/tensor_data.py", {}),
-    ("m2_strides", "project.lab.strides.to_index", "2.1", "minitorch/tensor_data.py", {}),
-    ("m2_broadcasting", "project.lab.broadcasting.shape_broadcast", "2.2", "minitorch/tensor_data.py", {}),
-    ("m2_broadcasting", "project.lab.broadcasting.broadcast_index", "2.2", "minitorch/tensor_data.py", {}),
+    ("m2_strides", "project.lab.explorers.strides.index_to_position", "2.1", "minitorch/tensor_data.py", {}),
+    ("m2_strides", "project.lab.explorers.strides.to_index", "2.1", "minitorch/tensor_data.py", {}),
+    ("m2_broadcasting", "project.lab.explorers.broadcasting.shape_broadcast", "2.2", "minitorch/tensor_data.py", {}),
+    ("m2_broadcasting", "project.lab.explorers.broadcasting.broadcast_index", "2.2", "minitorch/tensor_data.py", {}),
 ]
 
 
@@ -179,7 +179,7 @@ def states(**known):
 
 
 def test_the_board_says_that_the_tests_have_not_run(monkeypatch):
-    monkeypatch.setattr("course.progress.cached_states", lambda: states())
+    monkeypatch.setattr("course.runner.progress.cached_states", lambda: states())
     app = open_page("home")
     assert "The tests have not run on these files yet" in app.info[0].value
     assert sum("not tested" in text for text in texts(app.markdown)) == len(course().tasks)
@@ -192,7 +192,7 @@ def test_the_board_shows_each_state_as_a_word_and_the_next_task(monkeypatch):
         t0_3=TaskState("0.3", "todo", todo=5, total=5),
         t1_4=TaskState("1.4", "blocked", blocked=4, total=4, blocked_by=("1.2", "1.3")),
     )
-    monkeypatch.setattr("course.progress.cached_states", lambda: known)
+    monkeypatch.setattr("course.runner.progress.cached_states", lambda: known)
     app = open_page("home")
     shown = "\n".join(texts(app.markdown))
     for words in ("passed]", "failing, 2 of 3 tests]", "to write, 0 of 5 tests]", "waiting for Task 1.2, 1.3, 0 of 4 tests]"):
@@ -201,7 +201,7 @@ def test_the_board_shows_each_state_as_a_word_and_the_next_task(monkeypatch):
 
 
 def test_the_board_does_not_take_untested_tasks_for_open_ones(monkeypatch):
-    monkeypatch.setattr("course.progress.cached_states", lambda: states(t0_3=TaskState("0.3", "passed", passed=5, total=5)))
+    monkeypatch.setattr("course.runner.progress.cached_states", lambda: states(t0_3=TaskState("0.3", "passed", passed=5, total=5)))
     app = open_page("home")
     assert "What was tested has passed" in app.info[0].value
     assert not any("Next:" in text for text in texts(app.info))
@@ -209,14 +209,14 @@ def test_the_board_does_not_take_untested_tasks_for_open_ones(monkeypatch):
 
 
 def test_the_board_celebrates_when_all_has_passed(monkeypatch):
-    monkeypatch.setattr("course.progress.cached_states", lambda: {task.id: TaskState(task.id, "passed") for task in course().tasks})
+    monkeypatch.setattr("course.runner.progress.cached_states", lambda: {task.id: TaskState(task.id, "passed") for task in course().tasks})
     assert "Every task has passed" in open_page("home").success[0].value
 
 
 def test_the_button_runs_the_tests_of_all_tasks(monkeypatch):
     ran = []
-    monkeypatch.setattr("course.progress.run_tasks", ran.append)
-    monkeypatch.setattr("course.progress.cached_states", lambda: states())
+    monkeypatch.setattr("course.runner.progress.run_tasks", ran.append)
+    monkeypatch.setattr("course.runner.progress.cached_states", lambda: states())
     open_page("home").button[0].click().run()
     assert ran == [[task.id for task in course().tasks]]
 
@@ -300,7 +300,7 @@ def test_an_expression_without_variables_is_explained(page, field):
 
 
 def test_the_graph_is_drawn_before_backpropagation_is_written(monkeypatch):
-    stub(monkeypatch, "project.lab.graph.topological_sort", "1.4")
+    stub(monkeypatch, "project.lab.explorers.graph.topological_sort", "1.4")
     app = open_page("m1_graph")
     assert "Task 1\\.4 is not written yet" in app.info[0].value
     assert "Nothing can flow back yet" in app.info[1].value

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 import pytest
 
 from minitorch.kernels.cuda import device as cuda_device
-from project.lab import jobs, sources
-from project.lab.jobs import Failed, Job
+from project.lab import sources
+from project.lab.training import jobs
+from project.lab.training.jobs import Failed, Job
 from tests.project import workspace
 from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
 
@@ -51,8 +52,8 @@ def test_the_training_page_says_that_it_compiles_while_it_does_so_and_before_the
         seen.append("over")
 
     monkeypatch.setattr("streamlit.spinner", spinner)
-    monkeypatch.setattr("project.lab.fast_trainer.FastTrainer.compile", lambda self: seen.append("a step"))
-    monkeypatch.setattr("project.lab.fast_trainer.FastTrainer.grid", lambda self, n: seen.append("a picture") or [[0.5] * n] * n)
+    monkeypatch.setattr("project.lab.training.fast_trainer.FastTrainer.compile", lambda self: seen.append("a step"))
+    monkeypatch.setattr("project.lab.training.fast_trainer.FastTrainer.grid", lambda self, n: seen.append("a picture") or [[0.5] * n] * n)
     open_page("m3_training", points="20", hidden="4")
     assert seen[:4] == ["The kernels are being compiled, which may take half a minute …", "a step", "a picture", "over"]
 
@@ -115,8 +116,8 @@ def test_a_run_goes_on_when_another_file_is_saved_and_begins_anew_when_its_own_i
 
 def test_a_run_is_made_from_the_package_its_program_and_the_trainers(monkeypatch, tmp_path):
     monkeypatch.setattr(sources, "ROOT", tmp_path)
-    names = ["minitorch/scalar.py", "project/run_scalar.py", "project/lab/scalar_trainer.py"]
-    others = ["project/run_tensor.py", "project/views/home.py", "course/tasks.toml", "project/lab/charts.py"]
+    names = ["minitorch/scalar.py", "project/run_scalar.py", "project/lab/training/scalar_trainer.py"]
+    others = ["project/run_tensor.py", "project/views/home.py", "course/tasks.toml", "project/lab/charts/charts.py"]
     for name in (*names, *others):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1\n")

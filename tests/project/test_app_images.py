@@ -5,10 +5,13 @@ import time
 import numpy as np
 import pytest
 
-from project.lab import digit_pad, found_data, learned_network, task_source
+from project.lab import task_source
+from project.lab.explorers import learned_network
 from project.lab.guard import WrongResult
-from project.lab.image_trainer import ImageSetting
-from project.lab.jobs import Failed
+from project.lab.training import found_data
+from project.lab.training.image_trainer import ImageSetting
+from project.lab.training.jobs import Failed
+from project.lab.widgets import digit_pad
 from project.run_mnist_multiclass import Network
 from tests.project.classifier_pages import everything, nothing_runs, pictures, texts, until_done  # noqa: F401  the fixture is used by name
 from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here

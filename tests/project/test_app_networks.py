@@ -6,7 +6,7 @@ import pytest
 import minitorch
 from course.manifest import ROOT
 from minitorch.nn import functional
-from project.lab import image_choice
+from project.lab.widgets import image_choice
 from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
 
 CASES = [
@@ -141,7 +141,7 @@ def test_a_wrong_result_is_called_wrong_and_the_page_goes_on(monkeypatch, page, 
 
 def test_a_wrong_number_is_marked_in_the_result(monkeypatch):
     drawn = []
-    monkeypatch.setattr("project.lab.cells.draw", lambda panels, key, on_pick: drawn.append("".join(panels)))
+    monkeypatch.setattr("project.lab.charts.cells.draw", lambda panels, key, on_pick: drawn.append("".join(panels)))
     monkeypatch.setattr("minitorch.conv2d", written("return inputs[0]", "minitorch/other.py"))
     forward(open_page("m4_convolution"))
     assert "out[0, 0, 0] = 0; it must be 15; wrong" in drawn[-1]

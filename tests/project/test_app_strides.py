@@ -20,10 +20,20 @@ def words(app):
 
 
 RAISING = [  # page, what raises, the function's parameters, what is seen of its inputs
-    ("m2_strides", "project.lab.strides.index_to_position", "index_to_position(index, strides)", "index = (0, 0)"),
+    ("m2_strides", "project.lab.explorers.strides.index_to_position", "index_to_position(index, strides)", "index = (0, 0)"),
     ("m2_strides", "minitorch.TensorData.permute", "permute(self, *order)", "self = TensorData(sh"),
-    ("m2_broadcasting", "project.lab.broadcasting.shape_broadcast", "shape_broadcast(shape1, shape2)", "shape1 = (2, 1), shape2 = (3,)"),
-    ("m2_broadcasting", "project.lab.broadcasting.broadcast_index", "broadcast_index(i, big, shape, out)", "i = (0, 0), big = (2, 3)"),
+    (
+        "m2_broadcasting",
+        "project.lab.explorers.broadcasting.shape_broadcast",
+        "shape_broadcast(shape1, shape2)",
+        "shape1 = (2, 1), shape2 = (3,)",
+    ),
+    (
+        "m2_broadcasting",
+        "project.lab.explorers.broadcasting.broadcast_index",
+        "broadcast_index(i, big, shape, out)",
+        "i = (0, 0), big = (2, 3)",
+    ),
 ]
 
 
@@ -138,7 +148,7 @@ def test_a_result_without_elements_has_no_cell_to_pick():
 
 def test_a_wrong_position_is_called_wrong_and_still_drawn(monkeypatch):
     open_page("m2_strides")
-    monkeypatch.setattr("project.lab.strides.index_to_position", lambda index, strides: sum(index))
+    monkeypatch.setattr("project.lab.explorers.strides.index_to_position", lambda index, strides: sum(index))
     app = open_page("m2_strides", shape="2, 3", steps="x")
     assert "index_to_position((1, 0), (3, 1)) expected 1·3 + 0·1 = 3, got 1" in words(app)
     app.number_input(key="cell_0").set_value(1).run()
@@ -156,7 +166,7 @@ def test_a_wrong_permute_is_called_wrong_and_still_drawn(monkeypatch):
 
 def test_the_layout_is_shown_before_positions_are_written(monkeypatch):
     open_page("m2_strides")
-    stub(monkeypatch, "project.lab.strides.index_to_position", "2.1")
+    stub(monkeypatch, "project.lab.explorers.strides.index_to_position", "2.1")
     app = open_page("m2_strides")
     assert "strides **(1, 8)**" in words(app)
     assert app.get("bidi_component")
@@ -196,7 +206,7 @@ def test_large_shapes_are_matched_but_not_drawn():
 
 def test_wrong_broadcasting_is_called_wrong(monkeypatch):
     open_page("m2_broadcasting")
-    monkeypatch.setattr("project.lab.broadcasting.shape_broadcast", lambda a, b: max(a, b))
+    monkeypatch.setattr("project.lab.explorers.broadcasting.shape_broadcast", lambda a, b: max(a, b))
     assert "expected (2, 3), got" in words(open_page("m2_broadcasting"))
 
 
@@ -206,7 +216,7 @@ def test_a_wrong_source_is_called_wrong_and_still_drawn(monkeypatch):
             out_index[dim] = big_index[dim] if length > 1 else 0
 
     open_page("m2_broadcasting")
-    monkeypatch.setattr("project.lab.broadcasting.broadcast_index", from_the_left)
+    monkeypatch.setattr("project.lab.explorers.broadcasting.broadcast_index", from_the_left)
     app = open_page("m2_broadcasting")
     assert "expected to write (1,), wrote (0,) (4 of 6 cells" in words(app)
     assert app.get("bidi_component")

@@ -3,7 +3,7 @@
 import pytest
 
 from course.manifest import ROOT, course
-from project.lab import tensor_graph, tensor_sandbox
+from project.lab.explorers import tensor_graph, tensor_sandbox
 from project.lab.guard import plain
 from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
 
@@ -213,7 +213,7 @@ STUBS = [
     ("m2_functions", "minitorch.Tensor.sigmoid", "2.3", "minitorch/tensor.py", {}),
     ("m2_functions", f"{FUNCTIONS}.Sigmoid.forward", "2.3", "minitorch/tensor_functions.py", {}),
     ("m2_functions", f"{FUNCTIONS}.Sigmoid.backward", "2.4", "minitorch/tensor_functions.py", {}),
-    ("m2_functions", "project.lab.tensor_sandbox.central_difference", "1.1", "minitorch/autodiff.py", {}),
+    ("m2_functions", "project.lab.explorers.tensor_sandbox.central_difference", "1.1", "minitorch/autodiff.py", {}),
     ("m2_functions", f"{FUNCTIONS}.Mul.forward", "2.3", "minitorch/tensor_functions.py", {"kind": "Two tensors"}),
     ("m2_functions", f"{FUNCTIONS}.Mul.backward", "2.4", "minitorch/tensor_functions.py", {"kind": "Two tensors"}),
     ("m2_functions", f"{FUNCTIONS}.Sum.backward", "2.4", "minitorch/tensor_functions.py", {"kind": "Reduction"}),
@@ -221,7 +221,7 @@ STUBS = [
     ("m2_functions", "minitorch.Tensor.permute", "2.3", "minitorch/tensor.py", {"kind": "Layout", "layout": "x.permute(1, 0)"}),
     ("m2_graph", f"{FUNCTIONS}.Mul.forward", "2.3", "minitorch/tensor_functions.py", {}),
     ("m2_graph", f"{FUNCTIONS}.Mul.backward", "2.4", "minitorch/tensor_functions.py", {}),
-    ("m2_graph", "project.lab.graph.topological_sort", "1.4", "minitorch/autodiff.py", {}),
+    ("m2_graph", "project.lab.explorers.graph.topological_sort", "1.4", "minitorch/autodiff.py", {}),
     ("m2_graph", "minitorch.core.gradients.backpropagate", "1.4", "minitorch/autodiff.py", {}),
 ]
 

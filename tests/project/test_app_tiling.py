@@ -6,8 +6,8 @@ import pytest
 
 from course.manifest import course
 from project.lab import task_source
+from project.lab.explorers.tree_reduction import MISSING
 from project.lab.guard import plain
-from project.lab.tree import MISSING
 from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
 
 CASES = [

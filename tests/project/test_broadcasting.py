@@ -5,7 +5,7 @@ import re
 import pytest
 
 from minitorch import IndexingError
-from project.lab import broadcasting
+from project.lab.explorers import broadcasting
 from project.lab.guard import WrongResult
 
 

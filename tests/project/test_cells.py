@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from project.lab.cells import Cell, grid, in_pairs, stacked, strip
+from project.lab.charts.cells import Cell, grid, in_pairs, stacked, strip
 
 
 def numbered(n):

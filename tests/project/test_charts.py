@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from minitorch import Graph
-from project.lab import charts
+from project.lab.charts import charts
 
 GRAPH = Graph(3, [(0.1, 0.2), (0.6, 0.7), (1.0, 0.0)], [0, 1, 1])
 GRID = [[0.0, 0.25], [0.5, 1.0]]

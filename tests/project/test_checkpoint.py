@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from project.lab import checkpoint
-from project.lab.checkpoint import Checkpoint, CheckpointError
+from project.lab.training import checkpoint
+from project.lab.training.checkpoint import Checkpoint, CheckpointError
 
 ROOT = Path(checkpoint.__file__).parents[2]
 SAMPLE = Checkpoint(
@@ -107,7 +107,7 @@ def test_the_new_file_is_on_the_disk_before_it_takes_the_name(path: Path, monkey
 def test_a_program_killed_while_it_saves_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
     script = """
 import sys, numpy as np
-from project.lab import checkpoint
+from project.lab.training import checkpoint
 for n in range(10**9):
     checkpoint.save(sys.argv[1], checkpoint.Checkpoint({"n": n}, {"a": np.full(20_000, n)}))
     print(n, flush=True)

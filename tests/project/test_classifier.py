@@ -10,9 +10,9 @@ import pytest
 from minitorch import SGD, Module, Parameter, SimpleBackend, Tensor, manual_seed, rand, tensor
 from minitorch.data import ArrayDataset, DataLoader
 from minitorch.tensor import generator
-from project.lab import checkpoint
-from project.lab.checkpoint import Checkpoint, CheckpointError
-from project.lab.classifier import ClassifierSetting, ClassifierTrainer, Epoch, option
+from project.lab.training import checkpoint
+from project.lab.training.checkpoint import Checkpoint, CheckpointError
+from project.lab.training.classifier import ClassifierSetting, ClassifierTrainer, Epoch, option
 
 POINTS = np.array([[1.0, 2.0], [2.0, -1.0], [-1.0, 0.5], [-2.0, 1.0], [0.5, 3.0], [-1.0, -1.0], [3.0, 0.0]])
 LABELS = np.array([1, 1, 0, 0, 1, 0, 1])

@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from project.lab import pictures
-from project.lab.convolution import Convolution, Walk, arithmetic, name, panels, remark, rule, sentence
-from project.lab.expressions import Refused
+from project.lab.explorers import pictures
+from project.lab.explorers.convolution import Convolution, Walk, arithmetic, name, panels, remark, rule, sentence
+from project.lab.typed.expressions import Refused
 
 
 def line(image, weight, **walk):

@@ -11,7 +11,7 @@ import minitorch
 from minitorch import FastBackend, SimpleBackend, float32, nn, tensor
 from project import custom_op
 from project.custom_op import BiasSiLU, BiasSiLUFunction, ComposedSiLU, LinearFunction, MyLinear, SummedSiLU, check
-from project.lab.contest import HEAD, Contest
+from project.lab.explorers.contest import HEAD, Contest
 
 
 def raises(error, message):

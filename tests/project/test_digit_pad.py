@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitorch.data import Digits
-from project.lab.digit_pad import ink, large, placed, read, small
+from project.lab.widgets.digit_pad import ink, large, placed, read, small
 
 SEVEN = [[(0.3, 0.2), (0.7, 0.2), (0.4, 0.8)]]
 ONE = [[(0.5, 0.2), (0.5, 0.8)]]

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from project.lab.dropped import histogram, odd_one, panels, summary
+from project.lab.explorers.dropout import histogram, odd_one, panels, summary
 
 VALUES = np.array([[1.0, 2], [0, 4]])
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from minitorch import Scalar
-from project.lab.expressions import MOST_CHARACTERS, Refused, parse
+from project.lab.typed.expressions import MOST_CHARACTERS, Refused, parse
 
 XYZ = ("x", "y", "z")
 

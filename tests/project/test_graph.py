@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-import project.lab.graph as graph
+import project.lab.explorers.graph as graph
 from minitorch import Scalar
-from project.lab.graph import dot, record
+from project.lab.explorers.graph import dot, record
 from project.lab.guard import WrongResult
 
 

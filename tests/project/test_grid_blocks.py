@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from project.lab.grid_blocks import AHEAD, Map, Product
+from project.lab.explorers.grid_blocks import AHEAD, Map, Product
 
 MAPS = [((4, 5), 8), ((1,), 1), ((8,), 8), ((9,), 8), ((2, 3, 4), 5), ((), 4), ((64,), 32)]
 PRODUCTS = [(7, 6, 4), (4, 4, 4), (1, 1, 2), (5, 12, 3), (12, 5, 6)]

@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from project.lab.grids import grid, side_by_side
-from project.lab.heatmaps import heatmap
+from project.lab.charts.grids import grid, side_by_side
+from project.lab.charts.heatmaps import heatmap
 
 
 def cells(html):

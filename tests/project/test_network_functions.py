@@ -6,8 +6,8 @@ import pytest
 import minitorch
 from minitorch import fast_conv
 from minitorch.nn import functional
-from project.lab import network_functions
-from project.lab.convolution import Convolution, Walk
+from project.lab.explorers import network_functions
+from project.lab.explorers.convolution import Convolution, Walk
 from project.lab.guard import WrongResult
 
 IMAGE = np.arange(16.0).reshape(4, 4)

@@ -14,8 +14,8 @@ from numba import prange
 
 from benchmarks import textbook
 from project import parallel_check
-from project.lab import diagnostics
-from project.lab.diagnostics import FUSED, PARALLEL, SERIAL, Report, examine, in_words
+from project.lab.explorers import diagnostics
+from project.lab.explorers.diagnostics import FUSED, PARALLEL, SERIAL, Report, examine, in_words
 
 PROGRAM = Path(parallel_check.__file__)
 

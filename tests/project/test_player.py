@@ -3,13 +3,13 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from project.lab import player
+from project.lab.widgets import player
 
 
 def page():
     import streamlit as st
 
-    from project.lab.player import player
+    from project.lab.widgets.player import player
 
     last = int(st.number_input("last", value=5))
     st.write(f"picture {player(last, 'picture', 'Steps taken', plays=True)}")
@@ -104,7 +104,7 @@ def test_the_clock_runs_the_page_again_when_it_is_time_and_not_before(app, monke
 
 def test_without_play_there_are_no_such_buttons():
     def plain():
-        from project.lab.player import player
+        from project.lab.widgets.player import player
 
         player(3, "picture", "Visited so far")
 

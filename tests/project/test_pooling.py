@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from project.lab.expressions import Refused
-from project.lab.pooling import (
+from project.lab.explorers.pooling import (
     RULES,
     Pooling,
     arithmetic,
@@ -17,6 +16,7 @@ from project.lab.pooling import (
     rule_of,
     sentence,
 )
+from project.lab.typed.expressions import Refused
 
 IMAGE = np.array([[1.0, 2, 3, 4], [5, 6, 7, 8]])
 TIED = np.array([[2.0, 2, 0, 1], [2, 0, 1, 0]])

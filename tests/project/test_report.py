@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from project.lab import report
-from project.lab.scalar_trainer import ScalarTrainer
-from project.lab.trainer import Setting, Trainer
+from project.lab.training import report
+from project.lab.training.scalar_trainer import ScalarTrainer
+from project.lab.training.trainer import Setting, Trainer
 from project.run_scalar import Network
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minitorch import FastBackend, Module, SimpleOps, Tensor, TensorBackend, tensor
-from project.lab.fast_trainer import FastSetting, FastTrainer
+from project.lab.training.fast_trainer import FastSetting, FastTrainer
 from project.run_fast_tensor import Linear, Network
 
 PRODUCTS: list[tuple[tuple[int, ...], tuple[int, ...]]] = []

@@ -14,8 +14,8 @@ import pytest
 from minitorch import FastBackend, Module, Parameter, Tensor, TensorBackend, datasets, tensor
 from minitorch.kernels.cuda import device as cuda_device
 from project import run_fast_tensor
-from project.lab import fast_trainer, program
-from project.lab.fast_trainer import FastSetting, FastTrainer
+from project.lab.training import fast_trainer, program
+from project.lab.training.fast_trainer import FastSetting, FastTrainer
 from project.run_fast_tensor import Network
 
 PROGRAM = Path(run_fast_tensor.__file__)

@@ -15,8 +15,8 @@ import pytest
 import minitorch
 from minitorch import FastBackend, tensor
 from project import run_gpt
-from project.lab import checkpoint, text_trainer
-from project.lab.text_trainer import Run, Setting, Text
+from project.lab.training import checkpoint, text_trainer
+from project.lab.training.text_trainer import Run, Setting, Text
 
 PROGRAM = Path(run_gpt.__file__)
 SENTENCE = "The cat sat on the mat, and the dog lay on the log.\n"

@@ -7,7 +7,7 @@ import pytest
 
 from minitorch import FastBackend, Module, Tensor, manual_seed, tensor
 from minitorch.data import Digits
-from project.lab.image_trainer import ImageSetting, ImageTrainer
+from project.lab.training.image_trainer import ImageSetting, ImageTrainer
 from project.run_mnist_multiclass import Conv2d, Network
 
 LAYERS = ("conv1", "conv2", "linear1", "linear2")

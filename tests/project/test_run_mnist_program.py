@@ -16,8 +16,9 @@ import pytest
 
 from minitorch.data import Digits, ImageDataset
 from project import run_mnist_multiclass
-from project.lab import checkpoint, image_trainer, training_run
-from project.lab.image_trainer import ImageSetting, ImageTrainer
+from project.lab.training import checkpoint, image_trainer
+from project.lab.training import run as training_run
+from project.lab.training.image_trainer import ImageSetting, ImageTrainer
 from project.run_mnist_multiclass import ImageTrain, Network
 
 PROGRAM = Path(run_mnist_multiclass.__file__)
@@ -341,7 +342,7 @@ def test_ctrl_c_saves_where_it_stands_and_says_how_to_go_on(tmp_path: Path, caps
 def test_a_second_ctrl_c_ends_a_step_that_takes_too_long_and_leaves_the_last_checkpoint(path: Path) -> None:
     before = path.read_bytes()
     endless = (
-        "import time\nfrom project.lab.image_trainer import ImageTrainer\n"
+        "import time\nfrom project.lab.training.image_trainer import ImageTrainer\n"
         "ImageTrainer.batch_loss = lambda trainer, *batch: print('in a step', flush=True) or time.sleep(600)"
     )
     process = started(endless, "--checkpoint", str(path), "--resume", "--epochs", "4")

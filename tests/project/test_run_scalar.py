@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from minitorch import Module, Scalar
-from project.lab.scalar_trainer import ScalarTrainer
-from project.lab.trainer import Setting
+from project.lab.training.scalar_trainer import ScalarTrainer
+from project.lab.training.trainer import Setting
 from project.run_scalar import Linear, Network
 from tests.strategies import assert_close
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from project import run_scalar
-from project.lab import command_line, program, report
-from project.lab.trainer import Trainer
+from project.lab.training import command_line, program, report
+from project.lab.training.trainer import Trainer
 
 PROGRAM = Path(run_scalar.__file__)
 HERE = {"PYTHONPATH": str(PROGRAM.parent.parent), "PYTHONUNBUFFERED": ""}  # the workspace that is tested, whichever one is installed

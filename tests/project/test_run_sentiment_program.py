@@ -15,10 +15,10 @@ import pytest
 from minitorch import manual_seed
 from minitorch.data import SST2, Sentences, TextDataset
 from project import run_sentiment
-from project.lab import checkpoint, learned_sentiment, sentiment_trainer
-from project.lab.learned_sentiment import LearnedTrainer, LengthBatches
-from project.lab.sentiment_trainer import SentimentSetting, SentimentTrainer, get_accuracy, get_predictions_array, prepared
-from project.lab.word_weights import word_weights
+from project.lab.explorers.word_weights import word_weights
+from project.lab.training import checkpoint, learned_sentiment, sentiment_trainer
+from project.lab.training.learned_sentiment import LearnedTrainer, LengthBatches
+from project.lab.training.sentiment_trainer import SentimentSetting, SentimentTrainer, get_accuracy, get_predictions_array, prepared
 from project.run_sentiment import CNNSentimentKim
 
 PROGRAM = Path(run_sentiment.__file__)
@@ -205,7 +205,7 @@ def test_batches_hold_every_sentence_once_and_sentences_of_like_length_together(
 
 
 def test_a_workspace_without_what_they_stand_on_refuses_learned_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "project.lab.learned_sentiment", None)
+    monkeypatch.setitem(sys.modules, "project.lab.training.learned_sentiment", None)
     with pytest.raises(
         ValueError, match=r"^embeddings learned needs what comes after the course \(.*\); take --embeddings drawn or glove$"
     ):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from minitorch import Module, Tensor, tensor
-from project.lab.tensor_trainer import TensorTrainer
-from project.lab.trainer import Setting
+from project.lab.training.tensor_trainer import TensorTrainer
+from project.lab.training.trainer import Setting
 from project.run_tensor import Linear, Network
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from project import run_tensor
-from project.lab import program
-from project.lab.tensor_trainer import TensorTrainer
-from project.lab.trainer import Setting
+from project.lab.training import program
+from project.lab.training.tensor_trainer import TensorTrainer
+from project.lab.training.trainer import Setting
 
 PROGRAM = Path(run_tensor.__file__)
 HERE = {"PYTHONPATH": str(PROGRAM.parent.parent)}  # the workspace that is tested, whichever one is installed

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from project.lab.sentence_encoding import DrawnVectors, encode_sentence_data, encode_sentences
-from project.lab.word_weights import word_weights
+from project.lab.explorers.word_weights import word_weights
+from project.lab.training.sentence_encoding import DrawnVectors, encode_sentence_data, encode_sentences
 
 
 class Two(dict):

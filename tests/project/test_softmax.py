@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from project.lab import softmax
+from project.lab.explorers import softmax
 
 
 def test_the_steps_are_powers_a_sum_and_shares():

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from project.lab.expressions import Refused
-from project.lab.steps import Step, flip, parse_shape, parse_steps, written
+from project.lab.typed.expressions import Refused
+from project.lab.typed.steps import Step, flip, parse_shape, parse_steps, written
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from minitorch import TensorData, tensor
-from project.lab import strides
-from project.lab.expressions import Refused
+from project.lab.explorers import strides
 from project.lab.guard import WrongResult
-from project.lab.steps import parse_steps
+from project.lab.typed.expressions import Refused
+from project.lab.typed.steps import parse_steps
 
 
 def run(shape, text):

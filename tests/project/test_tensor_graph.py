@@ -6,9 +6,9 @@ import pytest
 import minitorch
 from minitorch import Function, tensor
 from minitorch.core.context import grad_mode
-from project.lab.expressions import parse
-from project.lab.graph import dot
-from project.lab.tensor_graph import TENSORS, forward_only, record, remark
+from project.lab.explorers.graph import dot
+from project.lab.explorers.tensor_graph import TENSORS, forward_only, record, remark
+from project.lab.typed.expressions import parse
 
 
 def leaf(values, name):

@@ -8,9 +8,9 @@ import pytest
 import minitorch
 from minitorch import Module, Parameter, Scalar, Tensor, datasets, tensor
 from project import run_scalar, run_tensor
-from project.lab.scalar_trainer import ScalarTrainer
-from project.lab.tensor_trainer import TensorTrainer
-from project.lab.trainer import Setting, Trainer
+from project.lab.training.scalar_trainer import ScalarTrainer
+from project.lab.training.tensor_trainer import TensorTrainer
+from project.lab.training.trainer import Setting, Trainer
 
 
 class OneWeight(Module):

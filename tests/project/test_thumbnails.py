@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from project.lab import confusion, thumbnails
-from project.lab.thumbnails import Thumbnail
+from project.lab.charts import confusion, thumbnails
+from project.lab.charts.thumbnails import Thumbnail
 
 
 def test_ink_is_black_on_white_paper():

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from project.lab.tiling import ORDERS, Counts, Tiling, arithmetic, comparison, moment_of, panel, progress, sentence, totals, whole
+from project.lab.explorers.tiling import ORDERS, Counts, Tiling, arithmetic, comparison, moment_of, panel, progress, sentence, totals, whole
 
 NAIVE, TILED = ORDERS
 SIZES = [(2, 2), (4, 2), (6, 3), (7, 3), (5, 4), (8, 8), (16, 4), (16, 2), (9, 8)]

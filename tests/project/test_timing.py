@@ -14,8 +14,9 @@ import pytest
 from minitorch import Tensor
 from minitorch.kernels.cuda import device as cuda_device
 from project import timing
-from project.lab import speed, speed_chart
-from project.lab.speed import Measurement
+from project.lab.charts import speed_chart
+from project.lab.explorers import speed
+from project.lab.explorers.speed import Measurement
 
 PROGRAM = Path(timing.__file__)
 

@@ -10,9 +10,9 @@ import pytest
 
 from minitorch import Module, Parameter, Scalar, datasets
 from project import run_scalar
-from project.lab import program
-from project.lab.scalar_trainer import ScalarTrainer
-from project.lab.trainer import Setting, Trainer
+from project.lab.training import program
+from project.lab.training.scalar_trainer import ScalarTrainer
+from project.lab.training.trainer import Setting, Trainer
 from project.run_scalar import Network
 
 

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import pytest
 
-from project.lab import run_report, training_job
-from project.lab.image_trainer import ImageSetting
-from project.lab.training_job import Run
+from project.lab.training import job as training_job
+from project.lab.training import run_report
+from project.lab.training.image_trainer import ImageSetting
+from project.lab.training.job import Run
 
 FACTS = {"setting": {"program": "run_mnist_multiclass"}, "command": "…", "about": "", "parameters": 9242, "train": 40, "valid": 10}
 

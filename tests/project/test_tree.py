@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from project.lab.tree import BARRIERS, GUARD, MISSING, NOTHING, ROUNDS, Tree
+from project.lab.explorers.tree_reduction import BARRIERS, GUARD, MISSING, NOTHING, ROUNDS, Tree
 
 SIZES = [(1, 4), (4, 4), (5, 4), (20, 8), (32, 8), (64, 16), (33, 32)]
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from project.lab.expressions import Refused
-from project.lab.typed_arrays import factor, figure, parse_array
+from project.lab.typed.arrays import factor, figure, parse_array
+from project.lab.typed.expressions import Refused
 
 
 @pytest.mark.parametrize(

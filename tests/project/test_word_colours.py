@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from project.lab import word_colours
-from project.lab.word_weights import Reading, word_weights
+from project.lab.charts import word_colors as word_colours
+from project.lab.explorers.word_weights import Reading, word_weights
 
 WEIGHT = {"good": 0.25, "bad": -0.25, "so": 0.0}
 

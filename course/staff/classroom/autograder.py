@@ -14,12 +14,12 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from course.files import write_json
 from course.manifest import ROOT, load
 from course.staff import StaffError
+from course.staff.grading.results import Result
 from course.staff.outputs.gradescope import document
 from course.staff.outputs.words import number
-from course.staff.results import Result
+from course.workspace.atomic_files import write_json
 
 SETTINGS = Path("autograder.json")
 """In the root of a bundle: the tasks that count, the class's number, and whether to do without a sandbox."""
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 def graded(submission: Path, settings: dict[str, Any]) -> list[Result]:
     """The result of what was handed in."""
-    from course.staff.grade import grade
+    from course.staff.grading.grade import grade
 
     with tempfile.TemporaryDirectory(prefix="course-staff-") as out:
         tasks, number = settings["tasks"], settings["number"]

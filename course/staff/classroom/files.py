@@ -11,12 +11,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from course.files import write_bytes
 from course.manifest import ROOT, Manifest, course
 from course.staff import RequestError
 from course.staff.classroom.autograder import SETTINGS
-from course.staff.handout import MARKER
-from course.staff.selection import PATTERNS
+from course.staff.handout.generate import MARKER
+from course.staff.handout.selection import PATTERNS
+from course.workspace.atomic_files import write_bytes
 
 TEMPLATES = Path(__file__).parent
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from course.files import write_bytes
+from course.staff.grading.results import NOT_RUN, Result, TaskResult
 from course.staff.outputs.words import clean, file_names, flags, kind, line, number
-from course.staff.results import NOT_RUN, Result, TaskResult
+from course.workspace.atomic_files import write_bytes
 
 HERE = Path(__file__).parent
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from course.files import write_bytes
+from course.staff.grading.results import NOT_RUN, Result
 from course.staff.outputs.words import clean, file_names, first_failure, line, markdown, number, told
-from course.staff.results import NOT_RUN, Result
+from course.workspace.atomic_files import write_bytes
 
 VERSION = 3
 """Of the reporter's format: the first that knows scores of single tests."""

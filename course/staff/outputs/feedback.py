@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from course.files import write_bytes
+from course.staff.grading.results import Result, TaskResult
 from course.staff.outputs.words import clean, earned, file_names, line, markdown, number, told
-from course.staff.results import Result, TaskResult
+from course.workspace.atomic_files import write_bytes
 
 
 def feedback(result: Result) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from course.files import write_json
+from course.staff.grading.results import Result
 from course.staff.outputs.words import clean, earned, file_names, number, told
-from course.staff.results import Result
+from course.workspace.atomic_files import write_json
 
 
 def document(result: Result) -> dict[str, Any]:

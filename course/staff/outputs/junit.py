@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from course.files import write_bytes
+from course.staff.grading.results import NOT_RUN, Result, TaskResult
 from course.staff.outputs.words import clean, earned, line, told
-from course.staff.results import NOT_RUN, Result, TaskResult
+from course.workspace.atomic_files import write_bytes
 
 
 def write_junit(results: Sequence[Result], path: Path) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from course.staff import RequestError
+from course.staff.grading.results import Result
 from course.staff.outputs.class_page import write_class_page
 from course.staff.outputs.classroom import write_classroom
 from course.staff.outputs.feedback import write_feedback
 from course.staff.outputs.gradescope import write_gradescope
 from course.staff.outputs.junit import write_junit
 from course.staff.outputs.table import write_table
-from course.staff.results import Result
 
 FILES: Mapping[str, tuple[str, Callable[[Sequence[Result], Path], None]]] = {
     "feedback": ("feedback", write_feedback),

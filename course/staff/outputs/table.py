@@ -7,9 +7,9 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from course.files import write_bytes
+from course.staff.grading.results import Result
 from course.staff.outputs.words import flags, line, number
-from course.staff.results import Result
+from course.workspace.atomic_files import write_bytes
 
 
 def write_table(results: Sequence[Result], path: Path) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from course.staff.results import NOT_RUN, PART, Result, TaskResult, VisibleTest
+from course.staff.grading.results import NOT_RUN, PART, Result, TaskResult, VisibleTest
 
 LONGEST = 2000
 """So many characters of a test's message are shown."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.manifest import Manifest
-from course.staff.answers import WrongAnswer, patched
 from course.staff.probes.check import run_probes, share
 from course.staff.probes.remote import Launcher, plain_launcher
-from course.staff.prove import COMPILED, PLAIN
-from course.staff.runs import copy
+from course.staff.proofs.answers import WrongAnswer, patched
+from course.staff.proofs.prove import COMPILED, PLAIN
+from course.staff.proofs.runs import copy
 
 UNSEEN = {
     "0.1/inv_back_through_inv": "compiled kernels find it out",
@@ -81,7 +81,7 @@ def meet(
     Args:
         answers: The wrong answers.
         manifest: The course.
-        files: The reference, as `course.staff.prove.needed_files` gives it.
+        files: The reference, as `course.staff.proofs.prove.needed_files` gives it.
         done: Called after each.
         stop: Whether the first probe that an answer fails is the last for it.
     """

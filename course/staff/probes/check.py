@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-from course.gpu import environment
 from course.manifest import Task
+from course.runner.gpu import environment
 from course.staff.probes.plain import Number, Raised, Seen, Thing
 from course.staff.probes.program import Program, Value, shortened, text_of
 from course.staff.probes.remote import SECONDS, Gone, Launcher, Remote

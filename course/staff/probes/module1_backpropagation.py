@@ -295,8 +295,8 @@ def network_forward(p: Program, hidden: int, seed: int) -> Check:
 def training(p: Program, dataset: str, hidden: int, seed: int) -> Check:
     """Six epochs on 12 points, beside the same descent in NumPy."""
     known = Perceptron(hidden, seed)
-    setting = p.find("project.lab.trainer:Setting")(dataset=dataset, points=12, hidden=hidden, rate=0.5, epochs=6, seed=seed)
-    trainer = p.find("project.lab.scalar_trainer:ScalarTrainer")(setting, p.find("project.run_scalar:Network"))
+    setting = p.find("project.lab.training.trainer:Setting")(dataset=dataset, points=12, hidden=hidden, rate=0.5, epochs=6, seed=seed)
+    trainer = p.find("project.lab.training.scalar_trainer:ScalarTrainer")(setting, p.find("project.run_scalar:Network"))
     parameters(p, trainer.network, known.named("weight"))
     for _ in range(6):
         trainer.run_epoch()

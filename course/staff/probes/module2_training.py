@@ -22,8 +22,8 @@ network("2.5", "project.run_tensor")
 def training(p: Program, dataset: str, hidden: int, seed: int) -> Check:
     """Eight epochs on 20 points, beside the same descent in NumPy."""
     known = Perceptron(hidden, seed)
-    setting = p.find("project.lab.trainer:Setting")(dataset=dataset, points=20, hidden=hidden, rate=0.5, epochs=8, seed=seed)
-    trainer = p.find("project.lab.tensor_trainer:TensorTrainer")(setting, p.find("project.run_tensor:Network"))
+    setting = p.find("project.lab.training.trainer:Setting")(dataset=dataset, points=20, hidden=hidden, rate=0.5, epochs=8, seed=seed)
+    trainer = p.find("project.lab.training.tensor_trainer:TensorTrainer")(setting, p.find("project.run_tensor:Network"))
     write(p, trainer.network, known.named())
     for _ in range(8):
         trainer.run_epoch()

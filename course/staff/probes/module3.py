@@ -272,8 +272,10 @@ network("3.5", "project.run_fast_tensor", BACKENDS)
 def training(p: Program, dataset: str, hidden: int, seed: int) -> Check:
     """Ten epochs of one batch of ten points, beside the same descent in NumPy."""
     known = Perceptron(hidden, seed)
-    setting = p.find("project.lab.fast_trainer:FastSetting")(dataset=dataset, points=10, hidden=hidden, rate=0.5, epochs=10, seed=seed)
-    trainer = p.find("project.lab.fast_trainer:FastTrainer")(setting, p.find("project.run_fast_tensor:Network"))
+    setting = p.find("project.lab.training.fast_trainer:FastSetting")(
+        dataset=dataset, points=10, hidden=hidden, rate=0.5, epochs=10, seed=seed
+    )
+    trainer = p.find("project.lab.training.fast_trainer:FastTrainer")(setting, p.find("project.run_fast_tensor:Network"))
     write(p, trainer.network, known.named(), p.find("minitorch:FastBackend"))
     for _ in range(10):
         trainer.run_epoch()

@@ -1,6 +1,6 @@
 """Calls into a submission that runs in a process of its own: what is asked, how it is sent, and what comes back.
 
-The child (`course/staff/child.py`) may be anything by then: dead, silent, or busy writing answers that nobody asked for. So every request
+The child (`course/staff/grading/child.py`) may be anything by then: dead, silent, or busy writing answers that nobody asked for. So every request
 carries a number that nobody can guess, every answer has a time limit and a length, and plain data alone is read from it.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from course.staff.probes.plain import Raised, decoded, listed
 from course.staff.probes.program import Program, Value, coded
 
-CHILD = Path(__file__).parent.parent / "child.py"
+CHILD = Path(__file__).parent.parent / "grading" / "child.py"
 """What runs in the child; it needs no other file."""
 
 SECONDS = 10.0

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from course.staff.guard import Limits
-from course.staff.lines import Child
-from course.staff.lines import Gone as Stopped
 from course.staff.probes.remote import CHILD, LONGEST, Gone, Launcher, Running
-from course.staff.sandbox import PYTHON, Sandbox
+from course.staff.sandbox.line_protocol import Child
+from course.staff.sandbox.line_protocol import Gone as Stopped
+from course.staff.sandbox.monitor import Limits
+from course.staff.sandbox.sandbox import PYTHON, Sandbox
 
 LIMITS = Limits(seconds=1200, output=LONGEST)
 """What a child may use while the probes of one task are put to it."""

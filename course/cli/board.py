@@ -1,0 +1,187 @@
+"""How the command line looks: tables of tasks, a task's line, what to do about one that is not passed, and what is next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from course.cli.hints import Hint
+from course.manifest import Manifest, Task
+from course.runner.failure_report import LABEL_WIDTH, render
+from course.runner.progress import TaskState
+
+LOOKS = {
+    "passed": ("✓", "green"),
+    "failing": ("✗", "red"),
+    "todo": ("○", "yellow"),
+    "blocked": ("‖", "blue"),
+    "not run": ("–", "magenta"),
+    "unknown": ("?", "dim"),
+}
+"""Each state's sign and style."""
+
+
+def new_console() -> Console:
+    """Where commands print."""
+    return Console(highlight=False, emoji=False)
+
+
+def print_json(tasks: Iterable[Task], states: Mapping[str, TaskState]) -> None:
+    """Tasks and their states, for programs."""
+    rows: list[dict[str, Any]] = []
+    for task in tasks:
+        about = {"id": task.id, "module": task.stage, "title": task.title, "points": task.points, "page": task.page}
+        state = asdict(states[task.id])
+        del state["task"]
+        rows.append(about | state)
+    print(json.dumps(rows, indent=1))
+
+
+def print_list(console: Console, manifest: Manifest, states: Mapping[str, TaskState]) -> None:
+    """All tasks with what they are worth, and their states as far as they are known."""
+    for stage in manifest.stages:
+        tasks = [task for task in manifest.tasks if task.stage == stage.number]
+        if not tasks:  # its library is there before its tasks
+            continue
+        console.print(f"Module {stage.number}  {stage.title}", style="bold")
+        table = _table()
+        for task in tasks:
+            table.add_row("", task.id, task.title, task.worth, _state(states[task.id]))
+        console.print(table)
+    if any(state.state == "unknown" for state in states.values()):
+        console.print("Unknown: not run since the last change; course status runs the tests.")
+
+
+def print_status(console: Console, manifest: Manifest, states: Mapping[str, TaskState]) -> None:
+    """How far all tasks are, and what is next."""
+    for stage in manifest.stages:
+        tasks = [task for task in manifest.tasks if task.stage == stage.number]
+        if not tasks:
+            continue
+        passed = [task for task in tasks if states[task.id].state == "passed"]
+        console.print(_heading(f"Module {stage.number}  {stage.title}", passed, tasks))
+        table = _table()
+        for task in tasks:
+            state = states[task.id]
+            table.add_row("", task.id, task.title, f"{state.passed} of {state.total} tests", _state(state))
+        console.print(table)
+    for reason in [state.card.error for state in states.values() if state.state == "unknown" and state.card][:1]:
+        console.print(f"Unknown: {reason}", soft_wrap=True)
+    console.print(next_line(manifest, states), soft_wrap=True)
+
+
+def print_rows(console: Console, rows: Mapping[str, str]) -> None:
+    """Labels on the left, values on the right; nothing is wrapped, so that commands stay whole."""
+    for label, value in rows.items():
+        for number, line in enumerate(value.splitlines()):
+            console.print(Text(f"{'' if number else label:<{LABEL_WIDTH}}", style="dim").append(line, style="not dim"), soft_wrap=True)
+
+
+def print_hint(console: Console, task: Task, hint: Hint) -> None:
+    """An open hint, and how to get at the next one."""
+    console.print(f"Hint {hint.level} of {hint.last} for Task {task.id} {task.title}", style="bold")
+    console.print(Text(hint.text))
+    more = f"More: course hint {task.id} {hint.level + 1}"
+    console.print(more if hint.level < hint.last else f"That was the last one. The chapter: docs/{task.page}.md")
+
+
+def _table() -> Table:
+    """Columns that line up from one module to the next: a margin, id, title, a number, state."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(width=0)
+    table.add_column(no_wrap=True)
+    table.add_column(min_width=22)
+    table.add_column(justify="right", no_wrap=True, min_width=14)
+    table.add_column()
+    return table
+
+
+def _state(state: TaskState) -> Text:
+    """Sign and word; what a blocked task waits for, and what the kernels of one for the GPU ran on."""
+    sign, style = LOOKS[state.state]
+    waits = f" by {', '.join(state.blocked_by)}" if state.state == "blocked" else ""
+    return Text(f"{sign} {state.state}{waits}{_device(state)}", style=style)
+
+
+def _device(state: TaskState) -> str:
+    """What the kernels ran on, behind a verdict."""
+    words = {"gpu": " on the GPU", "simulator": " in the simulator"}
+    return words.get(state.device, "") if state.state in ("passed", "failing") else ""
+
+
+def _heading(title: str, passed: Sequence[Task], tasks: Sequence[Task]) -> Text:
+    """A module's title with a bar of the points earned."""
+    earned, all_points = sum(task.points for task in passed), sum(task.points for task in tasks if not task.extra)
+    filled = min(20, 20 * earned // all_points)
+    text = Text(f"{title:<24}", style="bold")
+    text.append("█" * filled, style="green").append("░" * (20 - filled), style="dim")
+    return text.append(f"  {earned} of {all_points} points", style="not bold")
+
+
+def summary(task: Task, state: TaskState) -> Text:
+    """One line on a task."""
+    sign, style = LOOKS[state.state]
+    parts = {"passed": "pass", "failing": "fail", "todo": "wait for your code", "blocked": "wait for another task"}
+    counts = ", ".join(f"{getattr(state, key)} {words}" for key, words in parts.items() if getattr(state, key))
+    total = f" Of {state.total} test{'' if state.total == 1 else 's'} {counts}." if state.total else ""
+    line = Text().append(f"{sign} ", style=style).append(f"Task {task.id} {task.title}", style="bold")
+    return line.append(f": {state.state}{_device(state)}.{total}")
+
+
+def print_advice(console: Console, task: Task, states: Mapping[str, TaskState], verbose: bool, unwritten: Sequence[str]) -> None:
+    """What to do about a task that is not passed; `unwritten` are those of the tasks before it whose code is missing."""
+    state = states[task.id]
+    console.print()
+    if state.state in ("not run", "unknown"):
+        console.print(Text(state.card.error or "" if state.card else ""), soft_wrap=True)
+        return
+    if state.state == "blocked":
+        first = state.blocked_by[0]
+        console.print(
+            f"It needs the code of Task {', '.join(state.blocked_by)}, which is not written yet. Next: course test {first}", soft_wrap=True
+        )
+        return
+    if state.state == "todo":
+        place = state.card.place if state.card else None
+        where = f"{place.file}:{place.line}  {place.function}" if place else ", ".join(task.files)
+        first = {"First": f"Task {', '.join(unwritten)}, which this one needs: course test {unwritten[0]}"} if unwritten else {}
+        rows = first | {
+            "Write": where,
+            "Read": f"docs/{task.page}.md",
+            "Hint": f"course hint {task.id}",
+            "Then run": f"course test {task.id}",
+        }
+        print_rows(console, rows)
+        return
+    if state.card:
+        console.print(render(state.card, console.width), soft_wrap=True, end="")
+        if verbose and state.card.traceback:
+            console.print(Text("\n" + state.card.traceback), soft_wrap=True)
+    needed = [other for other in task.requires if states[other].state in ("failing", "todo")]
+    console.print()
+    if needed:
+        advice = f"Task {needed[0]}, which this one needs, is {states[needed[0]].state}. Start there: course test {needed[0]}"
+    else:
+        advice = f"A hint: course hint {task.id}" + (
+            f"\nTraceback: course test {task.id} -v" if state.card and state.card.traceback and not verbose else ""
+        )
+    console.print(advice, soft_wrap=True)
+
+
+def next_line(manifest: Manifest, states: Mapping[str, TaskState], after: Task | None = None) -> Text:
+    """What to do next: the first task that is known not to be passed, else the first one behind `after` that is not known."""
+    ids = [task.id for task in manifest.tasks]
+    behind = ids.index(after.id) + 1 if after else 0
+    known = [task for task in manifest.tasks if states[task.id].state not in ("passed", "unknown")]
+    later = [task for task in manifest.tasks[behind:] if states[task.id].state == "unknown"]
+    for task in known or later:
+        return Text(f"Next: Task {task.id} {task.title}, docs/{task.page}.md\n      course test {task.id}")
+    if any(state.state == "unknown" for state in states.values()):
+        return Text("Earlier tasks have not been tested since the last change: course status")
+    return Text("Every task is passed. Well done.")

@@ -1,0 +1,305 @@
+"""`course doctor`: whether this machine has what the course needs, line by line, each with one way to mend it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from course.cli.problem import ENVIRONMENT, Problem
+from course.runner.gpu import has_gpu
+from course.workspace import backups, pristine
+
+PATIENCE = 180
+"""Seconds that numba may take for its first function."""
+
+LITTLE, TOO_LITTLE = 2_000_000_000, 200_000_000
+"""Bytes of free disk that make a warning, and an error."""
+
+SKEW = 2.0
+"""Seconds by which the times of files may differ from the clock."""
+
+LOOKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "wrong": ("✗", "red")}
+
+COMPILE = """
+import json, time
+began = time.perf_counter()
+import numba, numpy
+@numba.njit(parallel=True)
+def total(a):
+    s = 0.0
+    for i in numba.prange(a.size):
+        s += a[i]
+    return s
+right = total(numpy.ones(1000)) == 1000.0
+seconds = time.perf_counter() - began
+print(json.dumps({"right": right, "threads": numba.get_num_threads(), "seconds": seconds, "version": numba.__version__}))
+"""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one look at the machine found.
+
+    Attributes:
+        name: What was looked at.
+        state: "ok", "warning" or "wrong".
+        says: What is there.
+        fix: What to do, unless it is ok.
+    """
+
+    name: str
+    state: str
+    says: str
+    fix: str = ""
+
+
+def run(root: Path, console: Console, as_json: bool = False) -> int:
+    """Look at everything and print a line each; returns the exit code, 3 if something is wrong.
+
+    Args:
+        root: The workspace.
+        console: Where to print.
+        as_json: Print a list of objects instead.
+    """
+    found = []
+    for check in CHECKS:
+        if as_json:
+            found.append(check(root))
+            continue
+        with console.status(f"Looking at {check.__name__.replace('_', ' ')}"):
+            found.append(check(root))
+        sign, style = LOOKS[found[-1].state]
+        console.print(Text(f"{sign} ", style=style).append(f"{found[-1].name:<10} {found[-1].says}", style="not bold"), soft_wrap=True)
+        if found[-1].fix:
+            console.print(Text(f"{'':13}{found[-1].fix}", style="bold"), soft_wrap=True)
+    wrong = [check for check in found if check.state == "wrong"]
+    if as_json:
+        print(json.dumps([asdict(check) for check in found], indent=1))
+    else:
+        console.print(f"{len(wrong)} of {len(found)} are wrong; mend the first one first." if wrong else "Ready. Next: course status")
+    return ENVIRONMENT if wrong else 0
+
+
+def python(root: Path) -> Check:
+    """The interpreter's version, as pyproject.toml wants it."""
+    here = ".".join(map(str, sys.version_info[:3]))
+    try:
+        wanted = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["requires-python"]
+    except (OSError, ValueError, KeyError):
+        wanted = ">=3.11"
+    if not fits(here, wanted):
+        return Check("Python", "wrong", f"{here}, expected {wanted}", "install a newer Python, delete .venv and run: make app")
+    if sys.prefix == sys.base_prefix:
+        return Check("Python", "warning", f"{here} without a virtual environment", "run: make app, then . .venv/bin/activate")
+    return Check("Python", "ok", f"{here} in {sys.prefix}")
+
+
+def packages(root: Path) -> Check:
+    """The installed packages, as the requirements want them."""
+    bad, count = [], 0
+    for file in ("requirements.txt", "requirements.extra.txt"):
+        for name, wanted in requirements(root / file):
+            count += 1
+            try:
+                version = importlib.metadata.version(name)
+            except importlib.metadata.PackageNotFoundError:
+                bad.append(f"{name} is missing")
+                continue
+            if not fits(version, wanted):
+                bad.append(f"{name} is {version}, expected {wanted}")
+    if bad:
+        fix = f"run: {sys.executable} -m pip install -r requirements.txt -r requirements.extra.txt"
+        return Check("Packages", "wrong", "; ".join(bad), fix)
+    return Check("Packages", "ok", f"{count} as the requirements want them")
+
+
+def numba(root: Path) -> Check:
+    """Whether numba compiles a parallel loop and runs it right; in a process of its own."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", COMPILE],
+            cwd=root.anchor or None,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        told = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else {}
+    except subprocess.TimeoutExpired:
+        return Check("numba", "wrong", f"a first function took more than {PATIENCE} s", "end what else computes, and run: course doctor")
+    except (ValueError, IndexError):
+        told = {}
+    again = f"run: {sys.executable} -m pip install --force-reinstall numba"
+    if not told:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return Check("numba", "wrong", f"does not run: {last}", again)
+    if not told["right"]:
+        return Check("numba", "wrong", f"{told['version']} computes wrong", again)
+    says = f"{told['version']} compiles and runs with {told['threads']} threads, in {told['seconds']:.1f} s"
+    if told["threads"] == 1 and (os.cpu_count() or 1) > 1:
+        return Check("numba", "warning", says, "unset NUMBA_NUM_THREADS, so that loops of Module 3 run in parallel")
+    return Check("numba", "ok", says)
+
+
+def folders(root: Path) -> Check:
+    """Whether the workspace and its caches can be written to."""
+    for folder in (root, root / ".course", root / "minitorch"):
+        if folder.exists() and not _writable(folder):
+            return Check("Folders", "wrong", f"{folder} cannot be written to", f"make it yours: chmod u+w {folder}")
+    return Check("Folders", "ok", f"{root} can be written to")
+
+
+def workspace(root: Path) -> Check:
+    """Whether the workspace knows what was handed out, and no command was interrupted in it."""
+    if (root / backups.JOURNAL).is_dir():
+        return Check("Workspace", "warning", "a command was interrupted", "any command that changes files finishes it: course reset --list")
+    try:
+        given = pristine.read(root)
+    except Problem as problem:
+        says, _, fix = str(problem).rpartition("; ")
+        return Check("Workspace", "wrong", says, fix)
+    gone = [path for path in given.hashes if not (root / path).is_file()]
+    if gone:
+        more = f" and {len(gone) - 3} more" if len(gone) > 3 else ""
+        return Check("Workspace", "warning", f"{', '.join(gone[:3])}{more} missing", f"run: git checkout -- {gone[0]}")
+    return Check("Workspace", "ok", f"all {len(given.hashes)} files of the course are there")
+
+
+def gpu(root: Path) -> Check:
+    """A GPU, or the simulator that takes its place."""
+    if not has_gpu():
+        return Check("GPU", "ok", "none; the tasks that need one run in numba's simulator")
+    if importlib.util.find_spec("numba_cuda") is None:
+        return Check("GPU", "warning", "there is one, but numba-cuda is missing", "read docs/module3/gpu_machines.md")
+    return Check("GPU", "ok", "there is one, and numba-cuda")
+
+
+def browser(root: Path) -> Check:
+    """Whether the app can show itself."""
+    import webbrowser
+
+    try:
+        name = webbrowser.get().__class__.__name__
+    except webbrowser.Error:
+        return Check("Browser", "warning", "none is found", "run: make app, and open the address that it prints in a browser")
+    return Check("Browser", "ok", f"one is found ({name})")
+
+
+def disk(root: Path) -> Check:
+    """Free space."""
+    free = shutil.disk_usage(root).free
+    state = "wrong" if free < TOO_LITTLE else "warning" if free < LITTLE else "ok"
+    return Check("Disk", state, f"{free / 1e9:.1f} GB free", "" if state == "ok" else f"free some space where {root} lies")
+
+
+def git(root: Path) -> Check:
+    """A history of the student's work."""
+    if shutil.which("git") is None:
+        return Check("git", "warning", "is not installed", "install git from https://git-scm.com")
+    done = subprocess.run(["git", "rev-parse", "--is-inside-work-tree"], cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return Check("git", "warning", "this workspace has no history", "run: git init && git add . && git commit -m Workspace")
+    return Check("git", "ok", "keeps the history of this workspace")
+
+
+def terminal(root: Path) -> Check:
+    """Whether the terminal can show the signs that the commands print."""
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    try:
+        "✓✗○█░·ε".encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return Check("Terminal", "warning", f"{encoding} lacks signs such as ✓", "set PYTHONUTF8=1 in the environment")
+    return Check("Terminal", "ok", encoding)
+
+
+def clock(root: Path) -> Check:
+    """Whether the times of files agree with the clock: Python and the watching command go by them."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=root) as file:
+            now = time.time()
+            skew = os.stat(file.name).st_mtime - now
+    except OSError as error:
+        return Check("Clock", "warning", f"no file can be written ({error.strerror})", f"make it yours: chmod u+w {root}")
+    if abs(skew) > SKEW:
+        fix = "let the machine that holds these files and this one keep the same time, or move the workspace to a local disk"
+        return Check("Clock", "warning", f"a file made now is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}", fix)
+    future = [path for path in sorted((root / "minitorch").rglob("*.py")) if path.stat().st_mtime > now + SKEW]
+    if future:
+        name = future[0].relative_to(root).as_posix()
+        return Check("Clock", "warning", f"{name} was saved in the future; {len(future)} such files", f"save it again, or: touch {name}")
+    return Check("Clock", "ok", "files and clock agree")
+
+
+CHECKS: tuple[Callable[[Path], Check], ...] = (
+    python,
+    packages,
+    numba,
+    folders,
+    workspace,
+    gpu,
+    browser,
+    disk,
+    git,
+    terminal,
+    clock,
+)
+"""In the order in which they are mended."""
+
+
+def requirements(path: Path) -> list[tuple[str, str]]:
+    """Name and condition of each requirement in a file: ("numba", ">=0.67"); none if there is no file."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    found = [re.match(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;#]*)", line) for line in lines if not line.lstrip().startswith(("#", "-"))]
+    return [(match[1], match[2].strip()) for match in found if match]
+
+
+def fits(version: str, wanted: str) -> bool:
+    """Whether a version fulfils conditions such as ">=1.67,<1.70" or "==0.30.*"."""
+    here = _numbers(version)
+    for condition in filter(None, map(str.strip, wanted.split(","))):
+        sign, limit = re.match(r"([<>=!~]*)\s*(.*)", condition).groups()  # type: ignore[union-attr]  # it always matches
+        bound = _numbers(limit)
+        width = max(len(here), len(bound))
+        mine, other = (numbers + (0,) * (width - len(numbers)) for numbers in (here, bound))
+        holds = {
+            ">=": mine >= other,
+            "<=": mine <= other,
+            ">": mine > other,
+            "<": mine < other,
+            "==": here[: len(bound)] == bound if limit.endswith("*") else mine == other,
+            "!=": mine != other,
+            "~=": mine >= other and here[: len(bound) - 1] == bound[:-1],
+        }
+        if not holds.get(sign, True):
+            return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version: 1.10.2rc1 gives 1, 10, 2."""
+    return tuple(int(number) for number in re.findall(r"\d+", re.split(r"(?:a|b|rc|\.dev|\.post|\+)", version)[0]))
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False

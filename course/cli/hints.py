@@ -1,0 +1,74 @@
+"""Hints: one opens after the other, none before the student has tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.manifest import Task
+from course.workspace.record import read_record, write_record
+
+TRIES = 2
+"""So often must the tests of a task have run, each time on other code of it, before its first hint opens."""
+
+
+@dataclass(frozen=True)
+class Hint:
+    """An open hint.
+
+    Attributes:
+        task: Its task's id.
+        level: Which it is, from 1.
+        last: How many the task has.
+        text: What it says.
+    """
+
+    task: str
+    level: int
+    last: int
+    text: str
+
+
+class HintClosed(RuntimeError):
+    """A hint that is not open yet; the message says what comes before it.
+
+    Args:
+        message: Says so, and closes with the next command.
+        missing_tries: How many tries are missing.
+    """
+
+    def __init__(self, message: str, missing_tries: int = 0) -> None:
+        super().__init__(message)
+        self.missing_tries = missing_tries
+
+
+def open_hint(root: Path, task: Task, level: int | None = None) -> Hint:
+    """Open a hint of a task, or show it again.
+
+    Args:
+        root: The workspace.
+        task: The task.
+        level: Which one, from 1; if left out the first that is not open, or the last.
+
+    Raises:
+        ValueError: If the task has no such hint.
+        HintClosed: If the student has not tried often enough, or the hint before this one is not open.
+    """
+    record, last = read_record(root), len(task.hints)
+    open_ones = min(record.hints.get(task.id, 0), last)
+    wanted = min(open_ones + 1, last) if level is None else level
+    if not 1 <= wanted <= last:
+        raise ValueError(
+            f"task {task.id} expected a hint from 1 to {last}, got {wanted}; run: course hint {task.id} {min(max(wanted, 1), last)}"
+        )
+    tries = len(record.tries.get(task.id, ()))
+    if open_ones == 0 and tries < TRIES:
+        missing = TRIES - tries
+        more = f"{missing} more {'tries' if missing > 1 else 'try'}, each with other code"
+        raise HintClosed(f"the hints of task {task.id} open after {TRIES} tries, got {tries}: {more}; run: course test {task.id}", missing)
+    if wanted > open_ones + 1:
+        raise HintClosed(f"hint {wanted} of task {task.id} opens after hint {open_ones + 1}; run: course hint {task.id} {open_ones + 1}")
+    if wanted > open_ones:
+        record.hints[task.id] = wanted
+        write_record(root, record)
+    return Hint(task.id, wanted, last, task.hints[wanted - 1])

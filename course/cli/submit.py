@@ -1,0 +1,215 @@
+"""`course submit`: the hand-in as one zip file, just the files in which students write and the reports of training."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from course.cli import report
+from course.cli.problem import ENVIRONMENT, TESTS_FAIL, USAGE, Problem
+from course.manifest import Manifest
+from course.runner.progress import cached_states
+from course.workspace import backups, pristine
+from course.workspace import function_source as bodies
+
+LARGEST = 10_000_000
+"""Bytes that one file of a hand-in may have."""
+
+SKIPPED = {".git", ".venv", ".course", ".hypothesis", ".pytest_cache", ".ruff_cache", "__pycache__", "_build", "node_modules", "data"}
+"""Folders that are nobody's work."""
+
+LEFT_OUT = "given code, graded with a fresh copy"
+NEW = "belongs to no task"
+
+
+@dataclass
+class HandIn:
+    """What goes into the zip file, and what does not.
+
+    Attributes:
+        files: What goes in, by path.
+        left_out: What does not although the student wrote or changed it, and why, by path.
+        broken: What is not valid Python, as "path, line 3: …".
+        warnings: What will be missed when it is graded.
+    """
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def run(
+    root: Path, manifest: Manifest, console: Console, out: Path | str = "submission.zip", anyway: bool = False, as_json: bool = False
+) -> int:
+    """Pack the hand-in; returns the exit code.
+
+    Args:
+        root: The workspace.
+        manifest: Its manifest.
+        console: Where to list what goes in.
+        out: The zip file, relative to the workspace; an earlier one is replaced.
+        anyway: Pack files that are not valid Python, too.
+        as_json: Print one object instead of the list.
+
+    Raises:
+        Problem: If there is nothing to hand in, a file is not valid Python, or the zip file cannot be written.
+    """
+    target = _free(root / out)
+    found = collect(root, manifest)
+    if not found.files:
+        raise Problem("there is none of the files in which you write; run: course doctor", ENVIRONMENT)
+    if found.broken and not anyway:
+        raise Problem(
+            f"{'; '.join(found.broken)}; nothing of such a file can be graded: mend it, or run: course submit --anyway", TESTS_FAIL
+        )
+    packed = pristine.zipped(dict(sorted(found.files.items())))
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(packed)
+        unfinished.replace(target)
+    except OSError as error:
+        raise Problem(f"{target} cannot be written ({error.strerror}); run: course submit --out FILE", ENVIRONMENT) from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+    states = {id: state.state for id, state in cached_states(root).items()}
+    if as_json:
+        about = {"states": states, "left_out": found.left_out, "broken": found.broken, "warnings": found.warnings}
+        print(json.dumps({"file": str(target), "bytes": len(packed), "files": sorted(found.files)} | about, indent=1))
+        return 0
+    _tell(console, manifest, found, states)
+    console.print(f"{target}: {len(found.files)} files, {len(packed)} bytes", soft_wrap=True, markup=False)
+    console.print("Unknown states: course status runs the tests." if "unknown" in states.values() else "Hand this file in.")
+    return 0
+
+
+def collect(root: Path, manifest: Manifest) -> HandIn:
+    """What goes into the hand-in of a workspace.
+
+    Raises:
+        Problem: If a file that goes in cannot be read.
+    """
+    found = HandIn()
+    for path in dict.fromkeys(path for task in manifest.tasks for path in task.files):
+        try:
+            data = backups.content(root, path)
+        except Problem as problem:
+            found.left_out[path] = str(problem)
+            continue
+        if data is None:
+            found.left_out[path] = "is missing; course reset brings its stubs back"
+            continue
+        _add(found, path, data)
+        try:
+            bodies.parse(bodies.decode(data)[0])
+        except bodies.Unreadable as error:
+            found.broken.append(f"{path}, {error}")
+    for paths in report.files(root, [task.id for task in manifest.tasks]).values():
+        for path in paths:
+            try:
+                _add(found, path, backups.content(root, path) or b"")
+            except Problem as problem:
+                found.left_out[path] = str(problem)
+    _look_around(root, found)
+    return found
+
+
+def _add(found: HandIn, path: str, data: bytes) -> None:
+    if len(data) > LARGEST:
+        found.left_out[path] = f"{len(data)} bytes, more than {LARGEST}"
+    else:
+        found.files[path] = data
+
+
+def _look_around(root: Path, found: HandIn) -> None:
+    """Name what the student changed or added and what stays behind, and imports that will not be there."""
+    try:
+        given = pristine.read(root)
+    except Problem as problem:
+        found.warnings.append(str(problem))
+        return
+    added = set()
+    for path in _walk(root):
+        if path in found.files or path in found.left_out or path == pristine.PATH:
+            continue
+        if path in given.hashes:
+            if not given.is_as_given(path, (root / path).read_bytes()):
+                found.left_out[path] = LEFT_OUT
+        elif path.endswith(".py"):
+            found.left_out[path] = NEW
+            added.add(path)
+    for path, data in found.files.items():
+        for other in sorted(_imports(path, data) & added):
+            found.warnings.append(f"{path} imports {other}, which {NEW} and is not handed in; put what it needs into {path}")
+
+
+def _walk(root: Path) -> Iterator[str]:
+    """The files of a workspace, but for caches, data and what links lead to."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED and not name.startswith("."))
+        for name in sorted(names):
+            file = Path(folder) / name
+            if file.is_file() and not file.is_symlink():
+                yield file.relative_to(root).as_posix()
+
+
+def _imports(path: str, data: bytes) -> set[str]:
+    """The files of the workspace that a file may import, by their paths."""
+    if not path.endswith(".py"):
+        return set()
+    try:
+        tree = bodies.parse(bodies.decode(data)[0])
+    except bodies.Unreadable:
+        return set()
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            package = path.split("/")[: -node.level] if node.level else []
+            module = ".".join([*package, node.module] if node.module else package)
+            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+    return {name.replace(".", "/") + ".py" for name in found}
+
+
+def _free(target: Path) -> Path:
+    """The path, if a zip file may be written there."""
+    if target.is_dir() or (target.exists() and not zipfile.is_zipfile(target)):
+        what = "a folder" if target.is_dir() else "no zip file"
+        raise Problem(f"{target} is there and {what}; name another: course submit --out FILE", USAGE)
+    if not target.parent.is_dir():
+        raise Problem(f"there is no folder {target.parent}; name a file in one that exists: course submit --out FILE", USAGE)
+    return target
+
+
+# How it looks
+
+
+def _tell(console: Console, manifest: Manifest, found: HandIn, states: Mapping[str, str]) -> None:
+    for task in manifest.tasks:
+        mine = [path for path in found.files if path in task.files or _is_report_of(path, task.id)]
+        line = Text(f"Task {task.id:<5}{states.get(task.id, 'unknown'):<9}", style="bold")
+        console.print(line.append(", ".join(mine) or "nothing", style="not bold"), soft_wrap=True)
+    _list(console, "Not in it:", [f"{path}: {why}" for path, why in found.left_out.items()])
+    _list(console, "Mind:", [*found.broken, *found.warnings])
+
+
+def _list(console: Console, heading: str, lines: Iterable[str]) -> None:
+    for number, line in enumerate(lines):
+        if number == 0:
+            console.print(heading, style="bold")
+        console.print(Text(f"  {line}"), soft_wrap=True)
+
+
+def _is_report_of(path: str, task: str) -> bool:
+    """Whether a file belongs to the report of a task."""
+    parts = path.split("/")
+    return parts[0] == report.FOLDER.as_posix() and any(entry.task == task and entry.name == parts[1] for entry in report.HAND_INS)

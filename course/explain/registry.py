@@ -1,0 +1,114 @@
+"""Which functions have an oracle, and what runs when they are called."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from course.explain.calls import Call, Judge, Target
+from course.explain.divergence import Wrong
+from course.manifest import Manifest
+from course.oracles import graphs, scalars
+from course.oracles import modules as trees
+from course.oracles import operators as numbers
+
+SIMULATOR = "numba.cuda.simulator.kernel"
+"""The module in which a kernel of the GPU is called, where numba only simulates one."""
+
+
+def targets(root: Path, manifest: Manifest) -> dict[CodeType, Target]:
+    """All functions with an oracle whose modules have been loaded, by what runs in them."""
+    tasks = {re.sub(r"\._(map|zip|reduce)$", "", name): task.id for task in manifest.tasks for name in task.write}
+    prepare, finish = graphs.PREPARE | scalars.PREPARE, graphs.FINISH | scalars.FINISH
+    slow = {*graphs.LATER, *scalars.LATER}
+    found = {}
+    for name, (judge, inner) in _judges().items():
+        function = _function(name)
+        if function is None or not Path(function.__code__.co_filename).is_relative_to(root):
+            continue
+        later = inner or name in slow or name.endswith(".backward")
+        target = Target(name, judge, function, tasks.get(name, ""), later, prepare.get(name), finish.get(name))
+        for code in _inside(function.__code__) if inner else (function.__code__,):
+            if not code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE):
+                found[code] = target
+    if SIMULATOR in sys.modules:
+        call = sys.modules[SIMULATOR].FakeCUDAKernel.__call__
+        found[call.__code__] = Target(f"{SIMULATOR}:FakeCUDAKernel.__call__", _Launches(root, tasks), call, "", later=True)
+    return found
+
+
+def _judges() -> dict[str, tuple[Judge, bool]]:
+    """All judges, each with whether it judges what the function has made instead of itself; those of tensors where these are loaded."""
+    plain, inner = numbers.JUDGES | trees.JUDGES | scalars.JUDGES | graphs.JUDGES, dict(numbers.INNER)
+    if "minitorch.tensor_data" in sys.modules:
+        from course.oracles import convolutions, functional, kernels, layers, positions, tensors
+        from course.oracles import matrix_products as products
+
+        plain |= positions.JUDGES | tensors.JUDGES | functional.JUDGES | layers.JUDGES
+        inner |= kernels.INNER | products.INNER | convolutions.INNER
+    return {name: (judge, False) for name, judge in plain.items()} | {name: (judge, True) for name, judge in inner.items()}
+
+
+def _function(name: str) -> Any:
+    """A function by "module:qualified.name", without what is wrapped around it; None if it is not loaded, or is none."""
+    module, _, qualified = name.partition(":")
+    value: Any = sys.modules.get(module)
+    for part in qualified.split("."):
+        value = inspect.getattr_static(value, part, None)
+        value = getattr(value, "__func__", value)
+    value = inspect.unwrap(getattr(value, "py_func", value)) if value is not None else None
+    return value if inspect.isfunction(value) else None
+
+
+def _inside(code: CodeType) -> Iterator[CodeType]:
+    """The functions that are defined in a function, but no comprehensions."""
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            if not inner.co_name.startswith("<") or inner.co_name == "<lambda>":
+                yield inner
+            yield from _inside(inner)
+
+
+class _Launches:
+    """Judges the kernels of the GPU, in the simulator: which one was launched is known only then.
+
+    Args:
+        root: The workspace.
+        tasks: The task of every function that students write.
+    """
+
+    def __init__(self, root: Path, tasks: dict[str, str]) -> None:
+        self.root = root
+        self.tasks = tasks
+
+    def __call__(self, call: Call) -> Wrong | None:
+        """What is wrong with a launch."""
+        from course.oracles import convolutions, kernels
+        from course.oracles import matrix_products as products
+
+        kernel = call.arguments[0].fn
+        for room, judges in (("cuda_ops", kernels.CUDA | products.CUDA), ("cuda_conv", convolutions.CUDA)):
+            for name, (judge, inner) in judges.items():
+                function = _function(f"minitorch.{room}:{name}")
+                if function is not None and kernel.__code__ in ([*_inside(function.__code__)] if inner else [function.__code__]):
+                    return self._judged(call, f"minitorch.{room}:{name}", function, judge)
+        return None
+
+    def _judged(self, call: Call, name: str, function: Any, judge: Callable[[Call], Wrong | None]) -> Wrong | None:
+        """What is wrong, with the launch turned into a call of the kernel."""
+        kernel = call.arguments[0].fn
+        cells = [cell.cell_contents for cell in kernel.__closure__ or ()]
+        closure = dict(zip(kernel.__code__.co_freevars, cells, strict=True))
+        arguments, before, after = call.arguments[1:], call.before[1:], call.after[1:]
+        target = Target(name, judge, function, self.tasks.get(name, ""))
+        launched = replace(call, target=target, code=kernel.__code__, arguments=arguments, before=before, after=after, closure=closure)
+        wrong = judge(launched)
+        if wrong is not None:
+            call.target, call.code = target, kernel.__code__
+        return wrong

@@ -1,0 +1,1 @@
+"""Running tests: the pytest plugin, progress, watch mode, failure reports."""

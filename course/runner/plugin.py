@@ -1,0 +1,386 @@
+"""The course inside pytest: unwritten code is shown as *todo*, and what a failing test has to say is written down.
+
+pyproject.toml loads this file for every run of pytest. It looks at results only and imports nothing of what it grades.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import inspect
+import re
+import signal
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course.runner import hypothesis_settings as properties
+from course.runner.failure_report import Card, sentence
+from course.runner.messages import assertion_parts, cut, error_line, shown, shown_traceback, unwritten_task
+from course.workspace.atomic_files import write_json
+from course.workspace.locate import STUDENTS, Places
+from course.workspace.tables_of_contents import cut_package
+
+SCHEMA = 1
+"""Version of the report's format."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --course-report, --course-first, --course-share, --course-limit and --course-stage."""
+    group = parser.getgroup("course")
+    group.addoption("--course-report", metavar="PATH", type=Path, help="write the results of the tests as JSON")
+    group.addoption("--course-first", metavar="NODEID", help="begin with this test, and tell of the first that fails at once: PATH.first")
+    group.addoption("--course-share", metavar="I/N", help="run only every N-th test, from the I-th on, counted from 0")
+    group.addoption("--course-limit", metavar="SECONDS", type=float, help="stop if one test takes longer, or the loading of all")
+    group.addoption("--course-stage", metavar="N", type=int, help="load the package without what the stages behind this one add to it")
+
+
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis' own plugin, so that its options win
+def pytest_configure(config: pytest.Config) -> None:
+    """Set Hypothesis up and start watching."""
+    if (stage := config.getoption("--course-stage")) is not None:
+        cut_package(STUDENTS[0], stage)
+    if importlib.util.find_spec("hypothesis") is not None:
+        properties.set_up(config.rootpath)
+    options = (config.getoption(f"--course-{name}") for name in ("report", "limit", "first"))
+    watcher = Watcher(config.rootpath, *options)
+    config.pluginmanager.register(watcher, "course-watcher")
+
+
+class Unwritten(pytest.fail.Exception):
+    """What a test ends with that ran into a stub.
+
+    Args:
+        stub: What the stub raised.
+    """
+
+    def __init__(self, stub: BaseException) -> None:
+        super().__init__(str(stub), pytrace=False)
+        self.stub = stub
+
+
+WAITING = 4
+"""By the clock a test may take so many times its limit: on a busy machine a right answer must not fail, and compiling takes its time."""
+
+
+class Watcher:
+    """Judges every test and keeps a row for it.
+
+    Args:
+        root: The workspace.
+        report: Where to write the rows, if anywhere.
+        limit: Seconds of computing for a test, if it has a limit, and WAITING times as many by the clock; where the system has no such
+            timers (Windows), it has none.
+        first: The test to begin with; if it is given, even empty, the first failing row is written beside the report at once.
+    """
+
+    def __init__(self, root: Path, report: Path | None, limit: float | None, first: str | None = None) -> None:
+        self.root = root
+        self.report = report
+        self.limit = limit if hasattr(signal, "setitimer") else None
+        self.first = first
+        self.early = report.with_name(f"{report.name}.first") if report is not None and first is not None else None
+        self.places = Places(root)
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.interrupted: Card | None = None
+        self.item: pytest.Item | None = None
+        self.properties: list[Any] = []  # the tests that are properties of Hypothesis
+        self.comparison: tuple[str, str, str] | None = None  # the last one that failed: operator, left, right
+        self.failure: tuple[dict[str, str], tuple[str, str, str] | None] | None = None  # of the last failing example
+
+    # Time
+
+    def pytest_sessionstart(self) -> None:
+        """Start the clock for the loading of the tests; when it runs out, that is as if the student had pressed Ctrl-C."""
+        if self.limit is not None:
+            for number in (signal.SIGVTALRM, signal.SIGALRM):
+                signal.signal(number, signal.default_int_handler)
+            self._wind_up()
+
+    def _wind_up(self, running: bool = True) -> None:
+        """Set both clocks back to the full time, or to rest."""
+        if self.limit is not None:
+            signal.setitimer(signal.ITIMER_VIRTUAL, self.limit if running else 0)
+            signal.setitimer(signal.ITIMER_REAL, WAITING * self.limit if running else 0)
+
+    # What happens inside a test
+
+    @pytest.hookimpl(trylast=True)  # when the tests of other tasks are out
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Begin with the first, keep a share, and look over Hypothesis' shoulder: the last failing call of a property is the smallest."""
+        items.sort(key=lambda item: item.nodeid != self.first)
+        for item in items:
+            test = getattr(item, "obj", None)
+            handle = getattr(test, "hypothesis", None)
+            inner = getattr(handle, "inner_test", None)
+            if handle is not None and inner is not None and not hasattr(inner, "watched_by_course"):
+                handle.inner_test = self._watched(inner)
+                self.properties.append(getattr(test, "__func__", test))  # of a method
+        if share := config.getoption("--course-share"):
+            number, count = map(int, share.split("/"))
+            config.hook.pytest_deselected(items=[item for index, item in enumerate(items) if index % count != number])
+            items[:] = items[number::count]
+
+    def _watched(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        """The same test, which notes the inputs of a failing call."""
+
+        @functools.wraps(inner)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            self.comparison = None
+            fixtures = getattr(self.item, "funcargs", {})
+            # before the call: the code under test may change its arguments
+            inputs = {name: shown(value) for name, value in kwargs.items() if name not in fixtures and name != "self"}
+            try:
+                return inner(*args, **kwargs)
+            except BaseException:
+                self.failure = inputs, self.comparison
+                raise
+
+        watched.watched_by_course = True  # type: ignore[attr-defined]  # parametrized tests share one function
+        return watched
+
+    def pytest_assertrepr_compare(self, op: str, left: object, right: object) -> None:
+        """Note both sides of a comparison that failed; pytest explains it."""
+        self.comparison = op, shown(left), shown(right)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Forget the test before."""
+        self.item, self.comparison, self.failure = item, None, None
+        self._wind_up()
+        result = yield
+        self.item = None  # stays if the run was interrupted
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        """A fixture may run into unwritten code."""
+        with _short():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """A test may."""
+        with (
+            _short(),
+            contextlib.nullcontext() if hasattr(getattr(item, "obj", None), "hypothesis") else properties.unshrunk(self.properties),
+        ):
+            return (yield)
+
+    # Judgement
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Note how a test ended."""
+        report = yield
+        if report.failed and call.excinfo is not None:
+            # Hypothesis would offer a patch that adds the input to the tests: a student mends the code
+            if hasattr(item, "_hypothesis_failing_examples"):
+                delattr(item, "_hypothesis_failing_examples")
+            error = _leaf(call.excinfo.value)
+            row = self._row(item.nodeid, _task_of(item), error)
+            row["card"] = asdict(self._card(item, error, report.longreprtext))
+            report.course_state = row["state"]  # type: ignore[attr-defined]  # read by pytest_report_teststatus
+            self.rows[item.nodeid] = row
+            if self.early is not None and row["state"] == "failing":
+                write_json(self.early, row)
+                self.early = None
+        elif report.when == "call" or report.skipped:
+            row = self._row(item.nodeid, _task_of(item)) | {"state": "skipped" if report.skipped else "passed"}
+            if report.skipped:
+                row["reason"] = _reason(report)
+            self.rows[item.nodeid] = row
+        return report
+
+    def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any], report: Any) -> None:
+        """Note a file that did not load, once for each task whose tests stand in it."""
+        if isinstance(node, pytest.Item) or call.excinfo is None:
+            return
+        error = call.excinfo.value
+        if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
+            error = error.__cause__
+        error = _leaf(error)
+        place = self.places.of(error)
+        file = node.path.relative_to(self.root).as_posix() if node.path.is_relative_to(self.root) else str(node.path)
+        text = node.path.read_text(encoding="utf-8", errors="replace") if node.path.is_file() else ""
+        for task in sorted(set(re.findall(r"\btask(\d+_\d+[a-z]?)\b", text))) or [None]:
+            task = task and task.replace("_", ".")
+            row = self._row(file, task, error)
+            says = f"{file} can be loaded."
+            row["card"] = asdict(
+                Card(file, task, says, error=error_line(error), place=place, traceback=shown_traceback(report.longreprtext))
+            )
+            self.rows[f"{file} {task}"] = row
+            if row["state"] in ("todo", "blocked"):
+                report.longrepr = str(error)  # instead of a traceback: nothing is broken
+
+    @pytest.hookimpl(tryfirst=True)  # pytest's own fails at a traceback without line numbers, which an interrupted loop may have
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note where the run stood when it was stopped: most likely in a loop that does not end."""
+        place = self.places.of(excinfo.value)
+        if self.item is None:
+            self.interrupted = Card("", error="while the tests were loading", place=place)
+        else:
+            card = self._card(self.item, excinfo.value, "")
+            self.interrupted = Card(card.nodeid, card.task, card.says, card.case, card.inputs, error="while it was running", place=place)
+
+    def _row(self, nodeid: str, task: str | None, error: BaseException | None = None) -> dict[str, Any]:
+        """A row of the report; without an error, its state is still to be filled in."""
+        needs = unwritten_task(error)
+        state = "failing" if needs is None else "todo" if needs == task else "blocked"
+        return {"nodeid": nodeid, "task": task, "state": state, "needs": needs, "card": None}
+
+    def _card(self, item: pytest.Item, error: BaseException, text: str) -> Card:
+        """All that a failing test tells."""
+        inputs, comparison = self.failure or ({}, self.comparison)
+        inputs = {name: value for name, value in inputs.items() if value != "data(...)"} | _drawn(error)
+        expected = yours = None
+        message: str | None = error_line(error)
+        if isinstance(error, AssertionError):
+            expected, yours, message = assertion_parts(str(error), comparison)
+        task = _task_of(item)
+        place = self.places.of(error, item.path, task)
+        called = self.places.named(error, task, place)
+        if unreturned := self.places.unreturned(error):
+            place, message = unreturned
+        elif called:
+            place = None  # the line lies in what called them, such as another task's function
+        elif place and place.file.startswith("tests/"):
+            called = self.places.called(error, task, place, _parameters(item))
+        return Card(
+            nodeid=item.nodeid,
+            task=task,
+            says=_says(item),
+            case=_case(item),
+            inputs=inputs,
+            expected=expected,
+            yours=yours,
+            error=message,
+            place=place,
+            called=called,
+            traceback=shown_traceback(text),
+        )
+
+    # Telling
+
+    def pytest_report_teststatus(self, report: Any) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
+        """Show unwritten code as t or TODO, what waits for another task as b or BLOCKED."""
+        state = getattr(report, "course_state", None)
+        if state == "todo":
+            return "todo", "t", ("TODO", {"yellow": True})
+        if state == "blocked":
+            return "blocked", "b", ("BLOCKED", {"blue": True})
+        return None
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """A line for each task that is not written, instead of a traceback for each of its tests."""
+        lines = list(_waiting(self.rows.values()))
+        if lines:
+            terminalreporter.section("not written yet")
+            for line in lines:
+                terminalreporter.line(line)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Write the report, all of it or nothing."""
+        self._wind_up(running=False)
+        if self.report is None:
+            return
+        document = {
+            "schema": SCHEMA,
+            "exitstatus": int(exitstatus),
+            "interrupted": asdict(self.interrupted) if self.interrupted else None,
+            "tests": list(self.rows.values()),
+        }
+        write_json(self.report, document)
+
+
+@contextlib.contextmanager
+def _short() -> Generator[None]:
+    """Let pytest report unwritten code without a traceback, which nobody reads and which takes longer to print than the test to run."""
+    try:
+        yield
+    except BaseException as error:
+        if unwritten_task(leaf := _leaf(error)) is None:
+            raise
+        raise Unwritten(leaf) from None
+
+
+def _waiting(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
+    """For each task whose tests wait for code: how many, and for which."""
+    rows = list(rows)
+    for state in ("todo", "blocked"):
+        groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for row in rows:
+            if row["state"] == state:
+                groups.setdefault((row["task"] or "", row["needs"]), []).append(row)
+        for (task, needs), group in groups.items():
+            count = f"{len(group)} test{'s' if len(group) > 1 else ''}"
+            if state == "blocked":
+                yield f"{f'Task {task}' if task else 'No task'}: {count} blocked until Task {needs} is written"
+                continue
+            places = [row["card"]["place"] or {} for row in group]
+            functions = list(dict.fromkeys(place["function"] for place in places if place.get("function")))
+            files = ", ".join(dict.fromkeys(place["file"] for place in places if place.get("file")))
+            more = f" and {len(functions) - 4} more" if len(functions) > 4 else ""
+            yield f"Task {task}: {count} to go, open {files or 'its files'} ({', '.join(functions[:4])}{more}); course hint {task}"
+
+
+def _drawn(error: BaseException) -> dict[str, str]:
+    """What a property drew while it ran, as Hypothesis notes it on the error: "Draw 2 (order): (1, 0)".
+
+    That text is Hypothesis' own and may change: notes that read otherwise are passed over, and the card shows no draws.
+    """
+    notes = [re.fullmatch(r"Draw (\d+)(?: \((.+?)\))?: (.*)", note, re.DOTALL) for note in getattr(error, "__notes__", ())]
+    return {note[2] or f"draw {note[1]}": cut(note[3].removesuffix("  # or any other generated value")) for note in notes if note}
+
+
+def _task_of(item: pytest.Item) -> str | None:
+    """The task whose mark the test carries."""
+    for mark in item.iter_markers():
+        if match := re.fullmatch(r"task(\d+)_(\d+[a-z]?)", mark.name):
+            return f"{match[1]}.{match[2]}"
+    return None
+
+
+def _leaf(error: BaseException) -> BaseException:
+    """The exception itself: the last one of a group, which belongs to the last failing example; a stub's own."""
+    if isinstance(error, Unwritten):
+        return error.stub
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[-1]
+    return error
+
+
+def _reason(report: pytest.TestReport) -> str:
+    """Why a test was skipped."""
+    where = report.longrepr
+    return str(where[2]).removeprefix("Skipped: ") if isinstance(where, tuple) else str(getattr(report, "wasxfail", where))
+
+
+def _says(item: pytest.Item) -> str:
+    """The first paragraph of the test's docstring, else its name as a sentence."""
+    paragraph = inspect.cleandoc(getattr(getattr(item, "obj", None), "__doc__", None) or "").split("\n\n")[0]
+    return " ".join(paragraph.split()) or sentence(item.name)
+
+
+def _parameters(item: pytest.Item) -> set[str]:
+    """The names of the functions and classes among the parameters of a parametrized test."""
+    callspec = getattr(item, "callspec", None)
+    return {value.__name__ for value in callspec.params.values() if hasattr(value, "__name__")} if callspec else set()
+
+
+def _case(item: pytest.Item) -> str:
+    """The parameters of a parametrized test, by their values where these can be read, else by the name that pytest gives them."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is None:
+        return ""
+    values = [f"{name} = {getattr(value, '__name__', None) or shown(value)}" for name, value in callspec.params.items()]
+    return callspec.id if any(" at 0x" in value for value in values) else ", ".join(values)

@@ -1,0 +1,337 @@
+"""The student's progress, derived by running the tests: every task's state, and a cache of it that may be deleted at any time.
+
+The student's code runs in a process of its own; this one never imports it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from course.manifest import ROOT, Manifest, Task, load
+from course.runner.dependencies import fingerprints
+from course.runner.failure_report import Card, card_from
+from course.runner.gpu import environment, has_gpu, simulated
+from course.runner.platforms import kill_tree
+from course.workspace.atomic_files import write_json
+from course.workspace.record import note_tries
+
+SCHEMA = 3
+"""Version of the cache's format."""
+
+TIME_LIMIT = 30.0
+"""Seconds that one test may compute; see `plugin.WAITING`."""
+
+PATIENCE = 20
+"""So many times the limit may a whole run take, in case a test cannot be stopped from within."""
+
+LAST_SHARED = 2
+"""The last stage whose tests are dealt among several processes."""
+
+GRACE = 5.0
+"""Seconds in which a run that is being stopped may still write its report."""
+
+CACHE = Path(".course") / "results.json"
+
+
+class CannotRun(RuntimeError):
+    """The tests cannot be run here, whatever the student's code is like."""
+
+
+class Overtaken(RuntimeError):
+    """The run was ended from outside before it could tell anything."""
+
+
+class Process(subprocess.Popen[str]):
+    """A run of pytest; whoever has no use for its result any more may end it, also from another thread."""
+
+    overtaken = False
+
+    def overtake(self) -> None:
+        """End it."""
+        self.overtaken = True
+        kill_tree(self)
+
+
+Launch = Callable[[Sequence[str], Path, Mapping[str, str]], Process]
+"""Starts pytest, given its arguments, the workspace and the environment."""
+
+
+@dataclass(frozen=True)
+class TaskState:
+    """How far a task is.
+
+    Attributes:
+        task: Its id.
+        state: "passed", "failing" (a test fails), "todo" (its code is not written), "blocked" (another task's code is missing),
+            "not run" (this machine cannot run its tests) or "unknown" (its tests have not run since something changed).
+        passed, failing, todo, blocked: How many of its tests ended so.
+        total: How many tests it has; 0 if unknown.
+        blocked_by: The tasks whose code is missing.
+        card: Of the first test that did not pass.
+        device: What the kernels of a task that needs a GPU ran on: "gpu" or "simulator". Else empty.
+    """
+
+    task: str
+    state: str = "unknown"
+    passed: int = 0
+    failing: int = 0
+    todo: int = 0
+    blocked: int = 0
+    total: int = 0
+    blocked_by: tuple[str, ...] = ()
+    card: Card | None = None
+    device: str = ""
+
+
+def launch(arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Process:
+    """Start pytest in a fresh process."""
+    command = [sys.executable, "-m", "pytest", *arguments]
+    return Process(command, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+
+
+def cached_states(root: Path = ROOT) -> dict[str, TaskState]:
+    """Every task's state as far as it is known; nothing is run."""
+    manifest = _manifest(root)
+    return _known(manifest, _read_cache(root), _fingerprints(root, manifest))
+
+
+def last_states(root: Path = ROOT) -> dict[str, TaskState]:
+    """Every task's state when its tests last ran, whatever has changed since."""
+    last = {id: state for id, (_, state) in _read_cache(root).items()}
+    return {task.id: last.get(task.id, TaskState(task.id)) for task in _manifest(root).tasks}
+
+
+def run_tasks(
+    tasks: Iterable[str], root: Path = ROOT, time_limit: float = TIME_LIMIT, launch: Launch = launch, shares: int = 1
+) -> dict[str, TaskState]:
+    """Run the tests of these tasks and remember the result. Those of each module run in a process that has nothing of the later ones.
+
+    Args:
+        tasks: Their ids.
+        root: The workspace.
+        time_limit: Seconds for each test; one that takes longer is stopped, and its task is failing.
+        launch: How pytest is started.
+        shares: Among so many processes the tests are dealt, up to Module 2: later ones compile, and use several cores themselves.
+
+    Raises:
+        CannotRun: If pytest or Hypothesis is not installed.
+        ManifestError: If there is no such task.
+        Overtaken: If somebody ended the run.
+    """
+    manifest = _manifest(root)
+    wanted = [manifest.task(id) for id in dict.fromkeys(tasks)]
+    for package in ("pytest", "hypothesis"):
+        if importlib.util.find_spec(package) is None:
+            raise CannotRun(f"the tests need {package}, which {sys.executable} does not have; run: {_install(root)}")
+    states: dict[str, TaskState] = {}
+    while wanted:
+        before = _fingerprints(root, manifest)
+        stage, around = wanted[0].stage, environment(wanted[0])  # tasks run in one process as far as they need the same
+        together = [task for task in wanted if task.stage == stage and environment(task) == around]
+        done = _run(together, root, time_limit, around, launch, shares if stage <= LAST_SHARED else 1)
+        wanted = [task for task in wanted if task.id not in done]
+        after = _fingerprints(root, manifest)
+        if any(after[id] != before[id] for id in done):  # which of the tests ran on which code is not known
+            error = "a file changed while the tests ran; run: course test "
+            states |= {id: TaskState(id, card=Card("", id, error=error + id)) for id in done}
+            continue
+        states |= done
+        _write_cache(root, _read_cache(root) | {id: (before[id], state) for id, state in done.items()})
+        note_tries(root, [manifest.task(id) for id, state in done.items() if state.passed or state.failing])
+    return states
+
+
+def _manifest(root: Path) -> Manifest:
+    return load(root / "course" / "tasks.toml")
+
+
+def _install(root: Path) -> str:
+    """The command that installs what the tests need."""
+    requirements = root / "requirements.extra.txt"
+    return f"{sys.executable} -m pip install {'-r requirements.extra.txt' if requirements.is_file() else 'pytest hypothesis'}"
+
+
+# One run of pytest
+
+
+def _run(
+    tasks: Sequence[Task], root: Path, time_limit: float, around: Mapping[str, str], launch: Launch, shares: int
+) -> dict[str, TaskState]:
+    """The states that one run of pytest, or one in several shares, settles: of all tasks, or of some, at least one, if it was stopped.
+
+    `around` is what its environment holds besides this process's.
+    """
+    files = _test_files(tasks, root)
+    testless = {task.id: _broken(task, f"no test under tests/ carries the mark {task.mark}") for task in tasks if not files[task.id]}
+    if testless:
+        return testless
+    with tempfile.TemporaryDirectory(prefix="course-") as folder:
+        arguments = ["-p", "course.runner.plugin", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
+        arguments += ["--color=no", "--tb=short", "-q", "-m", " or ".join(task.mark for task in tasks)]
+        arguments += [f"--course-limit={time_limit}", f"--course-stage={tasks[0].stage}"]
+        arguments += dict.fromkeys(name for task in tasks for name in sorted(files[task.id], key=lambda name: _rank(task, name)))
+        reports = [Path(folder) / f"{number}.json" for number in range(shares)]
+        own = [[f"--course-report={report}", f"--course-share={number}/{shares}"] for number, report in enumerate(reports)]
+        ended = _outputs([launch([*arguments, *more], root, os.environ | around) for more in own], PATIENCE * time_limit)
+        documents = [_document(report, killed) for report, (_, killed) in zip(reports, ended, strict=True)]
+    dealt = itertools.chain.from_iterable(itertools.zip_longest(*(document["tests"] for document in documents)))
+    rows = list({(row["nodeid"], row["task"]): row for row in dealt if row is not None}.values())  # what does not load, no share could load
+    interrupted = next((document["interrupted"] for document in documents if document["interrupted"]), None)
+    if interrupted:
+        return _stopped(tasks, rows, interrupted, time_limit)
+    tail = "\n".join("\n".join(output for output, _ in ended).strip().splitlines()[-12:])
+    return {task.id: _judge(task, rows, tail) for task in tasks}
+
+
+def _document(report: Path, killed: bool) -> dict[str, Any]:
+    """What a run has written, or that it did not come to that."""
+    try:
+        return json.loads(report.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {"tests": [], "interrupted": asdict(Card("", error="when it did not answer")) if killed else None}
+
+
+def _test_files(tasks: Sequence[Task], root: Path) -> dict[str, list[str]]:
+    """For each task the test files that mention its mark."""
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sorted((root / "tests").rglob("test_*.py"))}
+    return {
+        task.id: [path.relative_to(root).as_posix() for path, text in texts.items() if re.search(rf"\b{task.mark}\b", text)]
+        for task in tasks
+    }
+
+
+def _rank(task: Task, name: str) -> tuple[int, str]:
+    """Test files in the order in which the task's files are written: the tests of a kernel before those of what is built on it."""
+    stems = [Path(file).stem for file in task.files]
+    stem = Path(name).stem.removeprefix("test_")
+    return stems.index(stem) if stem in stems else len(stems), name
+
+
+def _outputs(processes: Sequence[Process], time_limit: float) -> list[tuple[str, bool]]:
+    """What each process prints, and whether it had to be stopped. Interrupted from the keyboard, they are taken along."""
+    end = time.monotonic() + time_limit
+    with contextlib.ExitStack() as stack:
+        for process in processes:
+            stack.enter_context(process)
+        try:
+            found = [_output(process, end - time.monotonic()) for process in processes]
+        except BaseException:
+            for process in processes:
+                _stop(process)
+            raise
+    if any(process.overtaken for process in processes):
+        raise Overtaken
+    return found
+
+
+def _output(process: Process, time_limit: float) -> tuple[str, bool]:
+    """What a process prints, and whether it had to be stopped."""
+    try:
+        return process.communicate(timeout=max(time_limit, 0))[0], False
+    except subprocess.TimeoutExpired:
+        return _stop(process), True
+
+
+def _stop(process: Process) -> str:
+    """End a run of pytest, gently at first, so that it can tell which test it was at."""
+    with contextlib.suppress(ValueError):  # Windows knows no SIGINT for another process
+        process.send_signal(signal.SIGINT)
+    try:
+        return process.communicate(timeout=GRACE)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()[0]
+
+
+# From rows to states
+
+
+def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> TaskState:
+    """The state of a task by the rows of its tests."""
+    mine = [row for row in rows if row["task"] == task.id]
+    ran = [row for row in mine if row["state"] != "skipped"]
+    reasons = sorted({row["reason"] for row in mine if row["state"] == "skipped"})
+    if not ran and task.gpu and mine:
+        return TaskState(task.id, "not run", card=Card("", task.id, "", error="\n".join(reasons)))
+    if not ran:
+        reason = f"all of its tests were skipped: {'; '.join(reasons)}" if mine else f"none of its tests ran; pytest ended with:\n{output}"
+        return _broken(task, reason)
+    count = {state: sum(row["state"] == state for row in ran) for state in ("passed", "failing", "todo", "blocked")}
+    state = next((state for state in ("failing", "todo", "blocked") if count[state]), "passed")
+    first = next((row["card"] for row in ran if row["state"] == state and row["card"]), None)
+    blocked_by = sorted({row["needs"] for row in ran if row["state"] == "blocked"})
+    device = ("simulator" if simulated(os.environ | environment(task)) else "gpu") if task.gpu else ""
+    card = card_from(first) if first else None
+    return TaskState(task.id, state, **count, total=len(ran), blocked_by=tuple(blocked_by), card=card, device=device)
+
+
+def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], interrupted: dict[str, Any], seconds: float) -> dict[str, TaskState]:
+    """The states after a run that was stopped: the task of the test at which it hung fails, all of them if that is not known.
+
+    The others are left to another run: which of their tests were still to come is not known either.
+    """
+    hung = card_from(interrupted)
+    error = f"stopped {hung.error}, after {seconds:g} seconds; look for a loop that does not end, or allow more with --time-limit"
+    states = {}
+    for task in [task for task in tasks if task.id == hung.task] or tasks:
+        judged = _judge(task, rows)
+        card = judged.card if judged.failing else replace(hung, task=task.id, error=error)  # what fails at once says more
+        states[task.id] = replace(judged, state="failing", failing=judged.failing + 1, total=judged.total + 1, card=card)
+    return states
+
+
+def _broken(task: Task, reason: str) -> TaskState:
+    """The state of a task whose tests could not tell anything."""
+    return TaskState(task.id, "failing", card=Card("", task.id, f"Task {task.id} has tests, and they run.", error=reason))
+
+
+# The cache
+
+
+def _fingerprints(root: Path, manifest: Manifest) -> dict[str, str]:
+    """For each task, a hash of all that its result depends on."""
+    stages = fingerprints(root, manifest)
+    on = f" {has_gpu()} {simulated(os.environ)}" if any(task.gpu for task in manifest.tasks) else ""
+    return {task.id: stages[task.stage] + (on if task.gpu else "") for task in manifest.tasks}  # the simulator is no GPU
+
+
+def _known(manifest: Manifest, cache: dict[str, tuple[str, TaskState]], current: Mapping[str, str]) -> dict[str, TaskState]:
+    """What the cache says of the sources as they are now."""
+    known = {id: state for id, (fingerprint, state) in cache.items() if current.get(id) == fingerprint}
+    return {task.id: known.get(task.id, TaskState(task.id)) for task in manifest.tasks}
+
+
+def _read_cache(root: Path) -> dict[str, tuple[str, TaskState]]:
+    """The last result of each task and the fingerprint of what it was got from; nothing if the cache is missing, old or damaged."""
+    try:
+        document = json.loads((root / CACHE).read_text(encoding="utf-8"))
+        if document["schema"] != SCHEMA:
+            return {}
+        return {id: (entry["fingerprint"], _state_from(entry["state"])) for id, entry in document["states"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _write_cache(root: Path, states: Mapping[str, tuple[str, TaskState]]) -> None:
+    """Remember; a workspace that cannot be written to just does not."""
+    entries = {id: {"fingerprint": fingerprint, "state": asdict(state)} for id, (fingerprint, state) in states.items()}
+    with contextlib.suppress(OSError):
+        write_json(root / CACHE, {"schema": SCHEMA, "states": entries})
+
+
+def _state_from(data: dict[str, Any]) -> TaskState:
+    return TaskState(**{**data, "blocked_by": tuple(data["blocked_by"]), "card": card_from(data["card"]) if data["card"] else None})

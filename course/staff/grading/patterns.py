@@ -1,0 +1,217 @@
+"""Which tests of its task fail under each wrong answer: collected once, so that a submission's failures can be recognised."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from course.manifest import Manifest, Task
+from course.runner.gpu import environment
+from course.staff import StaffError
+from course.staff.proofs.answers import WrongAnswer, graded_files, patched
+from course.staff.proofs.prove import COMPILED, PLAIN
+from course.staff.proofs.runs import LIMIT, Run, copy, each, run_tests
+from course.workspace.atomic_files import write_json
+
+PATTERNS = Path(__file__).with_name("patterns.json")
+
+SCHEMA = 1
+"""Version of the file's format."""
+
+HANGS = 30
+"""Seconds of computing after which a test is taken to hang; it and all behind it count as failed."""
+
+UNSHRUNK = """
+import pytest
+from hypothesis import Phase, settings
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure():
+    settings.register_profile("unshrunk", settings.get_profile("course-ci"), phases=[Phase.explicit, Phase.generate], max_examples=30)
+    settings.load_profile("unshrunk")
+"""
+"""A plugin for the collection: whether a property fails is all that is asked, not its smallest input; mostly a few examples tell."""
+
+
+@dataclass
+class Patterns:
+    """The failures under the wrong answers of one task.
+
+    Attributes:
+        tests: Hashes of the files of its tests, by path.
+        ids: Its tests, as pytest calls them, in the order in which they run.
+        answers: For each wrong answer its hash and the failing tests, as places in `ids`.
+    """
+
+    tests: dict[str, str]
+    ids: list[str]
+    answers: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+
+    def failed(self, name: str) -> frozenset[str]:
+        """The tests that fail under a wrong answer."""
+        return frozenset(self.ids[place] for place in self.answers[name][1])
+
+
+def hash_of(answer: WrongAnswer) -> str:
+    """A hash of what a wrong answer does."""
+    return _hash(json.dumps([sorted(answer.patch.items()), answer.compiled]).encode())
+
+
+def hash_of_tests(paths: Iterable[str], root: Path) -> dict[str, str]:
+    """Hashes of files of tests; of one that is not there an empty one."""
+    return {path: _hash((root / path).read_bytes()) if (root / path).is_file() else "" for path in paths}
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:12]
+
+
+def collect_patterns(
+    answers: Sequence[WrongAnswer],
+    manifest: Manifest,
+    root: Path,
+    files: Mapping[str, str | bytes],
+    path: Path = PATTERNS,
+    done: Callable[[], object] = lambda: None,
+    again: bool = False,
+) -> dict[str, Patterns]:
+    """Run the tests of its task on every wrong answer, and keep which of them fail.
+
+    What is known stays: an answer is run if it or the tests of its task have changed since. The file is written after each, so that a run
+    that was ended goes on where it stood.
+
+    Args:
+        answers: The wrong answers; what is known of others of their tasks is forgotten, that of other tasks is kept.
+        manifest: The course.
+        root: The repository.
+        files: What `prove.needed_files` gives.
+        path: Where patterns are kept.
+        done: Called once for each answer.
+        again: Run all of them.
+
+    Raises:
+        StaffError: If the reference itself does not pass the tests of a task.
+    """
+    known = read_patterns(path)
+    by_task: dict[str, list[WrongAnswer]] = {}
+    for answer in answers:
+        by_task.setdefault(answer.task, []).append(answer)
+    todo: list[WrongAnswer] = []
+    for id, of_task in by_task.items():
+        task = manifest.task(id)
+        now = hash_of_tests(graded_files(task, files), root)
+        before = known.get(id)
+        if before is None or before.tests != now or again:
+            known[id] = before = Patterns(now, trusted_ids(task, files))
+        before.answers = {
+            answer.name: before.answers[answer.name]
+            for answer in of_task
+            if answer.name in before.answers and before.answers[answer.name][0] == hash_of(answer)
+        }
+        todo += [answer for answer in of_task if answer.name not in before.answers]
+    for _ in range(len(answers) - len(todo)):
+        done()
+    lock = threading.Lock()
+
+    def meet(answer: WrongAnswer) -> None:
+        of_task = known[answer.task]
+        failing = _failing(answer, manifest.task(answer.task), files, of_task.ids)
+        with lock:
+            of_task.answers[answer.name] = (hash_of(answer), failing)
+            write_patterns(path, known, manifest)
+
+    each(meet, todo, done)
+    write_patterns(path, known, manifest)
+    return {id: known[id] for id in by_task}
+
+
+def trusted_ids(task: Task, files: Mapping[str, str | bytes]) -> list[str]:
+    """The tests of a task, all of which the reference passes: with the compiler on, for some are about compiled code.
+
+    Raises:
+        StaffError: If it does not.
+    """
+    with copy(files) as folder:
+        run = _run(folder, task, files, COMPILED)
+    states = {row["nodeid"]: row["state"] for row in run.rows or ()}
+    if bad := [id for id, state in states.items() if state not in ("passed", "skipped")]:
+        raise StaffError(f"the reference itself does not pass {bad[0]} of task {task.id}; no pattern of failures can be told from that")
+    ids = [id for id, state in states.items() if state == "passed"]
+    if not ids:
+        raise StaffError(f"no test of task {task.id} ran on the reference: {run.output.strip()[-500:]}")
+    return ids
+
+
+def _failing(answer: WrongAnswer, task: Task, files: Mapping[str, str | bytes], ids: Sequence[str]) -> tuple[int, ...]:
+    """The places of the tests that do not pass under a wrong answer; what is skipped with the compiler off tells nothing."""
+    with copy(patched(answer, files)) as folder:
+        run = _run(folder, task, files, COMPILED if answer.compiled else PLAIN)
+    if run.stopped:
+        raise StaffError(f"the tests of wrong answer {answer.key} took too long by the clock; run it again on a machine that is less busy")
+    harmless = {row["nodeid"] for row in run.rows or () if row["state"] in ("passed", "skipped")}
+    return tuple(place for place, id in enumerate(ids) if id not in harmless)
+
+
+def _run(folder: Path, task: Task, files: Mapping[str, str | bytes], mode: Mapping[str, str]) -> Run:
+    """The tests of a task in a copy of the repository, each up to its first failing input."""
+    (folder / "unshrunk.py").write_text(UNSHRUNK, encoding="utf-8")
+    arguments = ["-p", "unshrunk", f"--course-limit={HANGS}", f"--course-stage={task.stage}", "-m", task.mark]
+    return run_tests(folder, [*arguments, *graded_files(task, files)], 4 * LIMIT, {**environment(task), **mode})
+
+
+# The file
+
+
+def read_patterns(path: Path = PATTERNS) -> dict[str, Patterns]:
+    """What is known, by task; nothing if there is no file, or one of another format."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["schema"] != SCHEMA:
+            return {}
+        return {id: _read(entry) for id, entry in document["tasks"].items()}
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def write_patterns(path: Path, patterns: Mapping[str, Patterns], manifest: Manifest) -> None:
+    """Write what is known in the order of the tasks, all of it or nothing."""
+    tasks = {task.id: _written(patterns[task.id]) for task in manifest.tasks if task.id in patterns}
+    write_json(path, {"schema": SCHEMA, "tasks": tasks})
+
+
+def _written(patterns: Patterns) -> dict[str, Any]:
+    """A task's entry: tests by file, each answer as its hash and the numbers of tests, such as "0-3 7"."""
+    tests = {
+        path: {"hash": hash, "ids": [id.removeprefix(f"{path}::") for id in patterns.ids if id.startswith(f"{path}::")]}
+        for path, hash in patterns.tests.items()
+    }
+    answers = {name: f"{hash} {_ranges(places)}".strip() for name, (hash, places) in sorted(patterns.answers.items())}
+    return {"tests": tests, "answers": answers}
+
+
+def _read(entry: Mapping[str, Any]) -> Patterns:
+    tests = {path: about["hash"] for path, about in entry["tests"].items()}
+    ids = [f"{path}::{name}" for path, about in entry["tests"].items() for name in about["ids"]]
+    answers = {}
+    for name, text in entry["answers"].items():
+        hash, *ranges = text.split()
+        ends = [tuple(map(int, piece.split("-"))) for piece in ranges]
+        answers[name] = (hash, tuple(place for end in ends for place in range(end[0], end[-1] + 1)))
+    return Patterns(tests, ids, answers)
+
+
+def _ranges(places: Sequence[int]) -> str:
+    """Numbers in rising order, runs of them as first and last: "0-3 7"."""
+    pieces: list[list[int]] = []
+    for place in places:
+        if pieces and place == pieces[-1][-1] + 1:
+            pieces[-1] = [pieces[-1][0], place]
+        else:
+            pieces.append([place])
+    return " ".join("-".join(map(str, piece)) for piece in pieces)

@@ -1,0 +1,184 @@
+"""Tier 1: the tests that students have too, run in the sandbox for feedback.
+
+They run in one process with the submission, which may change what pytest says. So the list of tests that counts comes from the reference,
+and among them run tests of which one must fail: a report in which that one passes is not believed. Marks never come from here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from course.manifest import Task
+from course.runner.failure_report import card_from
+from course.staff.grading.results import VisibleTest
+from course.staff.probes.sandboxed import SIMULATED_THREADS, STACKS
+from course.staff.sandbox.sandbox import PYTHON, Ended, Limits, Sandbox
+
+CANARY = '''"""Whether this run can be believed."""
+
+import pytest
+
+
+@pytest.mark.{mark}
+def test_that_passes():
+    pass
+
+
+@pytest.mark.{mark}
+def test_that_fails():
+    raise AssertionError("this test must fail")
+'''
+
+CANARIES = ("tests/test_{token}_begin.py", "tests/test_{token}_end.py")
+"""They run first and last."""
+
+THREADS = {"NUMBA_NUM_THREADS": "2"}
+"""A race needs two threads, and no submission gets more than another."""
+
+LINES, LETTERS = 6, 600
+"""Of a message."""
+
+NEVER_ENDED = {
+    "time": "the run of the tests took too long: does a loop never end?",
+    "memory": "the run of the tests needed more memory than it may",
+    "output": "the run of the tests printed more than it may",
+    "files": "the run of the tests wrote more files than it may",
+    "processes": "the run of the tests started more processes than it may",
+}
+"""Why a test has no outcome, by what ended the run."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How the tests ended.
+
+    Attributes:
+        outcomes: By id.
+        skipped: Why tests were skipped, by id.
+        forged: Whether the report says what cannot be.
+        missing: Why tests that have no outcome have none.
+        seconds: How long it took.
+    """
+
+    outcomes: Mapping[str, VisibleTest]
+    skipped: Mapping[str, str]
+    forged: bool
+    missing: str
+    seconds: float
+
+    def of(self, ids: Sequence[str]) -> tuple[VisibleTest, ...]:
+        """The outcomes of the tests that count; what is skipped, or not there, is missing."""
+        if self.forged:
+            return tuple(VisibleTest(id, "missing", "the run changed its own report, which is therefore not believed") for id in ids)
+        return tuple(self.outcomes.get(id) or VisibleTest(id, "missing", self._why(id)) for id in ids)
+
+    def _why(self, id: str) -> str:
+        return f"skipped: {self.skipped[id]}" if id in self.skipped else self.missing
+
+
+def canaries(task: Task, token: str) -> dict[str, str]:
+    """The files of tests that show whether a report can be believed, under names that nobody knows before."""
+    return {name.format(token=token): CANARY.format(mark=task.mark) for name in CANARIES}
+
+
+def run_visible(
+    sandbox: Sandbox,
+    folder: Path,
+    task: Task,
+    select: Iterable[str],
+    *,
+    token: str,
+    seconds: float,
+    each: float,
+    environment: Mapping[str, str],
+    cache: Path | None = None,
+) -> Ran:
+    """Run the tests of a task.
+
+    Args:
+        sandbox: Where.
+        folder: The graft, with the canaries in it.
+        task: The task.
+        select: The files of its tests, or ids of tests.
+        token: What the canaries' names were made with.
+        seconds: How long the run may take.
+        each: How long one test may compute.
+        environment: What it finds in its environment.
+        cache: numba's cache.
+
+    Raises:
+        SandboxError: If the sandbox cannot be set up.
+    """
+    first, last = (name.format(token=token) for name in CANARIES)
+    limits = Limits(seconds=seconds)
+    if "NUMBA_ENABLE_CUDASIM" in environment:
+        limits = replace(limits, processes=SIMULATED_THREADS, mapped=STACKS)
+    command = command_for(task, [first, *select, last], each)
+    ended = sandbox.run(command, files=folder, limits=limits, environment=surroundings(environment), collect="report.json", cache=cache)
+    return _read(ended, [f"{file}::test_that_{how}" for file in (first, last) for how in ("passes", "fails")])
+
+
+def command_for(task: Task, select: Iterable[str], each: float) -> list[str]:
+    """The command that runs tests of a task and leaves report.json in the private folder."""
+    options = [
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--continue-on-collection-errors",
+        "--course-report={tmp}/report.json",
+        f"--course-limit={each:g}",
+        "-m",
+        task.mark,
+    ]
+    return [PYTHON, "-s", "-m", "pytest", *options, *select]
+
+
+def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a run."""
+    return {**THREADS, "CI": "1", "NO_COLOR": "1", "HYPOTHESIS_STORAGE_DIRECTORY": "{tmp}/hypothesis", **environment}
+
+
+def _read(ended: Ended, canary_ids: Sequence[str]) -> Ran:
+    """What the report says, if it can be believed."""
+    outcomes: dict[str, VisibleTest] = {}
+    skipped: dict[str, str] = {}
+    why = NEVER_ENDED.get(ended.reason, "the run ended before it")
+    try:
+        document = json.loads(ended.collected or b"{}")
+        for row in document.get("tests", []):
+            id, state = str(row["nodeid"]), str(row["state"])
+            if state == "skipped":
+                skipped[id] = str(row.get("reason", ""))[:LETTERS]
+            else:
+                outcomes[id] = VisibleTest(id, "passed" if state == "passed" else "failed", "" if state == "passed" else _message(row))
+                if "::" not in id:
+                    why = outcomes[id].message
+        if interrupted := document.get("interrupted"):
+            why = "the run was stopped before it, at a test that took too long"
+            id = str(interrupted["nodeid"])
+            outcomes[id] = VisibleTest(id, "failed", "it took too long: does a loop never end?")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return Ran({}, {}, True, why, ended.seconds)
+    if ended.collected is None:
+        return Ran({}, {}, False, why, ended.seconds)
+    expected = {id: "passed" if id.endswith("passes") else "failed" for id in canary_ids}
+    found = {id: outcomes[id].outcome if id in outcomes else "missing" for id in expected}
+    excused = {"missing"} if interrupted else set()
+    forged = any(found[id] != outcome and found[id] not in excused for id, outcome in expected.items())
+    return Ran(outcomes, skipped, forged, why, ended.seconds)
+
+
+def _message(row: Mapping[str, Any]) -> str:
+    """What a failed test has to say, in a few lines."""
+    if row["state"] in ("todo", "blocked"):
+        return f"Task {row['needs']} is not written"[:LETTERS]
+    card = card_from(row["card"])
+    lines = [card.says, *(f"{name} = {value}" for name, value in card.inputs.items())]
+    if card.expected is not None:
+        lines += [f"expected {card.expected}", f"yours {card.yours}"]
+    lines += (card.error or "").splitlines()[:2]
+    return "\n".join(str(line) for line in lines if line)[:LETTERS] if len(lines) <= LINES else "\n".join([*lines[:LINES], "…"])[:LETTERS]

@@ -1,0 +1,1 @@
+"""Generating a student's workspace from the reference."""

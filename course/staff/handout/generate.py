@@ -1,0 +1,324 @@
+"""A student's workspace made from the reference: what its stages hold, with the bodies of all tasks taken out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.manifest import Manifest, Task
+from course.staff import RequestError, StaffError
+from course.staff.handout import rewriter as syntax
+from course.staff.handout.leaks import bodies_of_rooms, leaks_of, textbooks
+from course.staff.handout.released import released_bodies, released_files
+from course.staff.handout.selection import marks, select
+from course.workspace import pristine
+
+TEMPLATES = Path(__file__).parent
+MARKER = ".handout.json"
+"""A file in every handout that says what it is, so that a later one may take its place."""
+
+GUIDED, BARE = "guided", "bare"
+"""The styles of stubs: with their docstrings, or with a plain list of what to write."""
+
+UNWATCHED = {".git", ".venv", ".course", ".hypothesis", ".pytest_cache", ".ruff_cache", "__pycache__", "_build", MARKER}
+"""What the student's tools make: it may be lost."""
+
+
+@dataclass(frozen=True)
+class Handout:
+    """A workspace that has been written.
+
+    Attributes:
+        folder: Where.
+        files: Number of files.
+        stubs: Number of functions to write.
+        commit: The commit that holds it; None without git.
+    """
+
+    folder: Path
+    files: int
+    stubs: int
+    commit: str | None
+
+
+def write_names(manifest: Manifest, last: int, only: str | None = None) -> dict[str, dict[str, str]]:
+    """The functions whose bodies are taken out, by file: function name → task id.
+
+    Args:
+        manifest: The course.
+        last: Number of the last stage.
+        only: Leave all tasks but this one written.
+    """
+    return _by_file([(full, task) for task in manifest.tasks if task.stage <= last and only in (None, task.id) for full in task.write])
+
+
+def left_out_names(manifest: Manifest, last: int) -> dict[str, dict[str, str]]:
+    """The functions that are not in the workspace at all, as in `write_names`."""
+    return _by_file([(full, task) for task in manifest.tasks if task.stage <= last for full in task.leave_out if ":" in full])
+
+
+def left_out_rooms(manifest: Manifest, last: int) -> dict[str, str]:
+    """The rooms that are not in the workspace at all: dotted name → task id."""
+    return {full: task.id for task in manifest.tasks if task.stage <= last for full in task.leave_out if ":" not in full}
+
+
+def _by_file(entries: Iterable[tuple[str, Task]]) -> dict[str, dict[str, str]]:
+    names: dict[str, dict[str, str]] = {}
+    for full, task in entries:
+        module, _, name = full.partition(":")
+        file = names.setdefault(module.replace(".", "/") + ".py", {})
+        if name in file:
+            raise StaffError(f"tasks.toml names {full} twice, in tasks {file[name]} and {task.id}")
+        file[name] = task.id
+    return names
+
+
+def stub_files(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]], bare: bool = False) -> dict[str, str | bytes]:
+    """The files with the bodies of the named functions taken out; if `bare`, the docstrings of functions too.
+
+    Raises:
+        StaffError: If a file or function that the manifest names is not there; the message names the entry.
+    """
+    stubbed = dict(files)
+    for path, tasks in names.items():
+        source = _named_source(files, path, tasks)
+        try:
+            stubbed[path] = syntax.stub(source, tasks, is_test=path.startswith("tests/"), bare=bare)
+        except syntax.SyntaxTreeError as error:
+            raise StaffError(f"{path} does not have what tasks.toml says that students write: {error}") from None
+    return stubbed
+
+
+def leave_out(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]]) -> dict[str, str | bytes]:
+    """The files without the named functions, neither defined nor imported.
+
+    Raises:
+        StaffError: If a file or function that the manifest names is not there, or one is still used.
+    """
+    result = dict(files)
+    for path, tasks in names.items():
+        result[path] = _named_source(result, path, tasks)
+        for file, content in result.items():
+            try:
+                if file == path:
+                    result[file] = syntax.remove(str(content), tasks)
+                elif file.endswith(".py") and any(name in str(content) for name in tasks):
+                    result[file] = syntax.remove_imports(str(content), _module(path), tasks)
+            except syntax.SyntaxTreeError as error:
+                raise StaffError(f"{file} does not fit what tasks.toml says to leave out of a workspace: {error}") from None
+    return result
+
+
+def leave_out_rooms(files: Mapping[str, str | bytes], rooms: Mapping[str, str]) -> dict[str, str | bytes]:
+    """The files without the named rooms, without what the package's table of contents, the manifest and the book say of them.
+
+    Raises:
+        StaffError: If a room that the manifest names is not there, or is still imported.
+    """
+    result = dict(files)
+    for room, task in rooms.items():
+        path = room.replace(".", "/") + ".py"
+        if result.pop(path, None) is None:
+            raise StaffError(f"tasks.toml: task {task} leaves {room} out, but there is no {path} in the workspace")
+        package, _, name = room.rpartition(".")
+        init = f"{package.replace('.', '/')}/__init__.py"
+        result[init] = syntax.remove_imports(str(result[init]), package, {name})
+        listed = re.compile(rf'(?ms)^(rooms = \[[^\]]*)"{re.escape(room.partition(".")[2])}"(?:, )?')
+        result["course/tasks.toml"] = listed.sub(r"\1", str(result["course/tasks.toml"]))
+    for path, content in result.items():
+        if path.startswith("docs/api/"):
+            result[path] = _without_rooms(str(content), rooms)
+        elif path.endswith(".py") and (lost := _lost_rooms(str(content), rooms)):
+            raise StaffError(f"{path} imports {', '.join(lost)}, which tasks.toml says to leave out of a workspace")
+    return result
+
+
+def _lost_rooms(source: str, rooms: Iterable[str]) -> list[str]:
+    """Those of the rooms that a source needs."""
+    named = {room for room in rooms if room.rpartition(".")[2] in source}
+    return sorted(syntax.needed_modules(source) & named) if named else []
+
+
+def _without_rooms(page: str, rooms: Iterable[str]) -> str:
+    """A page of the reference without the directives that show these rooms, and without the headings that are left with nothing."""
+    for room in rooms:
+        page = re.sub(rf"(?ms)^```\{{eval-rst\}}\n\.\. auto\w+:: {re.escape(room)}\b.*?^```\n\n?", "", page)
+    return re.sub(r"(?m)^## .*\n\n(?=## |\Z)", "", page).rstrip() + "\n"
+
+
+def _named_source(files: Mapping[str, str | bytes], path: str, tasks: Mapping[str, str]) -> str:
+    """A file that the manifest speaks of."""
+    source = files.get(path)
+    if not isinstance(source, str):
+        raise StaffError(
+            f"tasks.toml: task {min(tasks.values())} names {_module(path)}:{next(iter(tasks))}, but there is no {path} in the workspace"
+        )
+    return source
+
+
+def _module(path: str) -> str:
+    """The dotted name of a file."""
+    return path.removesuffix(".py").replace("/", ".")
+
+
+def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED, staff: int | None = None) -> dict[str, str | bytes]:
+    """All files of a handout by path.
+
+    Args:
+        root: The reference repository.
+        manifest: Its manifest.
+        last: Number of the last stage.
+        style: GUIDED, where stubs keep their docstrings, or BARE, where a list says what each has to do.
+        staff: Release the bodies of all tasks up to this stage; none if left out.
+
+    Raises:
+        RequestError: If there are no such stages.
+        StaffError: If the repository cannot be cut, the manifest does not fit it, or a solution would leak; the message names the places.
+    """
+    if staff is not None and staff > last:
+        raise RequestError(f"--staff {staff} expected a module of the workspace, which ends with Module {last}")
+    reference = select(root, manifest, last)
+    if all(task.stage != last for task in manifest.tasks):  # its solutions would go out whole
+        raise RequestError(f"Module {last} has no tasks yet; hand out a range that ends with {manifest.tasks[-1].stage}")
+    _check_tested(manifest, last, reference)
+    names, left_out, rooms = write_names(manifest, last), left_out_names(manifest, last), left_out_rooms(manifest, last)
+    files = leave_out_rooms(leave_out(stub_files(reference, names, bare=style == BARE), left_out), rooms)
+    for template in sorted(TEMPLATES.iterdir()):
+        files[template.name] = _known_programs(template.read_text(encoding="utf-8"), files)
+    removed = {path: {**names.get(path, {}), **left_out.get(path, {})} for path in [*names, *left_out]}
+    also = bodies_of_rooms(reference, rooms) | textbooks(root, manifest, last)
+    if troubles := leaks_of(reference, files, removed, also):
+        raise StaffError("the handout would give solutions away:\n" + "\n".join(f"  {trouble}" for trouble in troubles))
+    if staff is not None:
+        files |= released_files(released_bodies(root, manifest, reference, staff), manifest, staff)
+    files[pristine.PATH] = pristine.pack(files, names)
+    return files
+
+
+def _check_tested(manifest: Manifest, last: int, reference: Mapping[str, str | bytes]) -> None:
+    """Refuse a task without tests."""
+    tests = [content for path, content in reference.items() if path.startswith("tests/") and isinstance(content, str)]
+    tested = {mark for content in tests for mark in marks(content)}
+    for task in manifest.tasks:
+        if task.stage <= last and task.mark not in tested:
+            raise StaffError(f"no test carries the mark {task.mark} of task {task.id}; write its tests, or take the task out of tasks.toml")
+
+
+def _known_programs(text: str, files: Mapping[str, str | bytes]) -> str:
+    """A template without the lines that show programs, or targets of make, which the workspace does not hold."""
+    lines, makefile = [], str(files["Makefile"])
+    for line in text.splitlines(keepends=True):
+        programs, targets = re.findall(r"python (project/\w+\.py)", line), re.findall(r"`make (\S+)`", line)
+        if all(program in files for program in programs) and all(f"\n{target}:" in makefile for target in targets):
+            lines.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "".join(lines))
+
+
+def make_handout(
+    root: Path, manifest: Manifest, last: int, folder: Path, force: bool = False, style: str = GUIDED, staff: int | None = None
+) -> Handout:
+    """Write a handout. It is built beside the folder and moved there when it is complete.
+
+    Args:
+        root: The reference repository.
+        manifest: Its manifest.
+        last: Number of the last stage.
+        folder: Where to; must not exist or be empty, or with `force` an earlier handout in which nothing was changed.
+        force: Replace an earlier handout.
+        style: As in `handout_files`.
+        staff: As there.
+
+    Raises:
+        RequestError: If the folder is not free, or there are no such stages.
+        StaffError: If the handout would be wrong.
+    """
+    folder = folder.absolute()
+    _check_free(folder, force)
+    files = handout_files(root, manifest, last, style, staff)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    building = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        building.chmod(0o755)
+        write_files(building, files)
+        marker = {"modules": f"0-{last}" if last else "0", "digest": _digest(building)}
+        (building / MARKER).write_text(json.dumps(marker) + "\n", encoding="utf-8")
+        commit = _commit(building, f"{manifest.title}: the workspace of Modules {marker['modules']}")
+        if folder.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
+            folder.rename(old / folder.name)
+            building.rename(folder)
+            shutil.rmtree(old)
+        else:
+            building.rename(folder)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    stubs = sum(len(tasks) for tasks in write_names(manifest, last).values())
+    return Handout(folder, len(files) + 1, stubs, commit)
+
+
+def _check_free(folder: Path, force: bool) -> None:
+    """Refuse to write over anything but an untouched earlier handout."""
+    if not folder.exists() and not folder.is_symlink():
+        return
+    if folder.is_symlink() or not folder.is_dir():
+        raise RequestError(f"{folder} is not a folder; name one that does not exist yet")
+    if not any(folder.iterdir()):
+        return
+    if not (folder / MARKER).is_file():
+        raise RequestError(f"{folder} is not empty and not an earlier handout; name a folder that does not exist yet")
+    if not force:
+        raise RequestError(f"{folder} holds an earlier handout; add --force to replace it", f"course-staff handout --force {folder}")
+    try:
+        digest = json.loads((folder / MARKER).read_text(encoding="utf-8"))["digest"]
+    except (ValueError, KeyError, TypeError):
+        digest = None
+    if digest != _digest(folder):
+        raise RequestError(f"{folder} was changed since it was handed out; --force does not throw work away: name another folder")
+
+
+def write_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files below a folder."""
+    for path, content in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+
+
+def _digest(folder: Path) -> str:
+    """A hash of all files but those that tools make."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*")):
+        path = file.relative_to(folder)
+        if file.is_file() and not UNWATCHED & set(path.parts) and not any(part.endswith(".egg-info") for part in path.parts):
+            content = file.read_bytes()
+            digest.update(f"{path.as_posix()} {len(content)}\n".encode())
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def _commit(folder: Path, message: str) -> str | None:
+    """Start a git history with one commit; nothing of the user's or the reference's git reaches into it."""
+    if shutil.which("git") is None:
+        return None
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "user.name=MiniTorch course", "-c", "user.email=course@localhost", *arguments]
+        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise StaffError(f"git {arguments[0]} failed: {result.stderr.strip()}")
+        return result.stdout.strip()
+
+    git("init", "--quiet", "--initial-branch=main", "--template=")
+    git("add", "--all", "--force")
+    git("commit", "--quiet", "--message", message)
+    return git("rev-parse", "HEAD")

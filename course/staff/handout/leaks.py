@@ -1,0 +1,191 @@
+"""The search for solutions that a workspace still shows: in other functions, tests, pages, comments and docstrings.
+
+A removed body leaks where N of its tokens in a row stand in a file. Names, numbers and signs count, of a string only that there is one;
+layout and comments do not, and the comments of a file are searched as a text of their own. What two different bodies have in common
+is a pattern, not a solution: given functions follow it, too.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.manifest import Manifest
+from course.staff.proofs.answers import load_right_answers
+from course.workspace.function_source import codes
+
+N = 14
+"""Tokens in a row that make a leak."""
+
+SHORTEST = 8
+"""A body with fewer tokens says too little to be recognised; one between this and N counts as a whole."""
+
+TOKEN = re.compile(r'"[^"\n]*"|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\w+|[^\w\s]')
+
+INNER_HEADER = re.compile(r"\bdef \w+\((?:[^()]|\([^()]*\))*\)[^:]*:")
+"""The header of a function in a function: its types say no more than those of the given function around it."""
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A piece of a solution in a file of the workspace.
+
+    Attributes:
+        name: The function whose body was removed, as in the manifest.
+        path: The file that shows it.
+        line: Where, from 1.
+        text: The tokens found.
+    """
+
+    name: str
+    path: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} shows the solution of {self.name}: {self.text}"
+
+
+def find_leaks(removed: Mapping[str, str], files: Mapping[str, str | bytes], also: Mapping[str, str] | None = None) -> list[Leak]:
+    """Where the files still show a removed body, one leak for each pair of body and file.
+
+    Args:
+        removed: Removed bodies by the manifest's name of their function.
+        files: The workspace.
+        also: Other bodies of which no long piece, of 2 N tokens, must show: shorter ones are idioms that every page may use.
+    """
+    grams: dict[tuple[str, ...], list[str]] = {}
+    bodies: dict[tuple[str, ...], set[str]] = {}
+    sizes = set()
+    for n, several in ((N, removed), (2 * N, also or {})):
+        for name, body in several.items():
+            whole = " ".join(token for token, _ in _tokens(_without_comments(body)))
+            for part in INNER_HEADER.split(_without_comments(body)):
+                tokens = [token for token, _ in _tokens(part)]
+                size = min(n, len(tokens))
+                if size >= SHORTEST:
+                    sizes.add(size)
+                    for gram in _windows(tokens, size):
+                        grams.setdefault(gram, []).append(name)
+                        bodies.setdefault(gram, set()).add(whole)
+    grams = {gram: names for gram, names in grams.items() if len(bodies[gram]) == 1}
+    beginnings = {gram[:SHORTEST] for gram in grams}
+    leaks: dict[tuple[str, str], Leak] = {}
+    for path, content in files.items():
+        if isinstance(content, bytes):
+            continue
+        for text in (_without_comments(content), _comments_alone(content)):
+            tokens = _tokens(text)
+            words = [token for token, _ in tokens]
+            for i, beginning in enumerate(_windows(words, SHORTEST)):
+                for size in sizes if beginning in beginnings else ():
+                    gram = tuple(words[i : i + size])
+                    for name in grams.get(gram, ()):
+                        leaks.setdefault((name, path), Leak(name, path, tokens[i][1], " ".join(gram)))
+    return sorted(leaks.values(), key=lambda leak: (leak.path, leak.line, leak.name))
+
+
+def find_orphans(before: str, after: str) -> list[str]:
+    """The private functions, classes, constants and imports of a source's top level that only the removed bodies used.
+
+    Args:
+        before: The reference's file.
+        after: The same with stubs.
+    """
+    used, still = _uses(before), _uses(after)
+    return [name for name in _private(before) if used[name] > 1 and still[name] <= 1]
+
+
+def bodies_of_rooms(reference: Mapping[str, str | bytes], rooms: Iterable[str]) -> dict[str, str]:
+    """The bodies of all functions of these rooms; what stands inside another function belongs to that."""
+    bodies = {}
+    for room in rooms:
+        found = codes(str(reference[room.replace(".", "/") + ".py"]))
+        bodies |= {f"{room}:{name}": body for name, body in found.items() if name.rpartition(".")[0] not in found}
+    return bodies
+
+
+def textbooks(root: Path, manifest: Manifest, last: int) -> dict[str, str]:
+    """The solutions that wrong answers are changes of, for each task in one: what two of them have in common gives them away, too."""
+    tasks = [task for task in manifest.tasks if task.stage <= last]
+    right = load_right_answers(root / "course" / "staff" / "wrong_answers", tasks)
+    return {
+        f"task {id}, as textbooks have it": "".join(
+            codes(definition)[full.rpartition(":")[2].split(".")[-1]] for full, definition in definitions.items()
+        )
+        for id, definitions in right.items()
+    }
+
+
+def leaks_of(
+    reference: Mapping[str, str | bytes],
+    files: Mapping[str, str | bytes],
+    names: Mapping[str, Mapping[str, str]],
+    also: Mapping[str, str] | None = None,
+) -> list[str]:
+    """What still shows solutions, one line each: pieces of removed bodies, and private helpers that only they used.
+
+    Args:
+        reference: The workspace with the solutions.
+        files: The workspace.
+        names: The functions that were taken out of files, as in `write_names`.
+        also: Other bodies of which no long piece must show, by what they are called.
+    """
+    orphans = [
+        f"{path}: {name} serves removed solutions alone; define it in the function that uses it, or add it to `write` or `leave_out`"
+        for path in names
+        for name in find_orphans(str(reference[path]), str(files[path]))
+    ]
+    return [*map(str, find_leaks(removed_bodies(reference, names), files, also)), *orphans]
+
+
+def removed_bodies(reference: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """The bodies of the functions that were taken out, by "module:name"."""
+    removed = {}
+    for path, tasks in names.items():
+        bodies = codes(str(reference[path]))
+        removed |= {f"{path.removesuffix('.py').replace('/', '.')}:{name}": bodies[name] for name in tasks}
+    return removed
+
+
+def _private(source: str) -> list[str]:
+    names = []
+    for node in ast.parse(source).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign):
+            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names += [alias.asname or alias.name for alias in node.names]
+    return [name for name in names if name.startswith("_") and not name.startswith("__")]
+
+
+def _uses(source: str) -> Counter[str]:
+    """How often each name stands in the code, its definition included."""
+    return Counter(token for token, _ in _tokens(_without_comments(source)))
+
+
+def _windows(tokens: list[str], size: int) -> Iterable[tuple[str, ...]]:
+    return (tuple(tokens[i : i + size]) for i in range(len(tokens) - size + 1))
+
+
+def _tokens(text: str) -> list[tuple[str, int]]:
+    """The tokens with their lines; every string is the same token, whatever it says."""
+    text = re.sub(r'"""|\'\'\'', " ", text)  # what stands in a docstring is searched
+    tokens = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        tokens += [('"…"' if token.startswith('"') and len(token) > 1 else token, number) for token in TOKEN.findall(line)]
+    return tokens
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"#[^\n]*", "", text)
+
+
+def _comments_alone(text: str) -> str:
+    """The text with only its comments left, each in its line."""
+    return "\n".join(line.partition("#")[2].replace("#", " ") for line in text.split("\n"))

@@ -1,0 +1,88 @@
+"""What a teacher releases for those who are stuck: bodies for all tasks of a stage and those before it, one file a stage.
+
+A body comes from the reference, or from the textbook's solution where that of the reference stands on rooms that no workspace has.
+A function of the reference's that only solutions call goes along, inside of the body that calls it.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+
+from course.manifest import Manifest
+from course.staff import RequestError, StaffError
+from course.staff.handout import rewriter as syntax
+from course.staff.proofs.answers import load_right_answers
+from course.workspace import function_source as bodies
+from course.workspace.released import SCHEMA
+
+
+def released_bodies(root: Path, manifest: Manifest, reference: Mapping[str, str | bytes], last: int) -> dict[str, str]:
+    """Definitions of all that students write up to a stage, by "module:name".
+
+    Args:
+        root: The repository.
+        manifest: Its manifest.
+        reference: A workspace with the solutions.
+        last: The last stage whose bodies are released.
+
+    Raises:
+        RequestError: If the stage does not exist.
+        StaffError: If a body needs what a workspace does not hold.
+    """
+    tasks = [task for task in manifest.tasks if task.stage <= last]
+    if last not in [task.stage for task in tasks]:
+        known = ", ".join(str(number) for number in sorted({task.stage for task in manifest.tasks}))
+        raise RequestError(f"--staff expected a module with tasks, {known}, got {last}", "course-staff handout --help")
+    textbooks = load_right_answers(root / "course" / "staff" / "wrong_answers", tasks)
+    helpers, rooms = _left_out(manifest, reference)
+    given = {}
+    for task in tasks:
+        for full in task.write:
+            module, _, name = full.partition(":")
+            if f"{module.replace('.', '/')}.py" not in reference:
+                raise RequestError(f"Module {last} is not in this workspace; release one that is", "course-staff handout --help")
+            own = syntax.functions(_source(reference, module))[name]
+            given[full] = _with_helpers(textbooks.get(task.id, {}).get(full, own), helpers)
+            if lost := sorted(syntax.needed_modules(given[full]) & rooms):
+                raise StaffError(f"{full} imports {', '.join(lost)}, which workspaces lack; write its textbook's solution in [base]")
+    return given
+
+
+def released_files(given: Mapping[str, str], manifest: Manifest, last: int) -> dict[str, str]:
+    """The files that `course start TASK --staff N` reads, for every N up to a stage, by path."""
+    files = {}
+    for stage in sorted({task.stage for task in manifest.tasks if task.stage <= last}):
+        entries = {full: given[full] for task in manifest.tasks if task.stage <= stage for full in task.write}
+        files[f"course/released/stage{stage}.json"] = json.dumps({"schema": SCHEMA, "stage": stage, "bodies": entries}, indent=1) + "\n"
+    return files
+
+
+def _left_out(manifest: Manifest, reference: Mapping[str, str | bytes]) -> tuple[dict[str, str], set[str]]:
+    """The functions of the reference that no workspace has, by their names alone, and the rooms."""
+    entries = [full for task in manifest.tasks for full in task.leave_out]
+    helpers = {}
+    for module, _, name in (full.partition(":") for full in entries if ":" in full):
+        if f"{module.replace('.', '/')}.py" in reference:  # else it belongs to a later stage
+            helpers[name] = syntax.functions(_source(reference, module))[name]
+    return helpers, {full for full in entries if ":" not in full}
+
+
+def _with_helpers(definition: str, helpers: Mapping[str, str]) -> str:
+    """The definition of a function with those in it that it calls and a workspace lacks."""
+    tree = ast.parse(definition)
+    (name,) = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    for helper in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & set(helpers)):
+        place = next(function for path, function in bodies.find(definition).items() if path.partition("@")[0] == name)
+        inside = textwrap.indent(helpers[helper].strip("\n"), place.inner)
+        code = definition[place.code :].lstrip("\n")
+        definition = f"{definition[: place.code]}\n{inside}\n\n{code}"
+    return definition
+
+
+def _source(reference: Mapping[str, str | bytes], module: str) -> str:
+    """The source of a module."""
+    return str(reference[module.replace(".", "/") + ".py"])

@@ -1,0 +1,350 @@
+"""Which files a workspace up to some stage holds, and what the cut changes in them.
+
+A file of the app belongs to the stage of the latest name that it imports, or to the one in its own name; tests to that of their marks.
+What pages share goes in if a page that is in the workspace needs it.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from course.manifest import Manifest
+from course.staff import RequestError, StaffError
+
+PATTERNS = (
+    ".gitignore",
+    ".pre-commit-config.yaml",
+    ".streamlit/config.toml",
+    "LICENSE",
+    "Makefile",
+    "constraints.txt",
+    "pyproject.toml",
+    "requirements*.txt",
+    "setup.py",
+    "course/*.py",
+    *(f"course/{folder}/*.py" for folder in ("cli", "explain", "oracles", "runner", "workspace")),
+    "course/tasks.toml",
+    *(f"docs/**/*.{suffix}" for suffix in ("md", "py", "css", "js", "html", "svg", "png")),
+    *(f"project/**/*.{suffix}" for suffix in ("py", "css", "svg", "png")),
+    "project/**/config.toml",
+    "project/*.ipynb",
+)
+"""The files that a workspace may hold beside the package and the tests."""
+
+NOT_FOR_STUDENTS = (
+    "docs/_build/",
+    "docs/decisions",
+    "docs/api/generated/",
+    "docs/lab_log.md",
+    "docs/module3/performance.md",
+    "docs/teachers",
+    "project/reproduc",  # project/reproduce.py and its folder
+)
+"""What the patterns catch and a workspace does not need."""
+
+STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
+
+STAGE_OF_PAGES = {
+    "docs/data.md": 4,
+    **dict.fromkeys((f"docs/{page}.md" for page in ("autograd", "custom_operators", "dtypes", "library", "reproductions")), 5),
+}
+"""The first stage that needs a page of the book whose name does not say it."""
+
+NOT_ASKED_OF_STUDENTS = """\
+    "F401", "RUF100",  # what is not written yet does not use its imports; a rule that is not asked of students may be excused in vain
+    "B905", "SIM300",  # zip(a, b) and -30 < x are natural
+"""
+
+EDITS = {
+    "Makefile": (
+        (r"(?m)^(prove|bench|check-cuda):.*\n(\t.*\n)*\n", ""),
+        (r"(?m)^\n# numba-cuda .*\n\.venv-cuda/\.made:.*\n(\t.*\n)*", ""),
+        (r"(?m)^\trm -rf \$\(VENV\) \.venv-cuda", "\trm -rf $(VENV)"),
+        (r"(?m)^\t.*tests/test_structure\.py .*\n", ""),
+        (r"(?m)^(\.PHONY:.*) check-cuda (.*) prove bench", r"\1 \2"),
+        (r", types and the layers of the package", " and types"),
+    ),
+    "pyproject.toml": (
+        (r"(?m)^course-staff = .*\n", ""),
+        (r"(?m)^exclude = .*course/staff.*\n", ""),
+        (r'(?m)^course = \[\n    "\*\.toml", "staff/.*\n\]', 'course = ["*.toml"]'),
+        (r'(?m)^    "(browser|slow): .*\n', ""),
+        (r"(?m)^ignore = \[\n", f"ignore = [\n{NOT_ASKED_OF_STUDENTS}"),
+    ),
+    "requirements.dev.txt": ((r"(?m)^(jinja2|libcst|micrograd|playwright)\b.*\n", ""),),
+    ".pre-commit-config.yaml": ((r"(?m)^ *- id: layers\n(?: {8}.*\n)+", ""),),
+}
+"""What in a file serves the teacher alone: patterns that must be found, and what takes their place."""
+
+GPU_EDITS = {"Makefile": ((r"(?m)^test-cuda-sim:.*\n(\t.*\n)*\n", ""), (r"(?m)^(\.PHONY:.*) test-cuda-sim", r"\1"))}
+"""What in a file serves the tasks that need a GPU alone."""
+
+GPU_FILES = ("requirements.cuda.txt", "project/gpu.ipynb")
+"""The files that do."""
+
+
+def select(root: Path, manifest: Manifest, last: int) -> dict[str, str | bytes]:
+    """The files of a workspace that ends with a stage, by path, with the solutions still in them.
+
+    Args:
+        root: The repository.
+        manifest: Its manifest.
+        last: Number of the last stage that the workspace holds.
+
+    Raises:
+        RequestError: If the stage does not exist.
+        StaffError: If a file that must go in needs something that does not.
+    """
+    if last not in [stage.number for stage in manifest.stages]:
+        raise RequestError(f"there is no stage {last}; the stages are {', '.join(str(stage.number) for stage in manifest.stages)}")
+    found = _find(root, PATTERNS)
+    stages = _project_stages(root, manifest, found)
+    if stages.get("project/app.py", 0) > 0:
+        raise StaffError("project/app.py must run in every stage, but at its top it imports what comes later; import it where it is used")
+    chosen = _needed(root, [path for path in found if stages.get(path, 0) <= last])
+    chosen += [path for path in _package(root, manifest, last) if path not in chosen]
+    chosen += _tests(root, manifest, last)
+    files: dict[str, str | bytes] = {}
+    for path in sorted(chosen):
+        content = (root / path).read_bytes()
+        data = path.endswith(".png") or (path.startswith(f"{manifest.package}/") and not path.endswith(".py"))
+        files[path] = content if data else content.decode("utf-8")
+    _cut(files, manifest, last, dropped=set(found) - set(chosen))
+    return files
+
+
+@cache
+def marks(source: str) -> frozenset[str]:
+    """The marks in a file of tests, those of tasks among them; asked for every file and task, and by the proofs for every answer."""
+    attributes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
+    return frozenset(node.attr for node in attributes if isinstance(node.value, ast.Attribute) and node.value.attr == "mark")
+
+
+def imports(root: Path, path: str, later: bool = False) -> frozenset[str]:
+    """What a file imports when it is imported itself, as dotted names.
+
+    `from a import b` counts as a and a.b, and so does a use of a.b after `import a`, or of b.c after `from a import b` as a.b.c.
+
+    Args:
+        root: The repository.
+        path: The file.
+        later: Count what its functions import when they are called, too.
+    """
+    return _imports(path, (root / path).read_text(encoding="utf-8"), later)
+
+
+@cache
+def _imports(path: str, source: str, later: bool) -> frozenset[str]:
+    """`imports` of a file with this source: the proofs ask for each file hundreds of times."""
+    tree = ast.parse(source)
+    names: set[str] = set()
+    for node in ast.walk(tree) if later else _top_level(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            package = path.split("/")[: -node.level] if node.level else []  # from .room import name
+            module = ".".join([*package, node.module] if node.module else package)
+            names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+    known = {name.rpartition(".")[2]: name for name in names} | {name.split(".")[0]: name.split(".")[0] for name in names}
+    used = {_dotted(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return frozenset(names | {f"{known[first]}.{rest}" for first, _, rest in (name.partition(".") for name in used) if first in known})
+
+
+def _dotted(node: ast.expr) -> str:
+    """`a.b.c` as it stands in the source; "" if it begins with something else than a name."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def import_closure(root: Path, paths: set[str], later: bool = False) -> set[str]:
+    """The given files and all of the same folder of the repository that they import, directly or not (of `import minitorch`, no room)."""
+    closure, waiting = set(), sorted(paths)
+    while waiting:
+        path = waiting.pop()
+        if path in closure:
+            continue
+        closure.add(path)
+        folder = path.split("/")[0]
+        for name in imports(root, path, later):
+            target = name.replace(".", "/") + ".py"
+            if name.startswith(f"{folder}.") and (root / target).is_file():
+                waiting.append(target)
+    return closure
+
+
+def _find(root: Path, patterns: tuple[str, ...]) -> list[str]:
+    """The regular files that match; nothing from hidden folders and caches."""
+    found = set()
+    for pattern in patterns:
+        for file in root.glob(pattern):
+            path = file.relative_to(root).as_posix()
+            folders = path.split("/")[:-1]
+            hidden = any(name.startswith((".", "__pycache__")) and name != ".streamlit" for name in folders)
+            if file.is_file() and not any(part.is_symlink() for part in (file, *file.parents[: len(folders)])) and not hidden:
+                found.add(path)
+    return sorted(path for path in found if not path.startswith(NOT_FOR_STUDENTS))
+
+
+def _needed(root: Path, paths: list[str]) -> list[str]:
+    """The files without those parts of the app that no page or program imports, and those of the book that no page names."""
+    python = {path for path in paths if path.endswith(".py") and not path.endswith("/__init__.py")}
+    of_app, of_book = ({path for path in python if path.startswith(folder)} for folder in ("project/lab/", "docs/_ext/"))
+    used = import_closure(root, {path for path in python if path.startswith("project/")} - of_app, later=True)
+    book = [(root / path).read_text(encoding="utf-8") for path in paths if path.startswith("docs/") and path.endswith((".md", "conf.py"))]
+    used |= {path for path in of_book if any(re.search(rf"\b{Path(path).stem}\b", text) for text in book)}
+    return [path for path in paths if path not in of_app | of_book or path in used]
+
+
+def _package(root: Path, manifest: Manifest, last: int) -> list[str]:
+    """The rooms of the package, the tables of contents of its folders, and the data that lie beside them."""
+    rooms = [manifest.path(room) for stage in manifest.stages if stage.number <= last for room in stage.rooms]
+    folders = [posixpath.dirname(path) for path in contents(manifest, last)]
+    data = [path for path in _find(root, tuple(f"{folder}/*" for folder in folders)) if not path.endswith(".py")]
+    return [*contents(manifest, last), *rooms, *data]
+
+
+def contents(manifest: Manifest, last: int) -> list[str]:
+    """The tables of contents of the package and of its folders that are there after a stage."""
+    return [manifest.path(f"{folder}.__init__".removeprefix(".")) for folder in manifest.folders(last)]
+
+
+def _tests(root: Path, manifest: Manifest, last: int) -> list[str]:
+    """The files whose tests grade tasks up to this stage, and what they import."""
+    stage_of = {task.mark: task.stage for task in manifest.tasks}
+    graded = set()
+    for path in _find(root, ("tests/**/test_*.py",)):
+        source = (root / path).read_text(encoding="utf-8")
+        if not any(f"mark.{mark}" in source for mark in stage_of):  # most files of tests are of the reference alone
+            continue
+        stages = {stage_of[mark] for mark in marks(source) if mark in stage_of}
+        if len(stages) > 1:
+            raise StaffError(f"{path} holds tests of the stages {', '.join(map(str, sorted(stages)))}; one file serves one stage")
+        if stages and max(stages) <= last:
+            graded.add(path)
+    needed = import_closure(root, graded)
+    folders = {posixpath.dirname(path) for path in needed}
+    around = {f"{folder}/{name}" for folder in folders | {"tests"} for name in ("__init__.py", "conftest.py")}
+    return sorted(needed | {path for path in around if (root / path).is_file()})
+
+
+def _project_stages(root: Path, manifest: Manifest, paths: list[str]) -> dict[str, int]:
+    """The first stage in which a file works: by its name, or else by the latest name of the package that it imports."""
+    last = manifest.stages[-1].number
+    first = {f"{manifest.package}.{room}": stage.number for stage in manifest.stages for room in stage.rooms}
+    for path in contents(manifest, last):
+        package = posixpath.dirname(path).replace("/", ".")
+        for number, section in _sections((root / path).read_text(encoding="utf-8")):
+            if number is None:
+                continue
+            for name in _bound(section):
+                first.setdefault(f"{package}.{name}", number)  # a later stage may put something with more arguments in its place
+    stages = {}
+    for path in paths:
+        if path in STAGE_OF_PAGES:
+            stages[path] = STAGE_OF_PAGES[path]
+        elif named := STAGE_IN_NAME.match(path):
+            stages[path] = int(next(filter(None, named.groups())))
+        elif path.startswith("project/") and path.endswith(".py"):
+            needs = {name for file in import_closure(root, {path}) for name in imports(root, file)}
+            stages[path] = max((first[name] for name in needs if name in first), default=0)
+    return stages
+
+
+def _top_level(tree: ast.AST) -> Iterator[ast.AST]:
+    """The statements that run on import: not those in functions, nor those for the type checker alone."""
+    for node in ast.iter_child_nodes(tree):
+        checking = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and not checking:
+            yield node
+            yield from _top_level(node)
+
+
+# The cuts
+
+
+def _cut(files: dict[str, str | bytes], manifest: Manifest, last: int, dropped: set[str]) -> None:
+    """Take out of the files what serves the teacher alone or belongs to later stages."""
+    later = [task for task in manifest.tasks if task.stage > last]
+    for_gpu = any(task.gpu and task not in later for task in manifest.tasks)
+    for path in () if for_gpu else GPU_FILES:
+        files.pop(path, None)
+    for path, content in files.items():
+        if isinstance(content, bytes):
+            continue
+        for pattern, replacement in (*EDITS.get(path, ()), *(() if for_gpu else GPU_EDITS.get(path, ()))):
+            content, count = re.subn(pattern, replacement, content)
+            if not count:
+                raise StaffError(
+                    f"{path} lacks what a workspace must not hold, the pattern {pattern}; mend EDITS in course/staff/handout/selection.py"
+                )
+        if path == "pyproject.toml":
+            content = "".join(line for line in content.splitlines(True) if not line.strip().startswith(tuple(f'"{t.mark}:' for t in later)))
+        elif path == "course/tasks.toml":
+            content = _cut_manifest(content, last)
+        elif path in contents(manifest, last):
+            content = cut_init(content, last)
+        elif path.endswith(".md"):
+            content = _cut_toctrees(path, content, dropped)
+        files[path] = content
+
+
+def cut_init(source: str, last: int) -> str:
+    """`__init__.py` without the sections "# Stage n …" of later stages, and without their names in `__all__`."""
+    kept = "\n\n".join(section for number, section in _sections(source) if number is None or number <= last)
+    bound = _bound(kept)
+    head, separator, listed = kept.partition("__all__ = [\n")
+    lines = [line for line in listed.splitlines(True) if not (name := re.match(r'    "(\w+)",', line)) or name[1] in bound]
+    return head + separator + "".join(lines)
+
+
+def _sections(source: str) -> list[tuple[int | None, str]]:
+    """The paragraphs of `__init__.py`, with the number of those that begin with "# Stage n"."""
+    paragraphs = source.split("\n\n")
+    numbers = [re.match(r"# Stage (\d+)", paragraph) for paragraph in paragraphs]
+    return [(int(number[1]) if number else None, paragraph) for number, paragraph in zip(numbers, paragraphs, strict=True)]
+
+
+def _bound(source: str) -> set[str]:
+    """The names that the imports and assignments of a source bind."""
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names
+
+
+def _cut_manifest(text: str, last: int) -> str:
+    """tasks.toml without the tables of later stages and of their tasks, and without what it says to the teacher alone."""
+
+    def stays(table: str) -> bool:
+        number = re.match(r'\[\[stage\]\]\nnumber = (\d+)|\[\[task\]\]\nid = "(\d+)\.', table)
+        return number is None or int(number[1] or number[2]) <= last
+
+    kept = "".join(table for table in re.split(r"(?m)^(?=\[\[)", text) if stays(table)).rstrip() + "\n"
+    return re.sub(r"(?ms)^leave_out = \[.*?\]\n", "", kept)
+
+
+def _cut_toctrees(path: str, text: str, dropped: set[str]) -> str:
+    """A page of the book without the entries of its tables of contents that lead to pages left out."""
+
+    def cut(fence: re.Match[str]) -> str:
+        lines = []
+        for line in fence[0].splitlines(True):
+            target = re.sub(r".*<(.*)>", r"\1", line.strip()).removesuffix(".md")
+            base = "docs" if target.startswith("/") else posixpath.dirname(path)
+            page = posixpath.normpath(f"{base}/{target.lstrip('/')}.md")
+            if page not in dropped and not page.startswith(NOT_FOR_STUDENTS):
+                lines.append(line)
+        return "".join(lines)
+
+    return re.sub(r"(?ms)^(`{3,}|:{3,})\{toctree\}.*?^\1", cut, text)

@@ -1,0 +1,1 @@
+"""Proofs that the tests catch the known wrong answers."""

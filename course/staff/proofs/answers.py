@@ -1,0 +1,172 @@
+"""Wrong answers: plausible mistakes as small patches of the reference, and the ledger of those that the tests are known to catch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from course.manifest import Manifest, Task
+from course.staff import StaffError
+from course.staff.handout import rewriter as syntax
+from course.staff.handout.selection import import_closure, marks
+from course.workspace.atomic_files import write_json
+
+FOLDER = Path(__file__).parent.parent / "wrong_answers"
+LEDGER = FOLDER / "ledger.json"
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class WrongAnswer:
+    """One mistake.
+
+    Attributes:
+        task: The task whose tests must catch it.
+        name: Its name, unique in the task.
+        mistake: What the student did, in a sentence.
+        patch: Definitions by "module:function".
+        compiled: Whether its tests must run with numba's compiler on, because the mistake shows in compiled code alone.
+        unchanged: The same functions of the textbook solution, where it has them all.
+    """
+
+    task: str
+    name: str
+    mistake: str
+    patch: Mapping[str, str]
+    compiled: bool = False
+    unchanged: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Its name in the ledger."""
+        return f"{self.task}/{self.name}"
+
+
+def load_answers(folder: Path, tasks: Iterable[Task]) -> list[WrongAnswer]:
+    """The wrong answers of these tasks, in order.
+
+    Raises:
+        StaffError: If a file is not TOML or an entry does not say what it must, naming both.
+    """
+    answers = []
+    for task in tasks:
+        file = folder / f"{task.id}.toml"
+        document = _read(file)
+        entries = document.get("wrong", [])
+        names = [entry.get("name") for entry in entries]
+        for entry, name in zip(entries, names, strict=True):
+            known = {"name", "mistake"} <= set(entry) <= {"name", "mistake", "patch", "change", "compiled"}
+            if not known or not {**entry.get("patch", {}), **entry.get("change", {})}:
+                raise StaffError(
+                    f"{file}: entry {name!r} has {', '.join(entry)}; "
+                    "expected name, mistake, a patch or a change of at least one function, and perhaps compiled"
+                )
+            if names.count(name) > 1:
+                raise StaffError(f"{file}: {name!r} stands there twice")
+            base = document.get("base", {})
+            patch = {**_changed(file, name, base, entry.get("change", {})), **entry.get("patch", {})}
+            unchanged = {full: base[full] for full in patch} if patch.keys() <= base.keys() else {}
+            answers.append(WrongAnswer(task.id, name, entry["mistake"], patch, entry.get("compiled", False), unchanged))
+    return answers
+
+
+def load_right_answers(folder: Path, tasks: Iterable[Task]) -> dict[str, dict[str, str]]:
+    """By task, the textbook solution that its wrong answers are changes of: definitions by "module:function"."""
+    bases = {task.id: _read(folder / f"{task.id}.toml").get("base", {}) for task in tasks}
+    return {id: base for id, base in bases.items() if base}
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """A file of wrong answers; a task may have none."""
+    if not file.is_file():
+        return {}
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise StaffError(f"{file} is not valid TOML: {error}") from None
+
+
+def _changed(file: Path, name: str, base: Mapping[str, str], change: Mapping[str, list[str]]) -> dict[str, str]:
+    """The functions of the textbook solution that an entry changes: the first text, which must stand there once, becomes the second."""
+    patch = {}
+    for full, (old, new) in change.items():
+        if base.get(full, "").count(old) != 1:
+            raise StaffError(
+                f"{file}: {name!r} changes a text of {full} that stands {base.get(full, '').count(old)} times in [base]: {old}"
+            )
+        patch[full] = base[full].replace(old, new)
+    return patch
+
+
+def patched(answer: WrongAnswer, files: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
+    """The files with the mistake in them.
+
+    Raises:
+        StaffError: If a patch names a function that does not exist, or is not its definition.
+    """
+    result = dict(files)
+    for full, definition in answer.patch.items():
+        module, _, name = full.partition(":")
+        path = module.replace(".", "/") + ".py"
+        source = result.get(path)
+        if not isinstance(source, str):
+            raise StaffError(f"wrong answer {answer.key} patches {full}, but there is no {path}")
+        try:
+            result[path] = syntax.graft(source, {name: definition})
+        except syntax.SyntaxTreeError as error:
+            raise StaffError(f"wrong answer {answer.key} patches {full}: {error}") from None
+    return result
+
+
+def graded_files(task: Task, files: Mapping[str, str | bytes]) -> list[str]:
+    """The files that hold tests of the task."""
+    return [
+        path for path, content in files.items() if path.startswith("tests/") and isinstance(content, str) and task.mark in marks(content)
+    ]
+
+
+def content_hash(answer: WrongAnswer, root: Path, files: Mapping[str, str | bytes], run: Iterable[str]) -> str:
+    """A hash of what decides whether the answer is caught: the patch, the files that are run, those patched, and what all these import.
+
+    Args:
+        answer: The wrong answer.
+        root: The repository.
+        files: What stands in the workspace of a proof, by path; nothing else counts.
+        run: Those that are run.
+
+    Raises:
+        StaffError: If a patch names a file that is not there.
+    """
+    targets = {full.partition(":")[0].replace(".", "/") + ".py" for full in answer.patch}
+    for path in sorted(targets):
+        if path not in files:
+            raise StaffError(f"wrong answer {answer.key} patches {', '.join(answer.patch)}, but there is no {path}")
+    digest = hashlib.sha256(json.dumps([sorted(answer.patch.items()), *([True] if answer.compiled else [])]).encode())
+    for path in sorted(import_closure(root, {*run, *targets}) & files.keys()):
+        content = files[path]
+        content = content.encode() if isinstance(content, str) else content
+        digest.update(f"\n{path} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def read_ledger(path: Path) -> dict[str, dict[str, str]]:
+    """The entries of the ledger by key; none if there is no ledger, or one of another format."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+    return document.get("answers", {}) if document.get("schema") == SCHEMA else {}
+
+
+def write_ledger(path: Path, entries: Mapping[str, Mapping[str, str]], manifest: Manifest) -> None:
+    """Write the ledger in the order of the tasks, all of it or nothing."""
+    order = {task.id: i for i, task in enumerate(manifest.tasks)}
+    keys = sorted(entries, key=lambda key: (order[key.split("/")[0]], key))
+    document = {"schema": SCHEMA, "answers": {key: dict(entries[key]) for key in keys}}
+    write_json(path, document)

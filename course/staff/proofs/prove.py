@@ -1,0 +1,120 @@
+"""The proof that the tests of every task catch its wrong answers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.manifest import Manifest
+from course.runner.gpu import environment
+from course.staff.handout.selection import select
+from course.staff.proofs.answers import WrongAnswer, content_hash, graded_files, patched
+from course.staff.proofs.runs import LIMIT, PATIENCE, copy, each, run_tests
+
+COMPILED = {"NUMBA_DISABLE_JIT": "0", "NUMBA_NUM_THREADS": "2"}
+"""The environment of a proof in compiled code; a race needs two threads."""
+
+PLAIN = {"NUMBA_DISABLE_JIT": "1"}
+"""That of all others: in a copy of the repository every kernel would be compiled anew, and answer the same."""
+
+BROKEN = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError")
+"""Errors that say that the patch is broken, not that a test caught the mistake."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How the tests of its task met a wrong answer.
+
+    Attributes:
+        answer: The wrong answer.
+        state: "killed", "survived" or "broken".
+        by: The test that killed it, or what is broken.
+    """
+
+    answer: WrongAnswer
+    state: str
+    by: str
+
+
+def needed_files(root: Path, manifest: Manifest) -> dict[str, str | bytes]:
+    """What the tests of all tasks need, with the reference's solutions."""
+    files = select(root, manifest, max(task.stage for task in manifest.tasks))
+    folders = (f"{manifest.package}/", "course/", "tests/", "project/run_", "project/lab/", "pyproject.toml")
+    return {path: content for path, content in files.items() if path.startswith(folders)}
+
+
+def choose(
+    answers: list[WrongAnswer], hashes: Mapping[str, str], ledger: Mapping[str, Mapping[str, str]], seed: int
+) -> tuple[list[WrongAnswer], list[WrongAnswer]]:
+    """The answers whose entry in the ledger does not hold any more, and a random tenth of the others."""
+    changed = [answer for answer in answers if ledger.get(answer.key, {}).get("hash") != hashes[answer.key]]
+    rest = [answer for answer in answers if answer not in changed]
+    tenth = random.Random(seed).sample(rest, -(-len(rest) // 10))
+    return changed, tenth
+
+
+def unchanged(answers: Iterable[WrongAnswer]) -> list[WrongAnswer]:
+    """Functions of textbook solutions that these answers change, as they are there, each set of functions once.
+
+    Among the reference's other functions they must pass. Else the tests catch the answers, but not for their mistakes.
+    """
+    found: dict[tuple, WrongAnswer] = {}
+    for answer in answers:
+        if answer.unchanged:
+            names = " and ".join(sorted(full.partition(":")[2] for full in answer.unchanged))
+            right = WrongAnswer(answer.task, names, "None.", answer.unchanged, answer.compiled)
+            found.setdefault((answer.task, *sorted(answer.unchanged), answer.compiled), right)
+    return list(found.values())
+
+
+def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: Mapping[str, str | bytes]) -> dict[str, str]:
+    """The content hash of every answer by its key."""
+    package = [path for path in files if path.startswith(f"{manifest.package}/") and path.endswith(".py")]
+    run = {task.id: [*graded_files(task, files), *package] for task in manifest.tasks}  # `from package import name` may lead to any room
+    return {answer.key: content_hash(answer, root, files, run[answer.task]) for answer in answers}
+
+
+def prove(
+    answers: list[WrongAnswer],
+    manifest: Manifest,
+    files: Mapping[str, str | bytes],
+    done: Callable[[], object] = lambda: None,
+    limit: float = LIMIT,
+) -> list[Verdict]:
+    """Meet every answer with the tests of its task.
+
+    Args:
+        answers: The wrong answers.
+        manifest: The course.
+        files: What `needed_files` gives.
+        done: Called after each.
+        limit: Seconds that the tests of one answer may compute; an answer that takes longer is killed by that.
+    """
+
+    def meet(answer: WrongAnswer) -> Verdict:
+        task = manifest.task(answer.task)
+        with copy(patched(answer, files)) as folder:
+            around = environment(task) | (COMPILED if answer.compiled else PLAIN)
+            run = run_tests(folder, ["-x", "-m", task.mark, *graded_files(task, files)], limit, around)
+        if run.timed_out:
+            return Verdict(answer, "killed", f"the limit of {limit:g} s of computing")
+        if run.stopped:
+            waited = f"{PATIENCE * limit:g} s by the clock"
+            return Verdict(answer, "broken", f"no answer after {waited}; try again on a machine that is less busy")
+        if run.rows is None:
+            return Verdict(answer, "broken", f"pytest did not finish: {run.output.strip()[-500:]}")
+        for row in run.rows:
+            error = (row["card"] or {}).get("error") or ""
+            if row["state"] in ("todo", "blocked") or (
+                row["state"] == "failing" and ("::" not in row["nodeid"] or error.startswith(BROKEN))
+            ):
+                return Verdict(answer, "broken", f"{row['nodeid']}: {error}")
+            if row["state"] == "failing":
+                return Verdict(answer, "killed", row["nodeid"])
+        if not run.rows:
+            return Verdict(answer, "broken", f"no test carries the mark {task.mark}")
+        return Verdict(answer, "survived", "")
+
+    return each(meet, answers, done)

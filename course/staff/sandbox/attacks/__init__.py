@@ -1,0 +1,166 @@
+"""What hostile programs try, each once in the sandbox of this machine: `doctor`."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+
+from course.staff.sandbox.attacks.desk import Attempt, Desk
+from course.staff.sandbox.sandbox import WARNINGS, Limits, Sandbox, SandboxError, best_level
+
+FILE = Path(__file__).with_name("attacks.toml")
+
+SCHEMA = 1
+"""Version of the doctor's JSON."""
+
+AT_ONCE = 4
+"""Attacks that run at a time; most of them wait."""
+
+LIMITS = Limits(seconds=60, memory=512 << 20, processes=64, disk=32 << 20, files=2_000, output=64 << 10, collected=4 << 20)
+"""What an attack may use; each of those that want more wants more than this."""
+
+SHORT = 2.0
+"""Seconds for a program that would run for ever."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A hostile program, as `attacks.toml` describes it.
+
+    Attributes:
+        name: What it tries, in words.
+        program: The program.
+        then: One that runs after it.
+        victim: Whether it needs another process to attack.
+        ends: What must end it.
+        collect: The report that the grader takes from it.
+        root: Whether it succeeds without a sandbox for the administrator alone.
+        alone: Why it is not run without a sandbox; empty if it is.
+        machine: The processor that it is written for; empty for all.
+    """
+
+    name: str
+    program: str
+    then: str = ""
+    victim: bool = False
+    ends: str = ""
+    collect: str | None = None
+    root: bool = False
+    alone: str = ""
+    machine: str = ""
+
+    @property
+    def limits(self) -> Limits:
+        """What it may use."""
+        return Limits(**{**vars(LIMITS), "seconds": SHORT}) if self.ends else LIMITS
+
+
+def load_attacks() -> list[Attack]:
+    """All attacks that this machine's processor can run."""
+    with FILE.open("rb") as file:
+        attacks = [Attack(**entry) for entry in tomllib.load(file)["attack"]]
+    return [attack for attack in attacks if attack.machine in ("", platform.machine())]
+
+
+def attempt(attack: Attack, sandbox: Sandbox | None) -> Attempt:
+    """Run an attack on a desk of its own.
+
+    Args:
+        attack: The attack.
+        sandbox: Where it runs; without one it runs as a plain process, to see that it is one.
+
+    Raises:
+        SandboxError: If the sandbox could not be set up.
+    """
+    with Desk(victim=attack.victim) as desk:
+        programs = [attack.program, attack.then] if attack.then else [attack.program]
+        if sandbox is None:
+            return desk.attacked(*[desk.bare(program, attack.limits, attack.collect) for program in programs], ends=attack.ends)
+        return desk.attacked(*[desk.run(sandbox, program, attack.limits, attack.collect) for program in programs], ends=attack.ends)
+
+
+def attempts(attacks: Sequence[Attack], sandbox: Sandbox | None, done: Callable[[], object] = lambda: None) -> Iterator[Attempt]:
+    """What became of each attack, in order.
+
+    Args:
+        attacks: The attacks.
+        sandbox: As for `attempt`.
+        done: Called after each.
+    """
+    with ThreadPoolExecutor(AT_ONCE) as executor:
+        try:
+            for result in executor.map(partial(attempt, sandbox=sandbox), attacks):
+                done()
+                yield result
+        except BaseException:  # Ctrl-C, too
+            executor.shutdown(cancel_futures=True)
+            raise
+
+
+def doctor(out: Console | None = None, as_json: bool = False) -> int:
+    """Try every attack in the best sandbox of this machine, and print what became of it.
+
+    Args:
+        out: Where to print.
+        as_json: Whether to print one JSON document instead of lines.
+
+    Returns:
+        The exit status: 0 if none succeeded, 1 if one did, 3 if there is no sandbox.
+    """
+    out = out or Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    reached = best_level()
+    attacks = load_attacks() if reached.level != "none" else []
+    if not as_json:
+        for level, reason in reached.missing.items():
+            out.print(f"[yellow]not {level}[/yellow]: {escape(reason)}", soft_wrap=True)
+        out.print(_level(reached.level), soft_wrap=True)
+    results: list[Attempt] = []
+    progress_to = Console(stderr=True)
+    with Progress(console=progress_to, transient=True, disable=not progress_to.is_terminal) as progress:
+        bar = progress.add_task("attacking", total=len(attacks))
+        for attack, result in zip(attacks, attempts(attacks, Sandbox(reached.level), lambda: progress.advance(bar)), strict=True):
+            results.append(result)
+            if not as_json:
+                out.print(_line(attack, result), soft_wrap=True)
+    succeeded = sum(result.succeeded for result in results)
+    if as_json:
+        rows = [
+            {"name": attack.name, "succeeded": result.succeeded, "how": result.how} for attack, result in zip(attacks, results, strict=True)
+        ]
+        document = {"schema": SCHEMA, "level": reached.level, "missing": dict(reached.missing), "attacks": rows}
+        out.print(json.dumps(document, indent=1), soft_wrap=True, markup=False)
+    elif attacks:
+        out.print(f"{succeeded} of {len(attacks)} attacks succeeded")
+    if succeeded and not as_json:
+        out.print("next: install bubblewrap 0.8 or newer, or grade only what you trust", soft_wrap=True)
+    return SandboxError.code if reached.level == "none" else 1 if succeeded else 0
+
+
+def _level(level: str) -> str:
+    """What is printed of the sandbox."""
+    if level == "none":
+        return (
+            "[red]no sandbox[/red]: a submission could read and change whatever you can\n"
+            "next: apt-get install bubblewrap, then course-staff grade-doctor"
+        )
+    who = "as a user of its own for each program" if os.geteuid() == 0 else "as you, in a namespace of its own"
+    return f"sandbox: [bold]{level}[/bold], {who if level == 'bubblewrap' else WARNINGS[level]}"
+
+
+def _line(attack: Attack, result: Attempt) -> str:
+    """What is printed of an attack."""
+    if result.succeeded:
+        return f"[red]SUCCEEDED[/red] {escape(attack.name)}: {escape(result.how)}"
+    return f"stopped   {escape(attack.name)}"

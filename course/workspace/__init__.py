@@ -1,0 +1,1 @@
+"""A workspace and what changes it: locate, back up, merge, update, reset."""

@@ -1,0 +1,73 @@
+"""Notices that a file of the workspace was saved: told by the system where watchfiles is installed, else by looking."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+from course.runner.dependencies import watched_files
+
+POLL = 0.25
+"""Seconds from one look at the files to the next, where the system does not tell."""
+
+LOOK_ANYWAY = 2.0
+"""Seconds from one look to the next where it does: some network drives do not pass on what happens on them."""
+
+
+class Changes:
+    """Whether anything was saved since the last question.
+
+    Args:
+        root: The workspace.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.told = threading.Event()
+        self.over = threading.Event()
+        self.seen = self._look()
+        self.looked = time.monotonic()
+        self.pause = POLL
+        try:
+            import watchfiles  # noqa: F401  # without it everything works, a little later
+        except ImportError:
+            return
+        self.pause = LOOK_ANYWAY
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def happened(self) -> bool:
+        """Whether a file may have changed; asks for its contents before anything is done about it."""
+        if self.told.is_set():
+            self.told.clear()
+            return True
+        if time.monotonic() - self.looked < self.pause:
+            return False
+        before, self.seen = self.seen, self._look()
+        self.looked = time.monotonic()
+        return self.seen != before
+
+    def close(self) -> None:
+        """Stop listening."""
+        self.over.set()
+
+    def _listen(self) -> None:
+        import watchfiles
+
+        folders = [self.root / name for name in ("minitorch", "project", "tests", "course") if (self.root / name).is_dir()]
+        try:
+            for _ in watchfiles.watch(*folders, step=20, debounce=200, stop_event=self.over, raise_interrupt=False):
+                self.told.set()
+        except (OSError, RuntimeError):  # such as too many watched files on this machine
+            self.pause = POLL
+
+    def _look(self) -> dict[Path, tuple[int, int]]:
+        """When each file was changed, and its size."""
+        found = {}
+        for path in watched_files(self.root):
+            try:
+                stat = path.stat()
+            except OSError:  # an editor is just replacing it
+                continue
+            found[path] = stat.st_mtime_ns, stat.st_size
+        return found

@@ -1,0 +1,263 @@
+"""Where to look when a test fails: the student's line, or where the functions begin that the test calls."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import linecache
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+from course.manifest import ManifestError, load
+from course.runner.failure_report import Place
+from course.runner.messages import from_compiler
+
+STUDENTS = ("minitorch", "project", "tests")
+"""The folders in which a student writes."""
+
+CACHED = type(functools.cache(len))
+"""The type of functions behind functools.cache."""
+
+MOST = 4
+"""So many methods are shown; where a test calls more, they tell nothing."""
+
+
+class Places:
+    """Finds places in a workspace.
+
+    Args:
+        root: The workspace.
+
+    Attributes:
+        written: The functions that students write, by file, each with its task; none without a manifest.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.written: dict[str, dict[str, str]] = {}
+        with contextlib.suppress(ManifestError):
+            for task in load(root / "course" / "tasks.toml").tasks:
+                for name in task.write:
+                    module, _, function = name.partition(":")
+                    self.written.setdefault(module.replace(".", "/") + ".py", {})[function] = task.id
+
+    def of(self, error: BaseException, test: Path | None = None, task: str | None = None) -> Place | None:
+        """The line to look at.
+
+        It is the last one in a function of the task, in another that students write, in their files, or in the test, whichever there is
+        first: what calls `view` with a wrong shape is to be mended, not `view`. A compiler's error comes from none of their lines, but its
+        message may name one.
+
+        Args:
+            error: What was raised.
+            test: The file of the test that it ended.
+            task: That test's task.
+        """
+        if from_compiler(error) and (place := self._compiled(str(error))):
+            return place
+        if isinstance(error, SyntaxError) and error.filename and (file := self._student_file(error.filename)):
+            return Place(file, error.lineno or 1, (error.text or "").strip())
+        found: Place | None = None
+        theirs: Place | None = None
+        asked: Place | None = None
+        summaries = traceback.extract_tb(error.__traceback__)
+        for frame, summary in zip(_frames(error), summaries, strict=True):
+            code = frame.f_code
+            file = self._student_file(code.co_filename)
+            if file is None:
+                continue
+            in_tests = file.startswith("tests/")
+            if in_tests and test is not None and (Path(code.co_filename) != test or (found and not found.file.startswith("tests/"))):
+                continue
+            function = "" if code.co_qualname == "<module>" else code.co_qualname.replace("<locals>.", "")
+            found = Place(file, summary.lineno or code.co_firstlineno, (summary.line or "").strip(), function)
+            if written := self._task(found):
+                theirs = found = replace(found, in_task=True)
+                asked = found if written == task else asked
+        return asked or theirs or found
+
+    def _compiled(self, message: str) -> Place | None:
+        """The first line in a function that students write, of those that numba's message names: the innermost."""
+        for filename, number in re.findall(r'^File "(.+)", line (\d+):', message, re.MULTILINE):
+            path, line = os.path.abspath(filename), int(number)
+            if (file := self._student_file(path)) is None:
+                continue
+            place = Place(file, line, linecache.getline(path, line).strip(), ".".join(_functions_at(path, line)), in_task=True)
+            if self._task(place):
+                return place
+        return None
+
+    def unreturned(self, error: BaseException) -> tuple[Place, str] | None:
+        """Where the function begins that should have returned a kernel, if the error says that there is none, and what to do."""
+        if not isinstance(error, TypeError):
+            return None
+        if re.fullmatch("'NoneType' object is not (callable|subscriptable)", str(error)):
+            for file, functions in self.written.items():
+                for name, inner, line in _without_return(self.root / file):
+                    if name in functions:
+                        return self._beginning(file, line, name), f"{name} returned None; return the kernel made from {inner}"
+        elif str(error) == "'function' object is not subscriptable":  # a kernel of the GPU is launched as kernel[blocks, threads](…)
+            for value in _frames(error)[-1].f_locals.values():
+                code = value.__code__ if isinstance(value, FunctionType) else None
+                file = self._student_file(code.co_filename) if code else None
+                if code and file and code.co_qualname.partition(".")[0] in self.written.get(file, ()):
+                    name = code.co_qualname.partition(".")[0]
+                    place = self._beginning(file, code.co_firstlineno, code.co_qualname.replace("<locals>.", ""))
+                    return place, f"{name} returned {code.co_name} as it stands; return it compiled, jit({code.co_name})"
+        return None
+
+    def _beginning(self, file: str, line: int, function: str) -> Place:
+        """The line where a function begins that a student has written."""
+        return Place(file, line, linecache.getline(str(self.root / file), line).strip(), function, in_task=True)
+
+    def named(self, error: BaseException, task: str | None, place: Place | None) -> tuple[Place, ...]:
+        """Where the methods of a task begin that the message names, as Mul.backward, if the error came through none of its functions."""
+        if place is None or self._task(place) == task:
+            return ()
+        return tuple(other for other in self._methods(task) if re.search(rf"\b{re.escape(other.function)}\b", str(error)))
+
+    def called(self, error: BaseException, task: str | None, place: Place, parameters: set[str]) -> tuple[Place, ...]:
+        """Where the student's functions begin that the failing line of a test names, or if it names none, those that the test names.
+
+        Args:
+            error: What the test ended with.
+            task: The test's task. If no function is named, its methods are looked for.
+            place: The failing line.
+            parameters: What else the test names, such as "Sigmoid".
+        """
+        frames = [frame for frame in _frames(error) if self._student_file(frame.f_code.co_filename) == place.file]
+        if not frames:
+            return ()
+        in_line = set(re.findall(r"\w+", place.source)) | parameters
+        found = self._functions(frames[-1].f_code.co_names, frames[-1].f_globals)
+        if found:
+            return tuple([other for other in found if other.function in in_line] or found)
+        in_helpers = _names_in_helpers(frames[-1].f_code, frames[-1].f_globals).union(*(frame.f_code.co_names for frame in frames))
+        if found := [other for other in self._functions(sorted(in_helpers), frames[-1].f_globals) if self._task(other) == task]:
+            return tuple(found)
+        in_test = parameters.union(*(_names(frame.f_code) for frame in frames))
+        methods = self._methods(task)
+        for names in (in_line, in_test):
+            if found := [other for other in methods if _is_called(other.function, names)]:
+                break
+        return tuple(found) if len(found) <= MOST else ()
+
+    def _functions(self, names: Iterable[str], values: Mapping[str, Any]) -> list[Place]:
+        """Where the functions begin that students write and that these names of a test's file stand for, also behind a cache."""
+        found = []
+        for name in names:
+            value = values.get(name)
+            value = value.__wrapped__ if isinstance(value, CACHED) else value
+            code = value.__code__ if isinstance(value, FunctionType) else None  # of others, asking may run a student's code
+            file = self._student_file(code.co_filename) if code else None
+            mine = any(f"{other}.".startswith(f"{code.co_name}.") for other in self.written.get(file or "", ())) if code else False
+            if code and file and mine and not file.startswith("tests/"):
+                found.append(Place(file, _first_line(code), function=code.co_name, in_task=True))
+        return list(dict.fromkeys(found))
+
+    def _methods(self, task: str | None) -> list[Place]:
+        """Where the methods of a task begin, as far as their modules have been loaded."""
+        found = []
+        for file, functions in self.written.items():
+            module = sys.modules.get(file.removesuffix(".py").replace("/", "."))
+            for name in [name for name, its_task in functions.items() if its_task == task]:
+                owner, _, method = name.rpartition(".")
+                code = getattr(getattr(getattr(module, owner, None), method, None), "__code__", None)
+                if code is not None and self._student_file(code.co_filename) == file:
+                    found.append(Place(file, _first_line(code), function=name, in_task=True))
+        return found
+
+    def _task(self, place: Place) -> str | None:
+        """The task whose function stands around a place."""
+        functions = self.written.get(place.file, {})
+        return next((task for name, task in functions.items() if f"{place.function}.".startswith(f"{name}.")), None)
+
+    def _student_file(self, filename: str) -> str | None:
+        """The file's name from the root of the workspace, if it lies where students write."""
+        path = Path(filename)
+        if not path.is_relative_to(self.root):
+            return None
+        relative = path.relative_to(self.root)
+        return relative.as_posix() if relative.parts[0] in STUDENTS else None
+
+
+def _names_in_helpers(code: CodeType, values: Mapping[str, Any]) -> set[str]:
+    """The names that the functions of a test's own file use which the test calls, and the functions that these call."""
+    names, waiting = set(code.co_names), list(code.co_names)
+    while waiting:
+        value = values.get(waiting.pop())
+        if isinstance(value, FunctionType) and value.__code__.co_filename == code.co_filename:
+            new = _names(value.__code__) - names
+            waiting += new
+            names |= new
+    return names
+
+
+def _without_return(path: Path) -> Iterator[tuple[str, str, int]]:
+    """The functions of a file that define a function and return nothing, though they should.
+
+    Yields:
+        The name, that of the last function inside, the line of `def`.
+    """
+    for function in _parsed(path):
+        if not isinstance(function, ast.FunctionDef) or ast.unparse(function.returns or ast.Name("")) == "None":
+            continue
+        inner = [node for node in function.body if isinstance(node, ast.FunctionDef)]
+        inside = {node for each in inner for node in ast.walk(each)}
+        returns = [node for node in ast.walk(function) if isinstance(node, ast.Return) and node.value and node not in inside]
+        if inner and not returns:
+            yield function.name, inner[-1].name, function.lineno
+
+
+def _parsed(path: Path) -> list[ast.stmt]:
+    """What a file holds; nothing if it is missing, or has become wrong since it was loaded."""
+    try:
+        return ast.parse(path.read_text(encoding="utf-8")).body
+    except (OSError, SyntaxError, ValueError):
+        return []
+
+
+def _functions_at(path: str, line: int) -> list[str]:
+    """The names of the classes and functions around a line, the outermost first."""
+    names: list[str] = []
+    body = _parsed(Path(path))
+    while around := [
+        node for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
+    ]:
+        names.append(around[0].name)
+        body = around[0].body
+    return names
+
+
+def _frames(error: BaseException) -> list[FrameType]:
+    """The calls through which an error came, the outermost first."""
+    return [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+
+
+def _first_line(code: CodeType) -> int:
+    """The line of a function's `def`, below its decorators."""
+    line = code.co_firstlineno
+    while linecache.getline(code.co_filename, line).lstrip().startswith("@"):
+        line += 1
+    return line
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names that a function uses, those in the functions inside it included."""
+    return set(code.co_names).union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
+
+
+def _is_called(name: str, names: set[str]) -> bool:
+    """Whether names that stand in a test lead to a method: "permute" to Tensor.permute and Permute.forward, "add" to Tensor.__add__."""
+    owner, _, method = name.rpartition(".")
+    if method in ("__init__", "forward", "backward"):  # one of many of this name
+        return owner in names or owner.lower() in names
+    return method.strip("_") in names

@@ -1,0 +1,96 @@
+"""What is remembered of a student's way, in .course/: the current task, the tries and the hints. It may be deleted at any time."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from course.manifest import Task
+from course.workspace.atomic_files import write_json
+from course.workspace.function_source import named
+
+SCHEMA = 1
+"""Version of the file's format."""
+
+RECORD = Path(".course") / "record.json"
+
+MOST = 50
+"""So many tries of a task are told apart."""
+
+
+@dataclass
+class Record:
+    """What is remembered.
+
+    Attributes:
+        current: The task that the student works on; None before one was chosen.
+        tries: For each task, hashes of its code as the tests have run on it.
+        hints: For each task, how many hints are open.
+    """
+
+    current: str | None = None
+    tries: dict[str, list[str]] = field(default_factory=dict)
+    hints: dict[str, int] = field(default_factory=dict)
+
+
+def read_record(root: Path) -> Record:
+    """What is remembered of a workspace; nothing if the file is missing, old or damaged."""
+    try:
+        document = json.loads((root / RECORD).read_text(encoding="utf-8"))
+        if document.pop("schema") != SCHEMA:
+            return Record()
+        record = Record(**document)
+        tries = {str(id): [str(code) for code in codes] for id, codes in record.tries.items()}
+        hints = {str(id): int(level) for id, level in record.hints.items()}
+        return Record(None if record.current is None else str(record.current), tries, hints)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Record()
+
+
+def write_record(root: Path, record: Record) -> None:
+    """Remember; a workspace that cannot be written to just does not."""
+    with contextlib.suppress(OSError):
+        write_json(root / RECORD, {"schema": SCHEMA} | asdict(record))
+
+
+def make_current(root: Path, task: Task) -> None:
+    """Remember the task that the student works on."""
+    record = read_record(root)
+    if record.current != task.id:
+        record.current = task.id
+        write_record(root, record)
+
+
+def note_tries(root: Path, tasks: Sequence[Task]) -> None:
+    """Count a run of the tests of these tasks, once for each state of their code."""
+    record = read_record(root)
+    changed = False
+    for task in tasks:
+        tries, code = record.tries.setdefault(task.id, []), code_of(task, root)
+        if code not in tries and len(tries) < MOST:
+            tries.append(code)
+            changed = True
+    if changed:
+        write_record(root, record)
+
+
+def code_of(task: Task, root: Path) -> str:
+    """A hash of what the student has written for a task; comments and spaces do not count, while the file can be read as Python."""
+    digest = hashlib.sha256()
+    for file in task.files:
+        names = task.names_in(file)
+        try:
+            source = (root / file).read_bytes()
+        except OSError:
+            continue
+        try:
+            pieces = [ast.dump(node) for name, node in named(ast.parse(source)) if name in names]
+        except (SyntaxError, ValueError, RecursionError):
+            pieces = [repr(source)]
+        digest.update("\0".join(pieces).encode())
+    return digest.hexdigest()

@@ -1,0 +1,66 @@
+"""What a teacher has released for those who are stuck: bodies for all tasks up to a stage, put into the workspace after a backup."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from course.cli.problem import ENVIRONMENT, USAGE, Problem
+from course.manifest import Manifest
+from course.workspace import backups
+from course.workspace import function_source as bodies
+
+SCHEMA = 1
+"""Version of the file's format: schema, stage, and bodies, a definition by "module:name"."""
+
+
+def take(root: Path, manifest: Manifest, stage: int) -> str | None:
+    """Put the released bodies of all tasks up to a stage into the student's files.
+
+    Args:
+        root: The workspace.
+        manifest: Its manifest.
+        stage: The last stage whose bodies are taken.
+
+    Returns:
+        The name of the backup; None if they are all there already.
+
+    Raises:
+        Problem: If nothing is released for the stage, or it does not fit the workspace; then nothing was changed.
+    """
+    given = _read(root, manifest, stage)
+    changes: dict[str, bytes | None] = {}
+    for task in manifest.tasks:
+        for file in task.files if task.stage <= stage else ():
+            module = file.removesuffix(".py").replace("/", ".")
+            try:
+                new = {name: given[f"{module}:{name}"] for name in task.names_in(file)}
+                text, codec = bodies.decode(changes.get(file) or backups.content(root, file) or b"")
+                changes[file] = bodies.graft(text, new, whole=file.startswith("tests/")).encode(codec)
+            except KeyError as error:
+                lost = f"{_path(stage)} has no body for {error.args[0]} of Task {task.id}"
+                raise Problem(f"{lost}; ask your teacher for another, or run: course test {task.id}", ENVIRONMENT) from None
+            except bodies.Unreadable as error:
+                raise Problem(f"{file}, {error}; mend it, or run: course reset {task.id} --whole-files", USAGE) from None
+    return backups.apply(root, changes, f"staff-{stage}")
+
+
+def _path(stage: int) -> str:
+    """Where the bodies of a stage lie, relative to the workspace."""
+    return f"course/released/stage{stage}.json"
+
+
+def _read(root: Path, manifest: Manifest, stage: int) -> dict[str, str]:
+    """The released definitions by "module:name"."""
+    tasks = [task for task in manifest.tasks if task.stage <= stage]
+    go_on = f"course test {tasks[-1].id}" if tasks else "course list"
+    try:
+        document = json.loads((root / _path(stage)).read_text(encoding="utf-8"))
+        if document["schema"] == SCHEMA and document["stage"] == stage:
+            return {str(name): str(body) for name, body in document["bodies"].items()}
+    except FileNotFoundError:
+        raise Problem(f"your teacher has not released Module {stage}: there is no {_path(stage)}; run: {go_on}", USAGE) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass
+    expected = f"{_path(stage)} expected schema {SCHEMA}, stage {stage} and bodies, got something else"
+    raise Problem(f"{expected}; ask your teacher for another, or run: {go_on}", ENVIRONMENT)

@@ -1,0 +1,124 @@
+"""`course reset`: the functions of a task back to what was handed out, and files back to what a backup holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from course.cli.problem import TESTS_FAIL, USAGE, Problem
+from course.manifest import Manifest, ManifestError
+from course.workspace import backups, pristine
+from course.workspace import function_source as bodies
+from course.workspace.pristine import Pristine
+
+
+def run(root: Path, manifest: Manifest, console: Console, id: str, whole_files: bool = False) -> int:
+    """Put the stubs of a task back, after a backup; returns the exit code.
+
+    Args:
+        root: The workspace.
+        manifest: Its manifest.
+        console: Where to say what was done.
+        id: The task.
+        whole_files: Put the whole files of the task back, the functions of other tasks in them too.
+
+    Raises:
+        Problem: If that cannot be done; then nothing was changed.
+    """
+    name = reset(root, manifest, id, whole_files)
+    if name is None:
+        console.print(f"Task {id} is as it was handed out; nothing to reset.", soft_wrap=True)
+        return 0
+    files = backups.read(root, name).files
+    console.print(f"Task {id} is back to its stubs, in {', '.join(files)}.", soft_wrap=True)
+    say_how_to_restore(console, name)
+    return 0
+
+
+def reset(root: Path, manifest: Manifest, id: str, whole_files: bool = False) -> str | None:
+    """Put the stubs of a task back.
+
+    Returns:
+        The name of the backup; None if there was nothing to do.
+
+    Raises:
+        Problem: If that cannot be done; then nothing was changed.
+    """
+    try:
+        task = manifest.task(id)
+    except ManifestError as error:
+        raise Problem(f"{error}; run: course list", USAGE) from None
+    given = pristine.read(root)
+    changes = {}
+    for path, tasks in pristine.task_functions(manifest, task.id).items():
+        if path not in given.files:
+            raise Problem(f"{pristine.PATH} knows no {path}, which tasks.toml names; run: git checkout -- {pristine.PATH}", USAGE)
+        now = backups.content(root, path)
+        changes[path] = given.files[path] if now is None or whole_files else _stubbed(path, now, given, list(tasks), id)
+    return backups.apply(root, changes, f"reset-{id}")
+
+
+def restore(root: Path, console: Console, name: str) -> int:
+    """Put the files of a backup back; returns the exit code.
+
+    Raises:
+        Problem: If there is no such backup, or a file cannot be written.
+    """
+    files = backups.read(root, name).files
+    now = backups.restore(root, name)
+    if now is None:
+        console.print(f"All files are as in the backup {name}.", soft_wrap=True)
+        return 0
+    console.print(f"Restored {', '.join(files)}.", soft_wrap=True)
+    say_how_to_restore(console, now)
+    return 0
+
+
+def list_all(root: Path, console: Console, as_json: bool = False) -> int:
+    """Show the backups, the newest first; returns the exit code."""
+    found = {name: sorted(backups.read(root, name).files) for name in backups.names(root)}
+    if as_json:
+        print(json.dumps([{"name": name, "files": files} for name, files in found.items()], indent=1))
+        return 0
+    for name, files in found.items():
+        console.print(f"{name}  {', '.join(files[:3])}{f' and {len(files) - 3} more' if len(files) > 3 else ''}", soft_wrap=True)
+    console.print("Put one back: course reset --restore NAME" if found else "There are no backups yet.")
+    return 0
+
+
+def say_how_to_restore(console: Console, name: str) -> None:
+    """Name the backup."""
+    console.print(f"What was there is kept. To have it back: course reset --restore {name}", soft_wrap=True)
+
+
+def _stubbed(path: str, now: bytes, given: Pristine, names: list[str], id: str) -> bytes:
+    """The file with these functions as they were handed out; all else stays byte for byte."""
+    try:
+        text, codec = bodies.decode(now)
+    except bodies.Unreadable as error:
+        raise Problem(f"{path}, {error}; mend it, or put the whole file back: course reset {id} --whole-files", TESTS_FAIL) from None
+    stubs, _ = bodies.decode(given.files[path])
+    sources = bodies.find(stubs)
+    try:
+        bodies.parse(text)
+        broken = None
+    except bodies.Unreadable as error:
+        broken = error
+    for name in names:
+        place = bodies.find(text).get(name) if broken is None else bodies.find_loosely(text, name)
+        if place is None:
+            why = f"{path}, {broken}" if broken else f"{path} has no function {name}, which Task {id} has you write"
+            raise Problem(f"{why}; mend it, or put the whole file back: course reset {id} --whole-files", TESTS_FAIL)
+        text = bodies.replace_whole(text, place, stubs, sources[name])
+    try:
+        bodies.parse(text)
+    except bodies.Unreadable as error:
+        raise Problem(
+            f"{path}, {broken or error}; mend it, or put the whole file back: course reset {id} --whole-files", TESTS_FAIL
+        ) from None
+    try:
+        return text.encode(codec)
+    except UnicodeEncodeError:
+        return text.encode("utf-8")

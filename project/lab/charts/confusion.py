@@ -1,0 +1,41 @@
+"""The table of confusions: how often what was taken for what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from project.lab.charts.cells import Cell, grid
+
+WIDTH = 1.7
+"""Of a cell in rem: ten of them and the numbers of the rows fit on a phone."""
+
+
+def panel(counts: Sequence[Sequence[int]]) -> str:
+    """The table as markup: right ones blue, confusions orange, each the deeper the larger its share of the row.
+
+    Args:
+        counts: counts[i][j] is how often i was taken for j.
+    """
+    cells = []
+    for i, row in enumerate(counts):
+        total = sum(row) or 1
+        for j, count in enumerate(row):
+            share = (count / total) ** 0.5  # of the few wrong ones a linear scale shows nothing
+            note = f"{i} taken for {j}: {count} of {sum(row)}"
+            cells.append(Cell(str(count) if count else "", f"{i},{j}", (f"{i},{j}",), note, tone=share if i == j else -share))
+    return grid("Is (row), taken for (column)", (len(counts), len(counts)), cells, WIDTH)
+
+
+def in_words(counts: Sequence[Sequence[int]]) -> str:
+    """The most frequent confusion, and the class with the smallest share of right answers."""
+    wrong = sum(count for i, row in enumerate(counts) for j, count in enumerate(row) if i != j)
+    total = sum(map(sum, counts))
+    if not wrong:
+        return f"All {total:,} are right."
+    most, i, j = max((count, -i, -j) for i, row in enumerate(counts) for j, count in enumerate(row) if i != j)
+    shares = [(row[k] / sum(row), k) for k, row in enumerate(counts) if sum(row)]
+    least, k = min(shares)
+    return (
+        f"{wrong:,} of {total:,} are wrong. Most often {-i} was taken for {-j}: {most} time{'s' * (most != 1)}. "
+        f"Hardest is {k}: {least:.0%} of its images are right."
+    )

@@ -1,0 +1,51 @@
+"""Sentences whose words are coloured by what they do to the answer of a network, and the words that do most."""
+
+from __future__ import annotations
+
+import html
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from project.lab.explorers.word_weights import Reading
+
+DEEPEST = 0.6
+"""How opaque the ground of the heaviest word is: the word on it must stay readable."""
+
+
+def markup(reading: Reading) -> str:
+    """A sentence: blue behind words that speak for praise, orange behind those for blame, and each with its weight below."""
+    most = max(0.02, *(abs(weight) for weight in reading.weights))  # else a sentence of words that do nothing looks full of meaning
+    words = []
+    for word, weight in zip(reading.words, reading.weights, strict=True):
+        colour = "47, 127, 209" if weight >= 0 else "232, 116, 26"
+        ground = f"rgba({colour}, {DEEPEST * abs(weight) / most:.2f})"
+        words.append(
+            f'<span style="display: inline-flex; flex-direction: column; align-items: center; padding: .1rem .35rem; border-radius: 4px; '
+            f'background: {ground}" title="without it the probability changes by {-weight:+.3f}">{html.escape(word)}'
+            f'<small style="font-size: .75rem; opacity: .85">{weight:+.2f}</small></span>'
+        )
+    return f'<p style="display: flex; flex-wrap: wrap; gap: .25rem; margin: 0; overflow-wrap: anywhere">{"".join(words)}</p>'
+
+
+def telling(sentences: Sequence[str], read: Callable[[Sequence[str]], np.ndarray], least: int = 2) -> list[tuple[str, float, int]]:
+    """Of every word the mean weight over its places, and the number of these, the heaviest praise first.
+
+    Args:
+        sentences: Words between blanks.
+        read: Gives for sentences the probability that each is positive.
+        least: Words with fewer places are left out: what stands beside them decides.
+    """
+    split = [words for sentence in sentences if (words := sentence.split())]
+    asked = [" ".join(words) for words in split]
+    asked += [" ".join(words[:i] + words[i + 1 :]) for words in split for i in range(len(words))]
+    answers = np.asarray(read(asked), float)
+    found: dict[str, list[float]] = defaultdict(list)
+    place = len(split)
+    for whole, words in zip(answers, split, strict=False):
+        for word in words:
+            found[word].append(float(whole - answers[place]))
+            place += 1
+    rows = [(word, sum(weights) / len(weights), len(weights)) for word, weights in found.items() if len(weights) >= least]
+    return sorted(rows, key=lambda row: -row[1])

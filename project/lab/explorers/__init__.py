@@ -1,0 +1,1 @@
+"""What the interactive pages compute."""

@@ -1,0 +1,312 @@
+"""A convolution cell by cell: which numbers the window covers, their products with the weight, and the sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from project.lab.charts.cells import Cell, grid, stacked
+from project.lab.typed.arrays import factor, figure
+from project.lab.typed.expressions import Refused
+
+MOST = 10
+"""The most rows and columns of an image that is drawn."""
+
+Index = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How the window walks over the image.
+
+    Attributes:
+        reverse: Whether its last number lies on the place that is computed, not its first.
+        stride: From one place to the next.
+        padding: Zeros around the image that the window may cover; None for the form of the course, whose result is as large as the image.
+        dilation: From one number of the window to the next.
+    """
+
+    reverse: bool = False
+    stride: int = 1
+    padding: int | None = None
+    dilation: int = 1
+
+
+@dataclass(frozen=True)
+class Term:
+    """One product of the sum: a pixel, which is 0 where the window reaches beyond the edge, times a weight."""
+
+    channel: int
+    i: int
+    j: int
+    row: int
+    column: int
+    inside: bool
+    pixel: float
+    weight: float
+
+    @property
+    def product(self) -> float:
+        """What it adds to the sum."""
+        return self.pixel * self.weight if self.inside else 0.0
+
+
+class Convolution:
+    """A convolution of small numbers.
+
+    Args:
+        image: Channels, rows, columns; of a line of numbers there is one row.
+        weight: Output channels, channels, rows, columns.
+        walk: How the window walks.
+        dims: 1 if the rows are to be left out of all that is said.
+
+    Raises:
+        Refused: If they do not go together.
+    """
+
+    def __init__(self, image: np.ndarray, weight: np.ndarray, walk: Walk, dims: int = 2) -> None:
+        self.image, self.weight, self.walk, self.dims = image, weight, walk, dims
+        if image.shape[0] != weight.shape[1]:
+            raise Refused(
+                f"expected a weight for {image.shape[0]} channels, as the image has, got one for {weight.shape[1]} (its shape is "
+                f"{self.without_rows(weight.shape)})"
+            )
+        self.shape = (weight.shape[0], *(self._places(axis) for axis in (1, 2)))
+        if min(self.shape) < 1:
+            raise Refused(f"expected a window that fits into the padded image, got a result of shape {self.without_rows(self.shape)}")
+
+    def _places(self, axis: int) -> int:
+        """How many places there are along rows (1) or columns (2)."""
+        size = self.image.shape[axis]
+        if self.walk.padding is None or (self.dims == 1 and axis == 1):
+            return size
+        return (size + 2 * self.walk.padding - self.walk.dilation * (self.weight.shape[axis + 1] - 1) - 1) // self.walk.stride + 1
+
+    def without_rows(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """A shape or an index as one says it: in one dimension without the rows."""
+        return shape if self.dims == 2 else (*shape[:-2], shape[-1])
+
+    def reach(self, axis: int, place: int) -> list[int]:
+        """The rows (axis 1) or columns (2) that the window covers, which may lie beyond the edge."""
+        walk, size = self.walk, self.weight.shape[axis + 1]
+        if walk.padding is None or (self.dims == 1 and axis == 1):
+            return [place - i if walk.reverse else place + i for i in range(size)]
+        return [place * walk.stride - walk.padding + i * walk.dilation for i in range(size)]
+
+    def index(self, number: int) -> Index:
+        """The cell of the result with this number, from 0."""
+        o, rest = divmod(number, self.shape[1] * self.shape[2])
+        return (o, *divmod(rest, self.shape[2]))
+
+    def number(self, index: Index) -> int:
+        """The number of a cell of the result."""
+        return (index[0] * self.shape[1] + index[1]) * self.shape[2] + index[2]
+
+    @property
+    def size(self) -> int:
+        """How many cells the result has."""
+        return self.shape[0] * self.shape[1] * self.shape[2]
+
+    def terms(self, index: Index) -> list[Term]:
+        """The products that one cell of the result is the sum of, in the order of the weight."""
+        o, y, x = index
+        channels, height, width = self.image.shape
+        found = []
+        for c, (i, row), (j, column) in product(range(channels), enumerate(self.reach(1, y)), enumerate(self.reach(2, x))):
+            inside = 0 <= row < height and 0 <= column < width
+            pixel = float(self.image[c, row, column]) if inside else 0.0
+            found.append(Term(c, i, j, row, column, inside, pixel, float(self.weight[o, c, i, j])))
+        return found
+
+    @cached_property
+    def expected(self) -> np.ndarray:
+        """The result, each cell by its own sum."""
+        sums = [sum(term.product for term in self.terms(self.index(number))) for number in range(self.size)]
+        return np.array(sums).reshape(self.shape)
+
+
+# In words
+
+
+def name(convolution: Convolution, index: Index) -> str:
+    """A cell of the result, such as out[0, 2, 3]."""
+    return f"out[{', '.join(map(str, convolution.without_rows(index)))}]"
+
+
+def rule(convolution: Convolution) -> str:
+    """What is summed for every cell, as a formula."""
+    walk = convolution.walk
+    if walk.padding is None:
+        sign = "-" if walk.reverse else "+"
+        y, x = f"y {sign} i", f"x {sign} j"
+    else:
+        y, x = (f"{walk.stride}·{place} - {walk.padding} + {walk.dilation}·{tap}" for place, tap in ("yi", "xj"))
+    if convolution.dims == 1:
+        return f"out[o, x] = sum over c, j of in[c, {x}] · weight[o, c, j]"
+    return f"out[o, y, x] = sum over c, i, j of in[c, {y}, {x}] · weight[o, c, i, j]"
+
+
+def sentence(convolution: Convolution, number: int) -> str:
+    """Where the window lies after so many cells."""
+    if not number:
+        return f"Nothing is computed yet: the result will have shape {convolution.without_rows(convolution.shape)}."
+    index = convolution.index(number - 1)
+    terms = convolution.terms(index)
+    beyond = sum(not term.inside for term in terms)
+    over = "" if not beyond else f", {beyond} of them beyond the edge, where the image counts as 0"
+    columns = convolution.reach(2, index[2])
+    place = f"columns {_span(columns)}"
+    if convolution.dims == 2:
+        place = f"rows {_span(convolution.reach(1, index[1]))} and {place}"
+    return f"{name(convolution, index)}: the window covers {place}, {len(terms)} numbers{over}."
+
+
+def arithmetic(convolution: Convolution, number: int) -> str:
+    """The products of the latest cell and their sum, a line for every row of every channel."""
+    if not number:
+        return rule(convolution)
+    index = convolution.index(number - 1)
+    terms, width = convolution.terms(index), convolution.weight.shape[3]
+    lines, sums = [], []
+    for start in range(0, len(terms), width):
+        row = terms[start : start + width]
+        inside = [term for term in row if term.inside]
+        sums.append(sum(term.product for term in row))
+        label = f"channel {row[0].channel}" + (f", row {row[0].row}" if convolution.dims == 2 else "")
+        says = " + ".join(f"{figure(term.pixel)}·{factor(term.weight)}" for term in inside)
+        lines.append(f"{label}: {says} = {figure(sums[-1])}" if inside else f"{label}: beyond the edge, 0")
+    total = figure(sum(sums))
+    added = " + ".join([figure(sums[0]), *map(factor, sums[1:])])
+    result = f"{name(convolution, index)} = " + (f"{added} = {total}" if len(sums) > 1 else total)
+    return "\n".join([*lines, result])
+
+
+def remark(convolution: Convolution) -> str:
+    """What is peculiar about this walk, in a sentence; "" for nothing."""
+    walk = convolution.walk
+    if walk.padding is None:
+        return ""
+    left = []
+    for axis, said in ((1, "rows"), (2, "columns"))[2 - convolution.dims :]:
+        read = {place for number in range(convolution.shape[axis]) for place in convolution.reach(axis, number)}
+        unread = [place for place in range(convolution.image.shape[axis]) if place not in read]
+        left += [f"{said} {', '.join(map(str, unread))}"] if unread else []
+    return f"No window covers {' and '.join(left)} of the image: what stands there is lost." if left else ""
+
+
+def _span(places: list[int]) -> str:
+    """Places of a window: from … to …, or all of them where it has gaps."""
+    low, high = min(places), max(places)
+    if high - low + 1 > len(places):
+        return ", ".join(map(str, places))
+    return f"{low} to {high}" if high > low else str(low)
+
+
+# The picture
+
+
+def panels(convolution: Convolution, number: int, out: np.ndarray, wrong: np.ndarray) -> list[str]:
+    """The markup of image, weight, products and result.
+
+    Args:
+        convolution: What is computed.
+        number: How many cells of the result are there.
+        out: The result.
+        wrong: Which of its cells are not what the arithmetic gives.
+    """
+    index = convolution.index(number - 1) if number else None
+    terms = {(term.channel, term.row, term.column): term for term in convolution.terms(index)} if index else {}
+    middle = [_weight_panel(convolution, index)]
+    middle += [_products_panel(convolution, list(terms.values()))] if terms else []
+    return [_image_panel(convolution, terms), stacked(middle), _result_panel(convolution, number, out, wrong)]
+
+
+def _image_panel(convolution: Convolution, terms: dict[tuple[int, int, int], Term]) -> str:
+    """The image, with as much around it as any window covers."""
+    channels, height, width = convolution.image.shape
+    rows, columns = (_extent(convolution, axis) for axis in (1, 2))
+    scale = largest(convolution.image)
+    cells = []
+    for c, row, column in product(range(channels), rows, columns):
+        inside = 0 <= row < height and 0 <= column < width
+        value = float(convolution.image[c, row, column]) if inside else 0.0
+        at = f"in[{', '.join(map(str, convolution.without_rows((c, row, column))))}]"
+        note = f"{at} = {figure(value)}" if inside else f"{at} lies beyond the edge and counts as 0"
+        term = terms.get((c, row, column))
+        tag = f"t{term.channel},{term.i},{term.j}" if term else f"p{c},{row},{column}"
+        note += f"; times {figure(term.weight)}" if term and term.inside else ""
+        look = "read" if term and inside else "linked" if term else "" if inside else "faint"
+        cells.append(Cell(short(value), tag, (tag,), note, look, tone=value / scale if inside else None))
+    title = f"image, shape {convolution.without_rows(convolution.image.shape)}"
+    shape = convolution.without_rows((channels, len(rows), len(columns)))
+    return grid(title, shape, cells, cell_width(len(columns)), (rows.start, columns.start))
+
+
+def _extent(convolution: Convolution, axis: int) -> range:
+    """The rows or columns of the image and of all that a window covers."""
+    covered = [place for number in range(convolution.shape[axis]) for place in convolution.reach(axis, number)]
+    return range(min(0, *covered), max(convolution.image.shape[axis] - 1, *covered) + 1)
+
+
+def _weight_panel(convolution: Convolution, index: Index | None) -> str:
+    """The weight of the output channel that is computed."""
+    o = index[0] if index else 0
+    weight = convolution.weight[o]
+    scale = largest(convolution.weight)
+    cells = []
+    for c, i, j in np.ndindex(weight.shape):
+        value, tag = float(weight[c, i, j]), f"t{c},{i},{j}"
+        at = ", ".join(map(str, convolution.without_rows((o, c, i, j))))
+        cells.append(Cell(short(value), tag, (tag,), f"weight[{at}] = {figure(value)}", tone=value / scale))
+    title = f"weight[{o}], of shape {convolution.without_rows(convolution.weight.shape)}"
+    return grid(title, convolution.without_rows(weight.shape), cells, 2.6)
+
+
+def _products_panel(convolution: Convolution, terms: list[Term]) -> str:
+    """The products of the latest cell, where their weights stand."""
+    scale = max((abs(term.product) for term in terms), default=0.0) or 1.0
+    cells = []
+    for term in terms:
+        tag = f"t{term.channel},{term.i},{term.j}"
+        says = f"{short(term.pixel)}·{short(term.weight)}"
+        note = f"{figure(term.pixel)}·{factor(term.weight)} = {figure(term.product)}" if term.inside else "beyond the edge: 0"
+        look, tone = ("", term.product / scale) if term.inside else ("faint", None)
+        cells.append(Cell(short(term.product), tag, (tag,), note, look, small=says if term.inside else "", tone=tone))
+    shape = convolution.without_rows(convolution.weight.shape[1:])
+    return grid(f"products, their sum is {figure(sum(term.product for term in terms))}", shape, cells, 3.2)
+
+
+def _result_panel(convolution: Convolution, number: int, out: np.ndarray, wrong: np.ndarray) -> str:
+    """The result as far as it is computed."""
+    scale = largest(out)
+    cells = []
+    for at, index in enumerate(np.ndindex(convolution.shape)):
+        value, said = float(out[index]), name(convolution, index)
+        there = at < number
+        look = "wrong" if there and wrong[index] else "changed" if at == number - 1 else "" if there else "faint"
+        note = f"{said} = {figure(value)}" if there else f"{said}, not computed yet"
+        if there and wrong[index]:
+            note += f"; it must be {figure(float(convolution.expected[index]))}"
+        tone = value / scale if there and np.isfinite(value) else None
+        cells.append(Cell(short(value) if there else "", f"o{at}", (), note, look, ",".join(map(str, index)), tone=tone))
+    title = f"result, shape {convolution.without_rows(convolution.shape)}"
+    return grid(title, convolution.without_rows(convolution.shape), cells, cell_width(convolution.shape[2]))
+
+
+def short(value: float) -> str:
+    """A number that fits into a cell."""
+    return f"{value:.3g}" if value else "0"
+
+
+def largest(values: np.ndarray) -> float:
+    """The largest finite size of a number, and not 0."""
+    finite = np.abs(values[np.isfinite(values)])
+    return float(finite.max(initial=0.0)) or 1.0
+
+
+def cell_width(columns: int) -> float:
+    """Of a cell in rem, so that a row of them fits on a phone."""
+    return 2.4 if columns <= 7 else 2.0 if columns <= 9 else 1.7

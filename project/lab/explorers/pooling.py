@@ -1,0 +1,225 @@
+"""Pooling window by window: the numbers of a window, what becomes of them, and where the gradient goes back to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from project.lab.charts.cells import Cell, grid
+from project.lab.explorers.convolution import cell_width, largest, short
+from project.lab.typed.arrays import factor, figure
+from project.lab.typed.expressions import Refused
+
+KINDS = ("max", "average")
+RULES = {
+    "all": "your code gives each of them the whole gradient",
+    "shared": "your code shares the gradient among them",
+    "one": "your code gives the gradient to one of them",
+}
+"""What may happen where several numbers of a window are equally large."""
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """Pooling of one channel.
+
+    Attributes:
+        image: Rows and columns.
+        window: Rows and columns of a window.
+        kind: One of KINDS.
+    """
+
+    image: np.ndarray
+    window: tuple[int, int]
+    kind: str
+
+    def __post_init__(self) -> None:
+        if any(size % side for size, side in zip(self.image.shape, self.window, strict=True)):
+            raise Refused(f"expected a window that divides the image of shape {self.image.shape}, got {self.window}")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the result."""
+        return self.image.shape[0] // self.window[0], self.image.shape[1] // self.window[1]
+
+    @property
+    def size(self) -> int:
+        """How many windows there are."""
+        return self.shape[0] * self.shape[1]
+
+    @cached_property
+    def tiles(self) -> np.ndarray:
+        """The numbers of each window in a row: shape (rows, columns, numbers of a window)."""
+        (kh, kw), (height, width) = self.window, self.shape
+        return self.image.reshape(height, kh, width, kw).swapaxes(1, 2).reshape(height, width, kh * kw)
+
+    @property
+    def expected(self) -> np.ndarray:
+        """The result."""
+        return self.tiles.max(2) if self.kind == KINDS[0] else self.tiles.mean(2)
+
+    def index(self, number: int) -> tuple[int, int]:
+        """The window with this number, from 0."""
+        return divmod(number, self.shape[1])
+
+    def window_of(self, row: int, column: int) -> tuple[int, int]:
+        """The window that a pixel lies in."""
+        return row // self.window[0], column // self.window[1]
+
+    def back(self, gradient: np.ndarray) -> np.ndarray:
+        """Numbers of the windows as numbers of the pixels: every pixel has that of its window."""
+        return gradient.repeat(self.window[0], 0).repeat(self.window[1], 1)
+
+    @cached_property
+    def chosen(self) -> np.ndarray:
+        """Which pixels are the largest of their window."""
+        return self.image == self.back(self.tiles.max(2))
+
+    @cached_property
+    def ties(self) -> np.ndarray:
+        """Of every window, how many of its numbers are the largest."""
+        return (self.tiles == self.tiles.max(2, keepdims=True)).sum(2)
+
+    def gradients(self, grad_output: np.ndarray) -> dict[str, np.ndarray]:
+        """The gradient of the image, by the rule for windows where several numbers are the largest.
+
+        Args:
+            grad_output: That of the result.
+        """
+        spread = self.back(grad_output)
+        if self.kind == KINDS[1]:
+            return {"all": spread / (self.window[0] * self.window[1])}
+        return {"all": spread * self.chosen, "shared": spread * self.chosen / self.back(self.ties)}
+
+
+def rule_of(pooling: Pooling, grad_output: np.ndarray, gradient: np.ndarray) -> str | None:
+    """Which of RULES a gradient of the image follows; None if it is wrong."""
+    for rule, expected in pooling.gradients(grad_output).items():
+        if np.allclose(gradient, expected, rtol=1e-6, atol=1e-6):
+            return rule
+    if pooling.kind == KINDS[1]:
+        return None
+    received = Pooling(gradient, pooling.window, pooling.kind).tiles
+    one = (np.count_nonzero(received, 2) == (grad_output != 0)).all() and np.allclose(received.sum(2), grad_output, rtol=1e-6, atol=1e-6)
+    return "one" if one and pooling.chosen[gradient != 0].all() else None
+
+
+# In words
+
+
+def sentence(pooling: Pooling, number: int) -> str:
+    """Where the window lies after so many of them."""
+    if not number:
+        kh, kw = pooling.window
+        return f"{pooling.size} windows of {kh} by {kw}, side by side: the result will have shape {pooling.shape}."
+    (y, x), (kh, kw) = pooling.index(number - 1), pooling.window
+    return f"out[{y}, {x}]: the window covers rows {_span(y * kh, kh)} and columns {_span(x * kw, kw)}."
+
+
+def arithmetic(pooling: Pooling, number: int) -> str:
+    """What becomes of the numbers of the latest window."""
+    if not number:
+        what = "max of" if pooling.kind == KINDS[0] else "mean of"
+        return f"out[y, x] = {what} in[y·{pooling.window[0]} + i, x·{pooling.window[1]} + j]"
+    y, x = pooling.index(number - 1)
+    numbers = [float(value) for value in pooling.tiles[y, x]]
+    result = figure(pooling.expected[y, x])
+    if pooling.kind == KINDS[0]:
+        return f"out[{y}, {x}] = max({', '.join(map(figure, numbers))}) = {result}"
+    added = " + ".join([figure(numbers[0]), *map(factor, numbers[1:])])
+    return f"out[{y}, {x}] = ({added}) / {len(numbers)} = {figure(sum(numbers))} / {len(numbers)} = {result}"
+
+
+def back_arithmetic(pooling: Pooling, number: int, grad_output: np.ndarray, gradient: np.ndarray) -> str:
+    """What the numbers of the latest window get of its gradient."""
+    if not number:
+        return "in.grad[row, column] = share of out.grad at the window of the pixel"
+    y, x = pooling.index(number - 1)
+    shares = Pooling(gradient, pooling.window, pooling.kind).tiles[y, x]
+    given = f"out.grad[{y}, {x}] = {figure(grad_output[y, x])}"
+    return f"{given}\nto the numbers {', '.join(map(figure, pooling.tiles[y, x]))}\ngo             {', '.join(map(figure, shares))}"
+
+
+def lesson(pooling: Pooling, rule: str | None) -> str:
+    """How the gradient is shared, in a sentence."""
+    if pooling.kind == KINDS[1]:
+        return f"Every number of a window has the same share in the mean, 1/{pooling.window[0] * pooling.window[1]}: so it gets that share."
+    tied = int((pooling.ties > 1).sum())
+    says = "Only the largest number of a window has a part in the result: the others get 0."
+    if not tied or rule is None:
+        return says
+    where = f"In {tied} of {pooling.size} windows several numbers are the largest"
+    choice = "The derivative has a kink there, and any of these is accepted; the published course multiplies by argmax: the whole to each."
+    return f"{says} {where}: {RULES[rule]}. {choice}"
+
+
+def _span(first: int, length: int) -> str:
+    """From … to …"""
+    return f"{first} to {first + length - 1}" if length > 1 else str(first)
+
+
+# The picture
+
+
+def forward_panels(pooling: Pooling, number: int, out: np.ndarray, tiles: np.ndarray) -> list[str]:
+    """The markup of image, tile and result.
+
+    Args:
+        pooling: What is computed.
+        number: How many windows are done.
+        out: The result.
+        tiles: The windows, each as a row.
+    """
+    winners = pooling.chosen & (pooling.kind == KINDS[0])
+    image = _image_panel(pooling, number, pooling.image, "image", winners)
+    return [image, _tile_panel(pooling, number, tiles), _result_panel(pooling, number, out, pooling.expected, "result")]
+
+
+def back_panels(pooling: Pooling, number: int, grad_output: np.ndarray, gradient: np.ndarray) -> list[str]:
+    """The markup of the image, of the gradient that arrives and of that which goes on."""
+    back = _image_panel(pooling, number, gradient, "gradient of the image", gradient != 0)
+    arrives = _result_panel(pooling, number, grad_output, grad_output, "gradient of the result", whole=True)
+    winners = pooling.chosen & (pooling.kind == KINDS[0])
+    return [_image_panel(pooling, number, pooling.image, "image", winners), arrives, back]
+
+
+def _image_panel(pooling: Pooling, number: int, values: np.ndarray, title: str, winners: np.ndarray) -> str:
+    """Numbers of the pixels; the latest window stands out, and in it the pixels that are marked."""
+    current = pooling.index(number - 1) if number else None
+    scale, cells = largest(values), []
+    for row, column in np.ndindex(values.shape):
+        at = row, column
+        window = pooling.window_of(row, column)
+        value, tag = float(values[at]), f"w{window[0]},{window[1]}"
+        note = f"{title}[{row}, {column}] = {figure(value)}, in window {list(window)}"
+        look = "" if window != current else "changed" if winners[at] else "read"
+        cells.append(Cell(short(value), tag, (tag,), note, look, ",".join(map(str, window)), tone=value / scale))
+    return grid(f"{title}, shape {values.shape}", values.shape, cells, cell_width(values.shape[1]))
+
+
+def _tile_panel(pooling: Pooling, number: int, tiles: np.ndarray) -> str:
+    """The windows as rows."""
+    current = pooling.index(number - 1) if number else None
+    scale, cells = largest(tiles), []
+    for y, x, k in np.ndindex(tiles.shape):
+        value, tag = float(tiles[y, x, k]), f"w{y},{x}"
+        wrong = not np.isclose(value, pooling.tiles[y, x, k])
+        look = "wrong" if wrong else "read" if (y, x) == current else ""
+        cells.append(Cell(short(value), tag, (tag,), f"tile[{y}, {x}, {k}] = {figure(value)}", look, f"{y},{x}", tone=value / scale))
+    return grid(f"tile, shape {tiles.shape}: a window in a row", tiles.shape, cells, cell_width(tiles.shape[2]))
+
+
+def _result_panel(pooling: Pooling, number: int, out: np.ndarray, expected: np.ndarray, title: str, whole: bool = False) -> str:
+    """Numbers of the windows."""
+    scale, cells = largest(out), []
+    for at, (y, x) in enumerate(np.ndindex(pooling.shape)):
+        value, there, tag = float(out[y, x]), whole or at < number, f"w{y},{x}"
+        wrong = there and not np.isclose(value, expected[y, x])
+        look = "wrong" if wrong else "changed" if at == number - 1 else "" if there else "faint"
+        note = f"{title}[{y}, {x}]" + (f" = {figure(value)}" if there else ", not computed yet")
+        note += f"; it must be {figure(float(expected[y, x]))}" if wrong else ""
+        tone = value / scale if there and np.isfinite(value) else None
+        cells.append(Cell(short(value) if there else "", tag, (tag,), note, look, f"{y},{x}", tone=tone))
+    return grid(f"{title}, shape {pooling.shape}", pooling.shape, cells, cell_width(pooling.shape[1]))

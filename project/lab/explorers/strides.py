@@ -1,0 +1,374 @@
+"""What a chain of steps does to a tensor of the numbers 0, 1, 2 …: its layout, and where each of its cells stands in storage.
+
+All is computed by the student's TensorData, `index_to_position` and `to_index`; beside it stands what NumPy makes of the same steps.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from minitorch.core.indexing import basic_view, is_basic, is_element, picked_elements
+from minitorch.tensor_data import IndexingError, TensorData, broadcast_strides, index_to_position, to_index
+from project.lab.charts.cells import Cell, grid, strip
+from project.lab.guard import WrongResult
+from project.lab.typed.expressions import Refused
+from project.lab.typed.steps import Step
+
+MOST_DIMS = 6
+MOST_ELEMENTS = 120
+LETTERS = "ijklmn"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The tensor after a step.
+
+    Attributes:
+        data: As the student's code has it.
+        values: The numbers that its cells must hold, by NumPy.
+        made: How it was made: "view", "copy", or "itself" where contiguous() had nothing to do; "" for x.
+        wrong: What is wrong with it, or "".
+    """
+
+    data: TensorData
+    values: np.ndarray
+    made: str = ""
+    wrong: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One cell and its place in storage.
+
+    Attributes:
+        index: Of the cell.
+        position: Where the student's code finds it; None if that is no place in the storage.
+        answer: What the student's code says, whatever it is.
+        right: offset + i · stride_0 + … .
+        value: What stands at that position; None if there is none.
+        expected: What the cell must hold.
+    """
+
+    index: tuple[int, ...]
+    position: int | None
+    answer: Any
+    right: int
+    value: int | None
+    expected: int
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the cell is read from the wrong place."""
+        return self.position != self.right or self.value != self.expected
+
+
+@dataclass(frozen=True)
+class Run:
+    """A chain of steps, as far as it leads.
+
+    Attributes:
+        stages: x, and the tensor after each step that was taken.
+        refusal: Why the next step does not fit, or "".
+    """
+
+    stages: list[Stage]
+    refusal: str = ""
+
+    @property
+    def result(self) -> Stage:
+        """The last tensor."""
+        return self.stages[-1]
+
+    def sharing(self, steps: Sequence[Step]) -> str:
+        """Whether the result shares the storage of x, and else which step has copied, in a sentence."""
+        if len(self.stages) == 1:
+            return "No step was taken: this is x itself."
+        if self.result.data._storage is self.stages[0].data._storage:
+            return "The result shares the storage of x: no number was moved, and what is written into one is seen in the other."
+        copies = [step.text for step, stage in zip(steps, self.stages[1:], strict=False) if stage.made == "copy"]
+        return f"The result has a storage of its own: {' and '.join(copies)} made a copy. Writing into it leaves x as it is."
+
+
+def run(shape: tuple[int, ...], steps: Sequence[Step]) -> Run:
+    """Take steps one after the other, from x on, until one does not fit or goes wrong.
+
+    Raises:
+        WrongResult: If student code returns no tensor of the right shape.
+    """
+    stages = [begin(shape)]
+    for step in steps:
+        try:
+            stages.append(follow(stages[-1], step))
+        except Refused as refusal:
+            return Run(stages, str(refusal))
+        if stages[-1].wrong:
+            break
+    return Run(stages)
+
+
+def begin(shape: tuple[int, ...]) -> Stage:
+    """x: the numbers 0, 1, 2 … in a storage of that size."""
+    numbers = np.arange(math.prod(shape))
+    return Stage(TensorData(numbers, shape), numbers.reshape(shape))
+
+
+def follow(before: Stage, step: Step) -> Stage:
+    """The tensor after one more step.
+
+    Raises:
+        Refused: If the step does not fit the tensor.
+        WrongResult: If student code returns no tensor of the right shape.
+    """
+    try:
+        order = _order(before.data.dims, step)
+        after = _STEPS[step.method](before, step.args) if order is None else None
+    except (IndexingError, ValueError) as error:  # from what is given: errors of the student's permute pass through
+        raise Refused(f"{step.text} does not fit shape {before.data.shape}: {error}") from None
+    after = after or _permute(before, order or ())
+    if after.data.dims > MOST_DIMS or after.data.size > MOST_ELEMENTS:
+        raise Refused(
+            f"{step.text} gives shape {after.data.shape}; what can be drawn has at most {MOST_DIMS} dimensions and {MOST_ELEMENTS} elements"
+        )
+    return after
+
+
+def _order(dims: int, step: Step) -> tuple[int, ...] | None:
+    """The order of dimensions that permute or transpose asks for; None for another step."""
+    order = list(range(dims))
+    if step.method == "permute":
+        asked = tuple(dim + dims if -dims <= dim < 0 else dim for dim in step.args)
+        if sorted(asked) != order:
+            raise IndexingError(f"expected each dimension from 0 to {dims - 1} once, got {step.args}")
+        return asked
+    if step.method != "transpose":
+        return None
+    if not all(-dims <= dim < dims for dim in step.args):
+        raise IndexingError(f"expected two dimensions from 0 to {dims - 1}, got {step.args}")
+    a, b = step.args
+    order[a], order[b] = order[b], order[a]
+    return tuple(order)
+
+
+def _permute(before: Stage, order: tuple[int, ...]) -> Stage:
+    """By the student's TensorData.permute."""
+    data = before.data
+    given = (data.shape, data.strides, data.offset)
+    permuted = data.permute(*order)
+    call = f"permute({', '.join(map(str, order))})"
+    if not isinstance(permuted, TensorData):
+        forgot = "; is the return missing?" if permuted is None else ""
+        raise WrongResult(f"{call} expected to return TensorData, got {permuted!r:.60}{forgot}")
+    if (data.shape, data.strides, data.offset) != given:
+        raise WrongResult(f"{call} expected to leave the tensor it is called on as it was, got another layout of it; make a new TensorData")
+    shape, strides = tuple(data.shape[dim] for dim in order), tuple(data.strides[dim] for dim in order)
+    facts = f"shape {tuple(permuted.shape)}, strides {tuple(permuted.strides)}, offset {permuted.offset}"
+    wanted = f"shape {shape}, strides {strides}, offset {data.offset}"
+    wrong = "" if facts == wanted else f"{call} expected {wanted}, got {facts}"
+    if permuted._storage is not data._storage:
+        wrong = wrong or f"{call} expected to share the storage, got a copy of it; pass the storage itself on"
+    if tuple(permuted.shape) != shape:
+        raise WrongResult(wrong)
+    return Stage(permuted, before.values.transpose(order), "view", wrong)
+
+
+def _view(before: Stage, shape: Sequence[int]) -> Stage:
+    """Another shape; one size may be -1."""
+    sizes = list(shape)
+    if sizes.count(-1) == 1:
+        rest = -math.prod(sizes)
+        sizes[sizes.index(-1)] = before.data.size // rest if rest else 0
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"expected sizes of at least 0, one of them perhaps -1, got {tuple(shape)}")
+    return Stage(before.data.reshaped(sizes), before.values.reshape(sizes), "view")
+
+
+def _expand(before: Stage, shape: Sequence[int]) -> Stage:
+    """Repeated with strides of 0; a size of -1 stays as it is."""
+    data = before.data
+    own = (-1,) * (len(shape) - data.dims) + tuple(data.shape)
+    sizes = tuple(own[i] if size == -1 and i < len(own) else size for i, size in enumerate(shape))
+    fits = len(sizes) >= data.dims and all(a in (1, b) for a, b in zip(data.shape[::-1], sizes[::-1], strict=False))
+    if not fits or any(size < 0 for size in sizes):
+        raise IndexingError(f"only sizes of 1 can grow, and dimensions in front, got {tuple(shape)}")
+    if math.prod(sizes) > MOST_ELEMENTS:
+        raise ValueError(f"expected at most {MOST_ELEMENTS} elements, got {math.prod(sizes)}")
+    view = data.as_view(sizes, broadcast_strides(data.shape, data.strides, sizes), data.offset)
+    return Stage(view, np.broadcast_to(before.values, sizes), "view")
+
+
+def _index(before: Stage, index: tuple[Any, ...]) -> Stage:
+    """A view for integers, slices, None and ...; a copy for negative steps and lists."""
+    data = before.data
+    index = tuple(np.array(part, dtype=np.int64) if isinstance(part, list) else part for part in index)
+    if is_element(index, data.dims):
+        raise ValueError("it names one element and gives a plain number; write a slice such as 1:2, or pick the cell below")
+    if is_basic(index):
+        return Stage(basic_view(data, index), before.values[index], "view")
+    values = before.values.reshape(-1)[picked_elements(data.shape, index)]
+    return Stage(TensorData(values.reshape(-1), values.shape), values, "copy")
+
+
+def _contiguous(before: Stage, none: Sequence[int]) -> Stage:
+    """Itself if its elements lie one after the other, else a copy."""
+    if before.data.is_contiguous():
+        return Stage(before.data, before.values, "itself")
+    return Stage(TensorData(before.values.reshape(-1).copy(), before.values.shape), before.values, "copy")
+
+
+_STEPS = {
+    "view": _view,
+    "expand": _expand,
+    "index": _index,
+    "contiguous": _contiguous,
+}
+
+
+# Cells and positions
+
+
+def places(stage: Stage) -> list[Place]:
+    """Every cell with its position by the student's `index_to_position`, last dimension fastest."""
+    data, found = stage.data, []
+    for index in product(*map(range, data.shape)):
+        answer = index_to_position(index, data.strides)
+        right = data.offset + sum(i * stride for i, stride in zip(index, data.strides, strict=True))
+        position = _position(answer, data)
+        value = None if position is None else int(data._storage[position])
+        found.append(Place(index, position, answer, right, value, int(stage.values[index])))
+    return found
+
+
+def _position(answer: Any, data: TensorData) -> int | None:
+    """The place in storage that an answer of index_to_position stands for."""
+    try:
+        position = data.offset + operator.index(answer)
+    except TypeError:
+        return None
+    return position if 0 <= position < len(data._storage) else None
+
+
+def complaint(stage: Stage, found: Sequence[Place]) -> str:
+    """What is wrong with the student's positions, or ""."""
+    wrong = [place for place in found if place.position != place.right]
+    if not wrong:
+        return ""
+    first, data = wrong[0], stage.data
+    terms = " + ".join(f"{i}·{stride}" for i, stride in zip(first.index, data.strides, strict=True)) or "nothing"
+    forgot = "; is the return missing?" if first.answer is None else ""
+    return (
+        f"index_to_position({first.index}, {tuple(data.strides)}) expected {terms} = {first.right - data.offset}, got {first.answer!r:.40}"
+        f"{forgot} ({len(wrong)} of {len(found)} cells are looked for in the wrong place)"
+    )
+
+
+def ordinal_complaint(shape: Sequence[int]) -> str:
+    """What is wrong with the indices that the student's `to_index` writes, or ""."""
+    for ordinal, index in enumerate(product(*map(range, shape))):
+        out: list[Any] = [None] * len(shape)
+        to_index(ordinal, tuple(shape), out)
+        if tuple(out) != index:
+            return f"to_index({ordinal}, {tuple(shape)}, out_index) expected to write {index}, wrote {tuple(out)}"
+    return ""
+
+
+def formula(data: TensorData, index: Sequence[int]) -> str:
+    """offset + i · stride_0 + …, in letters and then in numbers."""
+    letters = " + ".join(["offset", *(f"{LETTERS[dim]}·stride_{dim}" for dim in range(data.dims))])
+    numbers = " + ".join([str(data.offset), *(f"{i}·{stride}" for i, stride in zip(index, data.strides, strict=True))])
+    position = data.offset + sum(i * stride for i, stride in zip(index, data.strides, strict=True))
+    return f"position = {letters}\n         = {numbers}\n         = {position}"
+
+
+def readers(found: Sequence[Place], position: int) -> list[tuple[int, ...]]:
+    """The cells that are read from a position in storage."""
+    return [place.index for place in found if place.position == position]
+
+
+def position_of(found: Sequence[Place], index: tuple[int, ...]) -> int | None:
+    """The position of a cell by the student's code."""
+    return next((place.position for place in found if place.index == index), None)
+
+
+def listed(indices: Sequence[tuple[int, ...]], most: int = 8) -> str:
+    """Indices in a sentence: [0, 1], [1, 1] and 4 more."""
+    shown = ", ".join(str(list(index)) for index in indices[:most])
+    return shown + (f" and {len(indices) - most} more" if len(indices) > most else "")
+
+
+# The picture
+
+
+def panels(stages: Sequence[Stage], found: Sequence[Place], cell: tuple[int, ...] | None, position: int | None) -> list[str]:
+    """The markup of x, of the result, and of the storages below them.
+
+    Args:
+        stages: x first, the result last.
+        found: The cells of the result; empty while index_to_position is not written: they are then drawn without a link to the storage.
+        cell: The picked cell of the result, if one is picked.
+        position: The picked position in its storage, or that of the picked cell.
+    """
+    original, stage = stages[0], stages[-1]
+    shared = stage.data._storage is original.data._storage
+    drawn = []
+    if stage is not original:
+        drawn.append(grid("x", original.data.shape, _cells_of_x(original, position, shared)))
+        if not shared:
+            drawn.append(strip("Storage of x", _storage(original, None, None, "x")))
+    drawn.append(grid("result" if stage is not original else "x", stage.data.shape, _cells(stage, found, cell, position)))
+    title = "Storage" if stage is original else "Storage of both" if shared else "Storage of the result"
+    drawn.append(strip(title, _storage(stage, position, {place.position for place in found} if found else None, "s")))
+    return drawn
+
+
+def _cells_of_x(original: Stage, position: int | None, shared: bool) -> list[Cell]:
+    """x, of which each cell stands at the position of its number."""
+    store = "s" if shared else "x"
+    return [
+        Cell(
+            str(n),
+            f"{store}{n}",
+            (f"{store}{n}",),
+            f"x{list(index)} = {n}, storage position {n}",
+            "linked" if shared and n == position else "",
+            f"place:{n}" if shared else "",
+        )
+        for n, index in enumerate(product(*map(range, original.data.shape)))
+    ]
+
+
+def _cells(stage: Stage, found: Sequence[Place], picked: tuple[int, ...] | None, position: int | None) -> list[Cell]:
+    """The result: each cell shows what it reads, and from where."""
+    if not found:
+        indices = product(*map(range, stage.data.shape))
+        return [Cell(str(int(stage.values[index])), f"c{n}", (f"c{n}",)) for n, index in enumerate(indices)]
+    cells = []
+    for place in found:
+        reads = "no place in the storage" if place.position is None else f"storage position {place.position}"
+        note = f"result{list(place.index)} = {'?' if place.value is None else place.value}, {reads}"
+        if place.wrong:
+            note += f"; it must be {place.expected}, position {place.right}"
+        look = "picked" if place.index == picked else "linked" if position is not None and place.position == position else ""
+        where = "nowhere" if place.position is None else f"s{place.position}"
+        text = "?" if place.value is None else str(place.value)
+        small = "" if place.position is None else f"at {place.position}"
+        pick = "cell:" + ",".join(map(str, place.index))
+        cells.append(Cell(text, where, (where,), note, "wrong" if place.wrong else look, pick, small))
+    return cells
+
+
+def _storage(stage: Stage, position: int | None, read: set[int | None] | None, store: str) -> list[Cell]:
+    """The numbers of a storage one after the other; what is not read is faint. Only that of the result, "s", can be picked from."""
+    cells = []
+    for place, value in enumerate(stage.data._storage.tolist()):
+        look = "picked" if place == position else "faint" if read is not None and place not in read else ""
+        note = f"storage position {place} holds {value}"
+        pick = f"place:{place}" if store == "s" else ""
+        cells.append(Cell(str(value), f"{store}{place}", (f"{store}{place}",), note, look, pick, f"at {place}"))
+    return cells

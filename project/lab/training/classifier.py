@@ -1,0 +1,345 @@
+"""Training of a classifier on mini-batches, with a validation set: the setting of a run, and a trainer that can stop after any step."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+import minitorch
+from minitorch.tensor import generator
+from project.lab.training.checkpoint import Checkpoint, CheckpointError
+
+
+def option(
+    default: Any,
+    help: str,
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    choices: Sequence[str] = (),
+) -> Any:
+    """A field of a setting, which is also a flag of the program.
+
+    Args:
+        default: Its value unless a flag says otherwise. Its type says what is allowed: a name, a whole number or a number; None says a
+            whole number that may be left out.
+        help: What it means.
+        low: The least number allowed.
+        high: The greatest.
+        above: What a number must be greater than.
+        choices: The names allowed.
+    """
+    bounds = {"low": low, "high": high, "above": above, "choices": tuple(choices)}
+    return dataclasses.field(default=default, metadata={"help": help, **bounds})
+
+
+@dataclass(frozen=True)
+class ClassifierSetting:
+    """All that a training run depends on: the same setting gives the same run, bit for bit, on the same machine.
+
+    Every field becomes a flag. A subclass adds its own, or declares one of these again for another default.
+
+    Attributes:
+        program: The file under project/ that trains, without .py.
+        log: The file that a report's log is written to.
+        dataset: What is trained on.
+        epochs: How often the training data is gone through.
+        rate: Learning rate.
+        batch: How many examples make a step.
+        seed: For the first weights, the order of the examples and dropout.
+
+    Raises:
+        ValueError: If a value is not allowed, in one line that says which are.
+    """
+
+    program: ClassVar[str] = ""
+    log: ClassVar[str] = "log.txt"
+
+    dataset: str = option("", "what to train on")
+    epochs: int = option(10, "how often to go through the training data", low=1, high=1_000_000)
+    rate: float = option(0.05, "learning rate", above=0)
+    batch: int = option(16, "how many examples make a step", low=1, high=100_000)
+    seed: int = option(0, "for the first weights, the order of the examples and dropout", low=0, high=2**32 - 1)
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not _allowed(value, field.default, **field.metadata):
+                raise ValueError(f"{field.name} expected {_expected(field.default, **field.metadata)}, got {value!r}")
+
+    def command(self) -> str:
+        """The command line that repeats the run."""
+        flags = [f"--{name.replace('_', '-')} {value}" for name, value in asdict(self).items() if value is not None]
+        return f"python project/{self.program}.py {' '.join(flags)}"
+
+
+def _allowed(value: Any, default: Any, low: Any, high: Any, above: Any, choices: Sequence[str], help: str) -> bool:
+    """Whether a field may have this value."""
+    if isinstance(default, str):
+        return isinstance(value, str) and (not choices or value in choices)
+    if value is None:
+        return default is None
+    if isinstance(value, bool) or not isinstance(value, (int, float) if isinstance(default, float) else int):
+        return False
+    too_small = (low is not None and value < low) or (above is not None and value <= above)
+    return math.isfinite(value) and not too_small and (high is None or value <= high)
+
+
+def _expected(default: Any, low: Any, high: Any, above: Any, choices: Sequence[str], help: str) -> str:
+    """What a field may have, in words."""
+    if isinstance(default, str):
+        return f"one of {', '.join(choices)}" if choices else "a name"
+    kind = "a number" if isinstance(default, float) else "a whole number"
+    bounds = {"above": above, "from": low, "to" if low is not None else "up to": high}
+    words = [f"{word} {bound}" for word, bound in bounds.items() if bound is not None]
+    example = f", such as {default}" if isinstance(default, float) else ""
+    return " ".join([kind, *words]) + example
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What an epoch came to.
+
+    Attributes:
+        loss: Mean over the training examples, each as the network saw it when its batch had its turn.
+        train: Share of training examples that were right then (with dropout, and by weights that still changed).
+        valid: Share of the whole validation set that is right at the end of the epoch.
+        seconds: The time it took, validation included.
+    """
+
+    loss: float
+    train: float
+    valid: float
+    seconds: float
+
+
+class ClassifierTrainer:
+    """Steps down along the mean gradient of a batch, epoch after epoch; after each epoch the network is tried on the validation set.
+
+    Between any two steps `checkpoint` gives all that `restore` needs to go on as if nothing had happened. Random numbers are the run's
+    own, and follow those of the first weights: what else draws some in between changes nothing.
+
+    Args:
+        setting: What to train.
+        network: The Module, made just now, after `minitorch.manual_seed(setting.seed)`.
+        optimizer: Over its parameters.
+        loader: Gives the batches of an epoch, each a tuple; a DataLoader or its like.
+        examples: How many there are for training, and how many for validation.
+        fingerprint: A digest of the data, by which a checkpoint of other data is found out.
+
+    Attributes:
+        about: A line on the data, printed before the log; "" for none.
+        history: What every finished epoch came to.
+        step: How many steps of the current epoch are done.
+        steps: How many an epoch has.
+        loss: Sum over the examples of the current epoch so far.
+        right: How many of them were right.
+        compiling: Seconds that the first step took to compile its kernels.
+    """
+
+    about = ""
+
+    def __init__(
+        self,
+        setting: ClassifierSetting,
+        network: Any,
+        optimizer: minitorch.Optimizer,
+        loader: Any,
+        examples: tuple[int, int],
+        fingerprint: str,
+    ) -> None:
+        self.setting, self.network, self.optimizer, self.loader = setting, network, optimizer, loader
+        self.examples, self.fingerprint = examples, fingerprint
+        self.history: list[Epoch] = []
+        self.steps = len(loader)
+        self.compiling = 0.0
+        self._random = generator.bit_generator.state
+        self._start_epoch()
+
+    # What a subclass defines
+
+    def batch_loss(self, *batch: Any) -> tuple[minitorch.Tensor, int, int]:
+        """The mean loss of a batch, how many of its examples are right, and how many it has."""
+        raise NotImplementedError(f"{type(self).__name__} has no batch_loss; define batch_loss(self, *batch) in the class")
+
+    def validate(self) -> float:
+        """The share of the validation set that is right; the network is in evaluation mode, and no gradients are recorded."""
+        raise NotImplementedError(f"{type(self).__name__} has no validate; define validate(self) in the class")
+
+    def details(self) -> dict[str, Any]:
+        """What a page is told of the latest epoch beside its numbers, as JSON can hold it."""
+        return {}
+
+    def closing(self) -> str:
+        """A sentence to end the summary with, asked for once, when all epochs are finished; "" for none."""
+        return ""
+
+    # What programs and pages call
+
+    @property
+    def epoch(self) -> int:
+        """How many epochs are finished."""
+        return len(self.history)
+
+    @property
+    def done(self) -> bool:
+        """Whether all epochs are finished."""
+        return self.epoch >= self.setting.epochs
+
+    @property
+    def best(self) -> int:
+        """The first epoch, counted from 1, after which most of the validation set was right; 0 before any is finished."""
+        return 1 + max(range(self.epoch), key=lambda i: self.history[i].valid, default=-1)
+
+    def step_once(self) -> None:
+        """Train one batch; the last of an epoch is followed by validation."""
+        begun = time.perf_counter()
+        batch = next(self._batches)
+        with self._own_random_numbers():
+            if not self.compiling:
+                self._compile(batch)
+                begun = time.perf_counter()
+            self.optimizer.zero_grad()
+            loss, right, count = self.batch_loss(*batch)
+            loss.backward()
+            self.optimizer.step()
+            self.loss += loss.item() * count
+            self.right += right
+            self.step += 1
+            if self.step == self.steps:
+                self._end_epoch(begun)
+            else:
+                self._seconds += time.perf_counter() - begun
+
+    def run_epoch(self) -> None:
+        """Train to the end of the current epoch; nothing if all are done."""
+        target = min(self.epoch + 1, self.setting.epochs)
+        while self.epoch < target:
+            self.step_once()
+
+    def run_for(self, seconds: float) -> None:
+        """Train until the time is used up or all epochs are done; a step that has been begun is finished."""
+        end = time.perf_counter() + seconds
+        while not self.done and time.perf_counter() < end:
+            self.step_once()
+
+    def checkpoint(self) -> Checkpoint:
+        """All that `restore` needs."""
+        arrays = {f"parameter.{name}": parameter.value.to_numpy() for name, parameter in self.network.named_parameters()}
+        kept = self.optimizer.state_dict()
+        memories = {str(number): dict(memory) for number, memory in kept["state"].items()}
+        for number, memory in memories.items():
+            for name in [name for name, value in memory.items() if isinstance(value, np.ndarray)]:
+                arrays[f"optimizer.{number}.{name}"] = memory.pop(name)
+        about = {
+            "program": self.setting.program,
+            "setting": asdict(self.setting),
+            "data": self.fingerprint,
+            "version": minitorch.__version__,
+            "history": [asdict(epoch) for epoch in self.history],
+            "step": self.step,
+            "loss": self.loss,
+            "right": self.right,
+            "seconds": self._seconds,
+            "loader": self._loader_state,
+            "random": self._random,
+            "optimizer": kept | {"state": memories},
+        }
+        return Checkpoint(about, arrays)
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on where a checkpoint was made.
+
+        Raises:
+            CheckpointError: If it is one of other data, or of a network with other parameters.
+        """
+        about, arrays = checkpoint.about, checkpoint.arrays
+        if about["data"] != self.fingerprint:
+            raise CheckpointError("the checkpoint was made with other data; put the same files into the data directory, or begin anew")
+        expected = {f"parameter.{name}": parameter.value.shape for name, parameter in self.network.named_parameters()}
+        found = {name: array.shape for name, array in arrays.items() if name.startswith("parameter.")}
+        if found != expected:
+            names = [name.partition(".")[2] for name in found | expected if found.get(name) != expected.get(name)]
+            raise CheckpointError(
+                f"the checkpoint is one of another network, which differs in {', '.join(names)}; bring that network back, or begin anew"
+            )
+        for name, parameter in self.network.named_parameters():
+            values = arrays[f"parameter.{name}"]
+            parameter.update(minitorch.tensor(values, backend=parameter.value.backend, dtype=values.dtype))
+        memories = {number: dict(memory) for number, memory in about["optimizer"]["state"].items()}
+        for key, array in arrays.items():
+            if key.startswith("optimizer."):
+                _, number, name = key.split(".")
+                memories[number][name] = array
+        self.optimizer.load_state_dict(about["optimizer"] | {"state": memories})
+        self.history = [Epoch(**epoch) for epoch in about["history"]]
+        self.loader.restore(about["loader"])
+        self._start_epoch()
+        for _ in range(about["step"]):
+            next(self._batches)
+        self.step, self.loss, self.right, self._seconds = about["step"], about["loss"], about["right"], about["seconds"]
+        self._random = about["random"]
+
+    # Within an epoch
+
+    def _start_epoch(self) -> None:
+        self.step, self.loss, self.right, self._seconds = 0, 0.0, 0, 0.0
+        self._loader_state = self.loader.state()
+        self._batches = iter(self.loader)
+
+    def _end_epoch(self, begun: float) -> None:
+        """Validate, and enter the epoch into the record."""
+        valid = self._validated()
+        next(self._batches, None)  # lets the loader see that its epoch is over
+        count = self.examples[0]
+        seconds = self._seconds + time.perf_counter() - begun
+        self.history.append(Epoch(self.loss / count, self.right / count, valid, seconds))
+        self._start_epoch()
+
+    def _validated(self) -> float:
+        """`validate`, in evaluation mode and without gradients."""
+        self.network.eval()
+        try:
+            with minitorch.no_grad():
+                return self.validate()
+        finally:
+            self.network.train()
+
+    def _compile(self, batch: Any) -> None:
+        """Go through a batch and validation without learning, so that every kernel is there and no epoch's time holds their compilation."""
+        begun = time.perf_counter()
+        before = generator.bit_generator.state
+        loss, _, _ = self.batch_loss(*batch)
+        loss.backward()
+        self._try_step()
+        self._validated()
+        generator.bit_generator.state = before
+        self.compiling = time.perf_counter() - begun
+
+    def _try_step(self) -> None:
+        """A step by a copy of the optimizer, which is taken back."""
+        spare = copy.copy(self.optimizer)
+        spare.load_state_dict(self.optimizer.state_dict())  # with memories of its own
+        held = [(parameter, parameter.value.detach().clone()) for parameter in self.network.parameters()]
+        spare.step()
+        for parameter, value in held:
+            parameter.update(value)
+
+    @contextmanager
+    def _own_random_numbers(self) -> Iterator[None]:
+        """Within, minitorch draws from the run's own random numbers; after it, everybody else's go on where they were."""
+        others = generator.bit_generator.state
+        generator.bit_generator.state = self._random
+        try:
+            yield
+        finally:
+            self._random = generator.bit_generator.state
+            generator.bit_generator.state = others

@@ -1,0 +1,125 @@
+"""Training of a network of Tensors on a compiled backend, in mini-batches."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import minitorch
+from minitorch.kernels.cuda.device import require_cuda
+from project.lab.training.trainer import Setting, Trainer
+
+BACKENDS: dict[str, Callable[[], minitorch.TensorBackend]] = {"cpu": lambda: minitorch.FastBackend, "gpu": minitorch.cuda_backend}
+"""What can be asked for, and what makes it."""
+
+BATCH = 10
+"""Points of a mini-batch; the last one of an epoch may have fewer."""
+
+
+@dataclass(frozen=True)
+class FastSetting(Setting):
+    """A Setting with a choice of backends.
+
+    Attributes:
+        backend: A name in BACKENDS.
+
+    Raises:
+        ValueError: If a value is not allowed, or if there is no GPU for "gpu".
+    """
+
+    backend: str = "cpu"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.backend not in BACKENDS:
+            raise ValueError(f"backend expected one of {', '.join(BACKENDS)}, got {self.backend!r}")
+        if self.backend == "gpu":
+            try:
+                require_cuda()
+            except RuntimeError as error:
+                raise ValueError(str(error)) from error
+
+    def command(self) -> str:
+        """The command line that repeats the run."""
+        return f"{super().command()} --backend {self.backend}"
+
+
+class FastTrainer(Trainer):
+    """A step down for every ten points, along their mean gradient; in every epoch the points are shuffled.
+
+    `losses` holds means over all points of the epoch, each point as the network saw it when its batch had its turn. Before the first
+    epoch comes a step of length 0: it compiles the kernels, which no epoch's time should hold, and teaches nothing.
+
+    Args:
+        setting: What to train.
+        make_network: Makes a Module from the size of its hidden layers and a backend, that maps points, shape (n, 2), to their
+            probabilities of label 1, shape (n,); called once, after `minitorch.manual_seed`.
+
+    Attributes:
+        backend: What computes.
+        points: The data set in the order of this epoch, shape (N, 2).
+        labels: Its labels, shape (N,).
+    """
+
+    def __init__(self, setting: FastSetting, make_network: Callable[[int, minitorch.TensorBackend], Any]) -> None:
+        self.backend = BACKENDS[setting.backend]()
+        super().__init__(setting, lambda hidden: make_network(hidden, self.backend))
+        self._random = random.Random(setting.seed)
+        self._shuffle()
+
+    def seed(self, seed: int) -> None:
+        """See `Trainer.seed`."""
+        minitorch.manual_seed(seed)
+
+    def compile(self) -> None:
+        """Take a step of length 0, so that every kernel is there."""
+        begun = time.perf_counter()
+        rate, self.optimizer.lr = self.optimizer.lr, 0.0
+        loss, _ = self._forward(0)
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.lr = rate
+        self.compiling = time.perf_counter() - begun
+
+    def train_a_little(self) -> bool:
+        """Train one mini-batch."""
+        loss, right = self._forward(self._first)
+        loss.backward()
+        self.optimizer.step()  # and empties the gradients
+        last = min(self._first + BATCH, self.graph.N)
+        self.loss += loss.item() * (last - self._first) / self.graph.N
+        self.right += right
+        self._first = last
+        if last < self.graph.N:
+            return False
+        self._shuffle()
+        return True
+
+    def probabilities(self, points: Sequence[tuple[float, float]]) -> list[float]:
+        """See `Trainer.probabilities`."""
+        with minitorch.no_grad():
+            return self.network(minitorch.tensor(points, backend=self.backend)).tolist()
+
+    def _forward(self, first: int) -> tuple[minitorch.Tensor, int]:
+        """The mean loss of a mini-batch, and how many of its points have the right label."""
+        points, labels = self.points[first : first + BATCH], self.labels[first : first + BATCH]
+        output = self.network(points)
+        probability = output * labels + (1 - output) * (1 - labels)  # of the right label
+        return -probability.log().mean(), int((probability.to_numpy() > 0.5).sum())
+
+    def _shuffle(self) -> None:
+        """Begin an epoch: all points in a new order."""
+        order = self._random.sample(range(self.graph.N), self.graph.N)
+        self.points = minitorch.tensor([self.graph.X[i] for i in order], backend=self.backend)
+        self.labels = minitorch.tensor([self.graph.y[i] for i in order], backend=self.backend, dtype=self.points.dtype)
+        self._first = 0
+
+    def _advance(self) -> None:
+        """Train a little; at first compile."""
+        if not self.compiling:
+            self.compile()
+        else:
+            super()._advance()

@@ -1,0 +1,167 @@
+"""Training of a network that tells what an image shows: the data sets, their split, and what is right and wrong in validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+import minitorch
+from minitorch import data
+from minitorch.data import DataLoader, ImageDataset
+from project.lab.training import checkpoint
+from project.lab.training.classifier import ClassifierSetting, ClassifierTrainer, option
+
+CLASSES = 10
+"""What an image may show: the digits."""
+
+POOL = {8: 2, 28: 4}
+"""The windows that pooling takes the maximum of, by the height and width of the images."""
+
+AT_ONCE = 250
+"""How many images of the validation set go through the network together."""
+
+WORST = 12
+"""How many mistakes are named."""
+
+Split = tuple[ImageDataset, ImageDataset]
+"""Images for training and images for validation."""
+
+SPLITS: dict[str, Callable[[], Split]] = {
+    "digits": lambda: data.Digits().split(0.8),
+    "mnist": lambda: data.MNIST("test").split(0.8),
+    "mnist-all": lambda: (data.MNIST("train"), data.MNIST("test")),
+}
+"""What can be trained on. The split is the same for every seed, so that runs compare."""
+
+
+@dataclass(frozen=True)
+class ImageSetting(ClassifierSetting):
+    """A setting with images.
+
+    Attributes:
+        dataset: A name in SPLITS.
+        momentum: How much of the last step goes into the next; 0 is plain gradient descent.
+        limit: Train on the first so many images, and validate on a quarter as many; None for all.
+        dtype: What is computed in.
+    """
+
+    program: ClassVar[str] = "run_mnist_multiclass"
+    log: ClassVar[str] = "mnist.txt"
+
+    dataset: str = option(
+        "digits",
+        "digits (8×8, 1,438 + 359), mnist (28×28, its 10,000 test images, 8,000 + 2,000) or mnist-all (60,000 + 10,000)",
+        choices=tuple(SPLITS),
+    )
+    epochs: int = option(30, "how often to go through the training images", low=1, high=100_000)
+    rate: float = option(0.1, "learning rate", above=0)
+    momentum: float = option(0.0, "how much of the last step goes into the next, below 1", low=0, high=0.999)
+    batch: int = option(16, "how many images make a step", low=1, high=10_000)
+    limit: int | None = option(None, "train on the first so many images only, and validate on a quarter as many", low=4, high=1_000_000)
+    dtype: str = option("float32", "what is computed in: float32 or float64", choices=("float32", "float64"))
+
+
+class ImageTrainer(ClassifierTrainer):
+    """Gradient descent on batches of images; the loss is the mean of -log(probability of the right class).
+
+    Args:
+        setting: What to train.
+        make_network: Makes a Module from the height (and width) of the images and the size of the pooling windows, that maps images,
+            shape (B, 1, H, W), to the logarithms of the probabilities of the classes, shape (B, 10); called once, after seeding.
+        split: The images; those that the setting names if left out.
+
+    Attributes:
+        train: The images that are trained on.
+        valid: The images that are not.
+        log_probabilities: What the network gave for `valid` after the latest epoch, shape (images, 10).
+    """
+
+    def __init__(self, setting: ImageSetting, make_network: Callable[[int, int], Any], split: Split | None = None) -> None:
+        self.train, self.valid = SPLITS[setting.dataset]() if split is None else split
+        if setting.limit is not None:
+            self.train, self.valid = self.train[: setting.limit], self.valid[: setting.limit // 4]
+        dtype = np.dtype(setting.dtype)
+        side = self.train.images.shape[-1]
+        minitorch.manual_seed(setting.seed)
+        network = make_network(side, POOL.get(side, 1))
+        for parameter in network.parameters():
+            parameter.update(parameter.value.detach().to(dtype))
+        backend = network.parameters()[0].value.backend
+        self._one_hot = np.eye(CLASSES, dtype=dtype)
+        self._valid_batches = DataLoader(self.valid, AT_ONCE, backend=backend, dtype=dtype)
+        self.log_probabilities = np.empty((0, CLASSES), dtype)
+        pictures = {"train": self.train.images, "valid": self.valid.images}
+        labels = {"train labels": self.train.labels, "valid labels": self.valid.labels}
+        super().__init__(
+            setting,
+            network,
+            minitorch.SGD(network.parameters(), setting.rate, setting.momentum),
+            DataLoader(self.train, setting.batch, shuffle=True, seed=setting.seed, backend=backend, dtype=dtype),
+            (len(self.train), len(self.valid)),
+            checkpoint.digest("images", pictures | labels),
+        )
+
+    def batch_loss(self, *batch: minitorch.Tensor) -> tuple[minitorch.Tensor, int, int]:
+        """See `ClassifierTrainer.batch_loss`."""
+        images, labels = batch
+        wanted = labels.to_numpy()
+        output = self.network(images)  # logarithms of probabilities
+        right = minitorch.tensor(self._one_hot[wanted], backend=output.backend)
+        loss = -(output * right).sum() * (1 / len(wanted))
+        return loss, int((output.numpy().argmax(1) == wanted).sum()), len(wanted)
+
+    def validate(self) -> float:
+        """See `ClassifierTrainer.validate`."""
+        self.log_probabilities = np.concatenate([self.network(images).to_numpy() for images, _ in self._valid_batches])
+        return float((self.predicted == self.valid.labels).mean())
+
+    @property
+    def predicted(self) -> np.ndarray:
+        """The class that the network saw in each image of `valid` after the latest epoch."""
+        return self.log_probabilities.argmax(1)
+
+    def confusion(self) -> list[list[int]]:
+        """How many images of each class (row) were taken for each class (column)."""
+        counts = np.zeros((CLASSES, CLASSES), np.int64)
+        np.add.at(counts, (self.valid.labels, self.predicted), 1)
+        return counts.tolist()
+
+    def mistakes(self) -> list[dict[str, Any]]:
+        """The images of `valid` of which the network was surest to see what they do not show, the worst first."""
+        predicted = self.predicted
+        wrong = np.flatnonzero(predicted != self.valid.labels)
+        surest = sorted(wrong.tolist(), key=lambda i: -self.log_probabilities[i, predicted[i]])[:WORST]
+        return [
+            {
+                "image": i,
+                "label": int(self.valid.labels[i]),
+                "predicted": int(predicted[i]),
+                "probability": float(np.exp(self.log_probabilities[i, predicted[i]])),
+            }
+            for i in surest
+        ]
+
+    def details(self) -> dict[str, Any]:
+        """The table of confusions, and the worst mistakes."""
+        return {"confusion": self.confusion(), "mistakes": self.mistakes()}
+
+
+def logged(trainer: ImageTrainer) -> Iterator[tuple[int, float, int, int, list[float], Any]]:
+    """Train, and give after every epoch what the published log function takes.
+
+    Yields:
+        The epoch, its loss, how many images of the validation set are right, how many there are, the losses of all epochs, the network.
+    """
+    while not trainer.done:
+        trainer.run_epoch()
+        losses = [epoch.loss for epoch in trainer.history]
+        right = int((trainer.predicted == trainer.valid.labels).sum())
+        yield trainer.epoch, losses[-1], right, len(trainer.valid), losses, trainer.network
+
+
+def as_images(images: Any, one_hot: Any) -> ImageDataset:
+    """Images and one-hot labels, as `make_mnist` gives them, as a data set."""
+    return ImageDataset(np.asarray(images, np.float32)[:, None], np.asarray(one_hot).argmax(1), [str(digit) for digit in range(CLASSES)])

@@ -1,0 +1,48 @@
+"""Training of a network of Tensors, all points at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minitorch
+from project.lab.training.trainer import Setting, Trainer
+
+
+class TensorTrainer(Trainer):
+    """One step down an epoch, along the mean gradient over all points, which pass through the network as one tensor.
+
+    Args:
+        setting: What to train.
+        make_network: Makes a Module that maps points, shape (n, 2), to their probabilities of label 1, shape (n,); called once, after
+            `minitorch.manual_seed`.
+
+    Attributes:
+        points: The data set, shape (N, 2).
+        labels: Its labels, shape (N,).
+    """
+
+    def __init__(self, setting: Setting, make_network: Callable[[int], Any]) -> None:
+        super().__init__(setting, make_network)
+        self.points = minitorch.tensor(self.graph.X)
+        self.labels = minitorch.tensor(self.graph.y)
+
+    def seed(self, seed: int) -> None:
+        """See `Trainer.seed`."""
+        minitorch.manual_seed(seed)
+
+    def train_a_little(self) -> bool:
+        """Train one epoch: it is one forward, one backward and one step."""
+        output = self.network(self.points)
+        probability = output * self.labels + (1 - output) * (1 - self.labels)  # of the right label
+        loss = -probability.log().mean()
+        loss.backward()
+        self.optimizer.step()  # and empties the gradients
+        self.loss = loss.item() * self.graph.N
+        self.right = int((probability.to_numpy() > 0.5).sum())
+        return True
+
+    def probabilities(self, points: Sequence[tuple[float, float]]) -> list[float]:
+        """See `Trainer.probabilities`."""
+        with minitorch.no_grad():
+            return self.network(minitorch.tensor(points)).tolist()

@@ -1,0 +1,301 @@
+"""Training of a small GPT on a text, character by character: the setting of a run, the text, and a run that can stop after any step."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import minitorch
+from minitorch import FastBackend, float32, tensor
+from minitorch.models import GPT
+from minitorch.nn import cross_entropy
+from minitorch.optim import AdamW, CosineAnnealingLR, clip_grad_norm_
+from minitorch.tensor import generator
+from project.lab.training.checkpoint import Checkpoint, CheckpointError
+
+PROGRAM = "run_gpt"
+ROOT = Path(__file__).resolve().parents[3]
+
+LARGEST_NORM = 1.0
+"""Gradients are made no longer than this."""
+
+WEIGHT_DECAY = 0.1
+
+VALIDATION_BATCHES = 8
+
+
+def option(default: float, help: str, low: float, high: float) -> Any:
+    """A field of the setting, which is also a flag of the program.
+
+    Args:
+        default: Its value unless a flag says otherwise; a whole number allows whole numbers alone.
+        help: What it means.
+        low: The least number allowed.
+        high: The greatest.
+    """
+    return dataclasses.field(default=default, metadata={"help": help, "default": default, "low": low, "high": high})
+
+
+def checked(name: str, value: Any, default: float, low: float, high: float) -> Any:
+    """A number of the default's kind between two others.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    kinds = (int, float) if isinstance(default, float) else (int,)
+    if type(value) not in kinds or not low <= value <= high:
+        kind = "a number" if isinstance(default, float) else "a whole number"
+        raise ValueError(f"{name} expected {kind} from {low} to {high}, got {value!r}")
+    return value
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that a run depends on beside its text: the same setting gives the same run, bit for bit, on the same machine.
+
+    Attributes:
+        steps: How many batches to train on.
+        batch: Pieces of text in a batch.
+        context: Characters of a piece, and those that the network sees at most.
+        layers: Blocks of the network.
+        heads: Heads of each block's attention.
+        width: Numbers for each character.
+        dropout: Share of what is dropped in training.
+        rate: Learning rate at the beginning; it falls to a tenth.
+        seed: For the first weights, the batches, dropout and the characters drawn at the end.
+
+    Raises:
+        ValueError: If a value is not allowed, in one line that says which are.
+    """
+
+    steps: int = option(600, "how many batches to train on", 1, 1_000_000)
+    batch: int = option(16, "pieces of text in a batch", 1, 4096)
+    context: int = option(64, "characters of a piece, and those that the network sees at most", 1, 4096)
+    layers: int = option(3, "blocks of the network", 1, 100)
+    heads: int = option(4, "heads of each block's attention; must divide the width", 1, 1024)
+    width: int = option(64, "numbers for each character", 1, 4096)
+    dropout: float = option(0.0, "share of what is dropped in training", 0.0, 0.9)
+    rate: float = option(3e-3, "learning rate at the beginning; it falls to a tenth", 1e-9, 1.0)
+    seed: int = option(0, "for the first weights, the batches, dropout and the characters drawn at the end", 0, 2**32 - 1)
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            bounds = field.metadata
+            checked(field.name, getattr(self, field.name), bounds["default"], bounds["low"], bounds["high"])
+        if self.width % self.heads:
+            raise ValueError(f"heads expected a number that divides width, {self.width}, got {self.heads}")
+
+
+def book() -> str:
+    """The prose of the course's book: its chapters without code and without what stands above their titles.
+
+    Raises:
+        ValueError: If there is no book here.
+    """
+    chapters = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("module*/*.md"))]
+    if not chapters:
+        raise ValueError(f"the course's book expected in {ROOT / 'docs'}, got no chapter; name another text with --text FILE")
+    bodies = [re.sub(r"\A---\n.*?^---\n", "", chapter, flags=re.DOTALL | re.MULTILINE) for chapter in chapters]
+    prose = [re.sub(r"^(```+)[^\n]*\n.*?^\1[ \t]*$", "", body, flags=re.DOTALL | re.MULTILINE) for body in bodies]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(prose)).lstrip()
+
+
+def read(path: Path) -> str:
+    """The text of a file; ends of lines become line feeds.
+
+    Raises:
+        ValueError: If it is no text in UTF-8, or empty.
+        OSError: If it cannot be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        what = f"byte 0x{error.object[error.start]:02x} at {error.start}"
+        raise ValueError(f"{path} expected text in UTF-8, got {what}, which is none; save it as UTF-8") from None
+    if not text:
+        raise ValueError(f"{path} expected a text, got an empty file; name another with --text FILE")
+    return text
+
+
+class Text:
+    """A text as numbers, its last tenth kept for validation.
+
+    Args:
+        text: The text.
+        context: Characters of a piece.
+
+    Attributes:
+        characters: Those that occur, in order; a character's number is its place.
+        fingerprint: A digest of the text, by which a checkpoint of another one is found out.
+        train: Numbers to train on.
+        valid: Numbers to validate with.
+
+    Raises:
+        ValueError: If the text is too short for the context.
+    """
+
+    def __init__(self, text: str, context: int) -> None:
+        self.characters = sorted(set(text))
+        self.fingerprint = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        self.context = context
+        self._places = {character: place for place, character in enumerate(self.characters)}
+        numbers = np.array([self._places[character] for character in text], np.int64)
+        cut = len(numbers) * 9 // 10
+        self.train, self.valid = numbers[:cut], numbers[cut:]
+        if len(self.valid) <= context:
+            raise ValueError(
+                f"the text expected at least {10 * context + 1} characters for a context of {context}, got {len(numbers)}; "
+                "take a longer text or a smaller --context"
+            )
+
+    def batch(self, numbers: np.ndarray, count: int, random: np.random.Generator) -> tuple[minitorch.Tensor, minitorch.Tensor]:
+        """Pieces drawn at random, shape (count, context), and what follows each of their characters, shape (count · context,)."""
+        starts = random.integers(0, len(numbers) - self.context, count)
+        pieces = numbers[starts[:, None] + np.arange(self.context + 1)]
+        return tensor(pieces[:, :-1], FastBackend), tensor(pieces[:, 1:].reshape(-1), FastBackend)
+
+    def numbers(self, beginning: str) -> list[int]:
+        """A beginning as numbers.
+
+        Raises:
+            ValueError: If it is empty, or has characters that the text lacks.
+        """
+        if missing := sorted(set(beginning) - self._places.keys()):
+            listed = ", ".join(map(repr, missing))
+            raise ValueError(f"beginning expected characters that the text has, got {listed} as well; leave these out")
+        if not beginning:
+            raise ValueError("beginning expected at least one character, got none")
+        return [self._places[character] for character in beginning]
+
+
+class Run:
+    """A training run that can stop after any step and go on as if nothing had happened.
+
+    Args:
+        setting: What it is made from.
+        text: What it learns.
+
+    Attributes:
+        step: How many steps are done.
+        losses: Those of the steps since the last line of the log.
+        seconds: How long all steps took together.
+    """
+
+    def __init__(self, setting: Setting, text: str) -> None:
+        self.setting, self.text = setting, Text(text, setting.context)
+        self.step, self.losses, self.seconds = 0, list[float](), 0.0
+        minitorch.manual_seed(setting.seed)
+        sizes = setting.context, setting.layers, setting.heads, setting.width
+        self.model = GPT(len(self.text.characters), *sizes, setting.dropout, FastBackend, float32)
+        self.optimizer = AdamW(self.model.parameters(), lr=setting.rate, weight_decay=WEIGHT_DECAY)
+        self.schedule = CosineAnnealingLR(self.optimizer, setting.steps, setting.rate / 10)
+        self._random = np.random.default_rng(setting.seed)
+
+    @property
+    def done(self) -> bool:
+        """Whether all steps are done."""
+        return self.step >= self.setting.steps
+
+    def loss(self, pieces: minitorch.Tensor, following: minitorch.Tensor) -> minitorch.Tensor:
+        """How surprised the network is by what follows, in nats for each character."""
+        logits = self.model(pieces)
+        return cross_entropy(logits.view(logits.shape[0] * logits.shape[1], logits.shape[2]), following)
+
+    def advance(self) -> float:
+        """Train on one batch; returns its loss."""
+        begun = time.perf_counter()
+        loss = self.loss(*self.text.batch(self.text.train, self.setting.batch, self._random))
+        self.optimizer.zero_grad()
+        loss.backward()
+        clip_grad_norm_(self.model.parameters(), LARGEST_NORM)
+        self.optimizer.step()
+        self.schedule.step()
+        self.step += 1
+        self.losses.append(loss.item())
+        self.seconds += time.perf_counter() - begun
+        return self.losses[-1]
+
+    def validation_loss(self) -> float:
+        """The mean over the same few batches each time."""
+        random, losses = np.random.default_rng(1), []
+        self.model.eval()
+        try:
+            with minitorch.no_grad():
+                for _ in range(VALIDATION_BATCHES):
+                    losses.append(self.loss(*self.text.batch(self.text.valid, self.setting.batch, random)).item())
+        finally:
+            self.model.train()
+        return math.fsum(losses) / len(losses)
+
+    def sample(self, beginning: str, count: int, temperature: float) -> Iterator[str]:
+        """The characters that follow a beginning, one after the other.
+
+        Raises:
+            ValueError: See `Text.numbers` and `GPT.generate`.
+        """
+        known = self.text.numbers(beginning)
+        for _ in range(count):
+            known = self.model.generate(known[-self.setting.context :], 1, temperature)
+            yield self.text.characters[known[-1]]
+
+    def checkpoint(self) -> Checkpoint:
+        """All that `restored` needs."""
+        arrays = {f"model.{name}": value.to_numpy() for name, value in self.model.state_dict().items()}
+        kept = self.optimizer.state_dict()
+        memories = {str(number): dict(memory) for number, memory in kept["state"].items()}
+        for number, memory in memories.items():
+            for name in [name for name, value in memory.items() if isinstance(value, np.ndarray)]:
+                arrays[f"optimizer.{number}.{name}"] = memory.pop(name)
+        about = {
+            "program": PROGRAM,
+            "setting": asdict(self.setting),
+            "characters": "".join(self.text.characters),
+            "data": self.text.fingerprint,
+            "version": minitorch.__version__,
+            "step": self.step,
+            "losses": self.losses,
+            "seconds": self.seconds,
+            "random": {"batches": self._random.bit_generator.state, "dropout": generator.bit_generator.state},
+            "optimizer": kept | {"state": memories},
+            "schedule": self.schedule.state_dict(),
+        }
+        return Checkpoint(about, arrays)
+
+    @staticmethod
+    def restored(checkpoint: Checkpoint, text: str, name: str = "the checkpoint") -> Run:
+        """A run where a checkpoint was made.
+
+        Args:
+            checkpoint: What `checkpoint` gave.
+            text: What the run learns.
+            name: Of the checkpoint, for messages.
+
+        Raises:
+            CheckpointError: If it is one of another text.
+            ValueError: If its arrays are not those of the network.
+        """
+        about, arrays = checkpoint.about, checkpoint.arrays
+        run = Run(Setting(**about["setting"]), text)
+        if about["data"] != run.text.fingerprint:
+            raise CheckpointError(f"{name} was made with another text; name that one with --text FILE, or begin anew")
+        run.model.load_state_dict({name.partition(".")[2]: array for name, array in arrays.items() if name.startswith("model.")})
+        memories = {number: dict(memory) for number, memory in about["optimizer"]["state"].items()}
+        for key, array in arrays.items():
+            if key.startswith("optimizer."):
+                _, number, name = key.split(".")
+                memories[number][name] = array
+        run.optimizer.load_state_dict(about["optimizer"] | {"state": memories})
+        run.schedule.load_state_dict(about["schedule"])
+        run.step, run.losses, run.seconds = about["step"], list(about["losses"]), about["seconds"]
+        run._random.bit_generator.state = about["random"]["batches"]
+        generator.bit_generator.state = about["random"]["dropout"]
+        return run
