@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from minitorch.core.dtypes import floating
+from minitorch.core.dtypes import promote_to_float
 from minitorch.fast_conv import CONVOLUTIONS
 from minitorch.kernels.cuda.device import SIMULATED, blocks_for, cuda, jit, launch
 
@@ -118,7 +118,7 @@ def convolved(input: Tensor, weight: Tensor, shape: tuple[int, ...], reverse: bo
     Returns:
         That shape, in the dtype of both.
     """
-    out = input.zeros(shape, dtype=floating(input.dtype, weight.dtype))
+    out = input.zeros(shape, dtype=promote_to_float(input.dtype, weight.dtype))
     if not out.size:
         return out
     if tiles is not None:

@@ -15,7 +15,7 @@ import numba as numba  # for kernels written index by index, as the names marked
 
 from minitorch import tensor_data
 from minitorch.core.backend import DEVICES, TensorBackend, TensorOps
-from minitorch.core.dtypes import same
+from minitorch.core.dtypes import promote_types
 from minitorch.kernels.cuda.device import (
     SIMULATED,
     blocks_for,
@@ -104,7 +104,7 @@ class CudaOps(TensorOps):
 
         def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
             if out is None:
-                out = a.zeros(shape_broadcast(a.shape, b.shape), same(a.dtype, b.dtype))
+                out = a.zeros(shape_broadcast(a.shape, b.shape), promote_types(a.dtype, b.dtype))
             data: Any = out._tensor
             if data.size:
                 shape, strides, a_strides, b_strides = merged(
@@ -142,7 +142,7 @@ class CudaOps(TensorOps):
     def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
         """See `TensorOps.matrix_multiply`."""
         batch = shape_broadcast(a.shape[:-2], b.shape[:-2])
-        out = a.zeros((*batch, a.shape[-2], b.shape[-1]), dtype=same(a.dtype, b.dtype))
+        out = a.zeros((*batch, a.shape[-2], b.shape[-1]), dtype=promote_types(a.dtype, b.dtype))
         if out.size and a.shape[-1]:
             _multiply(out, a, b, batch)
         return out
@@ -387,7 +387,7 @@ def mm_practice(a: Tensor, b: Tensor) -> DeviceData:
         )
     first: Any = DeviceData.of(a.contiguous()._tensor)
     second: Any = DeviceData.of(b.contiguous()._tensor)
-    out = DeviceData.zeros((size, size), same(a.dtype, b.dtype))
+    out = DeviceData.zeros((size, size), promote_types(a.dtype, b.dtype))
     launch(_made(jit, _mm_practice), 1, (PRACTICE_BLOCK, PRACTICE_BLOCK), out.target(), first.source(), second.source(), size)
     return out
 

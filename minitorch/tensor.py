@@ -10,9 +10,20 @@ from typing import Any
 import numpy as np
 
 from minitorch.autodiff import History
-from minitorch.core.backend import backend_at
+from minitorch.core.backend import resolve_backend
 from minitorch.core.conversion import Interchange
-from minitorch.core.dtypes import BEYOND_FLOAT32, as_array, as_dtype, beside, converted, drawn, float32, float64, held, with_number
+from minitorch.core.dtypes import (
+    FLOAT32_OVERFLOW,
+    as_dtype,
+    cast_scalar,
+    convert_array,
+    float32,
+    float64,
+    promote_mask,
+    promote_scalar,
+    to_array,
+    uniform,
+)
 from minitorch.core.gradients import Differentiable
 from minitorch.core.tensor_methods import Dims, TensorMethods, in_float32
 from minitorch.tensor_data import IndexingError, TensorData, as_shape
@@ -264,12 +275,12 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         """The other operand as a tensor: a number becomes a constant of no dimensions, in this tensor's dtype where that can hold it."""
         dtype = self._tensor.dtype
         if isinstance(b, Tensor):  # of truth values beside numbers: numbers of this dtype, so that float32 - mask is float32
-            return b if b._tensor.dtype is dtype or b.dtype.kind not in "bu" else b.to(beside(dtype, b.dtype))
+            return b if b._tensor.dtype is dtype or b.dtype.kind not in "bu" else b.to(promote_mask(dtype, b.dtype))
         if isinstance(b, NUMBER):
-            dtype = with_number(dtype, b)
+            dtype = promote_scalar(dtype, b)
             try:
                 data = TensorData.empty((), dtype)
-                data._storage[0] = b if dtype is float64 or (dtype is float32 and abs(b) < BEYOND_FLOAT32) else held(b, dtype)
+                data._storage[0] = b if dtype is float64 or (dtype is float32 and abs(b) < FLOAT32_OVERFLOW) else cast_scalar(b, dtype)
                 return self._like(data)
             except OverflowError:
                 raise OverflowError(f"{b} leaves the range of {dtype.name}; convert the tensor to int64 or float64 first") from None
@@ -356,7 +367,7 @@ def rand(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires_
         TypeError: If the dtype holds no fractions.
     """
     shape, dtype = as_shape(shape, "rand"), as_dtype(dtype)
-    return finished(TensorData(drawn(generator, math.prod(shape), dtype), shape), backend, requires_grad)
+    return finished(TensorData(uniform(generator, math.prod(shape), dtype), shape), backend, requires_grad)
 
 
 def tensor(ls: Any, backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
@@ -372,10 +383,10 @@ def tensor(ls: Any, backend: TensorBackend = SimpleBackend, requires_grad: bool 
         ValueError: If the lists are ragged, or an integer dtype cannot hold the numbers.
         TypeError: If there is anything but numbers.
     """
-    values = as_array(ls, "tensor")
+    values = to_array(ls, "tensor")
     if dtype is None and (values.dtype.kind == "b" or hasattr(ls, "dtype")):
         dtype = values.dtype
-    values = converted(values, as_dtype(dtype), "tensor")
+    values = convert_array(values, as_dtype(dtype), "tensor")
     return finished(TensorData(values.reshape(-1), values.shape), backend, requires_grad)
 
 
@@ -385,7 +396,7 @@ def finished(data: TensorData, backend: TensorBackend, requires_grad: bool) -> T
     Raises:
         TypeError: If it is to keep a gradient and holds no floats, or the backend is none.
     """
-    found = backend_at(backend)
+    found = resolve_backend(backend)
     if found is None:
         raise TypeError(f"expected a TensorBackend, got {type(backend).__name__} {backend!r}; make one with TensorBackend(SimpleOps)")
     made = Tensor(data, backend=found)

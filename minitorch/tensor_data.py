@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.dtypes import as_dtype, shown
+from minitorch.core.dtypes import as_dtype, printable
 
 MAX_DIMS = 32
 """More dimensions than any tensor has."""
@@ -34,7 +34,7 @@ UserShape = Sequence[int]
 UserStrides = Sequence[int]
 
 
-ticks = count(1)
+version_counter = count(1)
 """Numbers the writes into all storages and what functions save, in the order in which they happen."""
 
 
@@ -119,12 +119,12 @@ def strides_from_shape(shape: UserShape) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4096)
-def packed(shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+def contiguous_layout(shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
     """Strides and number of elements of a new tensor, worked out once for every shape."""
     return strides_from_shape(shape), math.prod(shape)
 
 
-def aligned(length: int, dtype: np.dtype) -> Storage:
+def allocate_aligned(length: int, dtype: np.dtype) -> Storage:
     """As np.empty, but beginning at a multiple of 64 bytes: else every vector instruction meets two cache lines."""
     storage = np.empty(length + 64 // dtype.itemsize, dtype)
     start = -storage.ctypes.data % 64 // dtype.itemsize
@@ -245,8 +245,8 @@ class TensorData:
         """A new storage of any numbers, for a result of which every element will be written. What it is given is not checked."""
         data = TensorData.__new__(TensorData)
         data.shape, data.offset, data.dtype = shape, 0, dtype
-        data.strides, data.size = packed(shape)
-        data._storage = np.empty(data.size, dtype) if data.size < LARGE else aligned(data.size, dtype)
+        data.strides, data.size = contiguous_layout(shape)
+        data._storage = np.empty(data.size, dtype) if data.size < LARGE else allocate_aligned(data.size, dtype)
         data._version = [0, 0]
         return data
 
@@ -274,7 +274,7 @@ class TensorData:
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie one after the other, last dimension fastest."""
-        if self.strides == packed(self.shape)[0]:
+        if self.strides == contiguous_layout(self.shape)[0]:
             return True
         step = 1
         for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
@@ -302,7 +302,7 @@ class TensorData:
 
     def to_string(self) -> str:
         """The elements in nested brackets, aligned, long ones shortened."""
-        return np.array2string(shown(self.array()), separator=", ")
+        return np.array2string(printable(self.array()), separator=", ")
 
     def __repr__(self) -> str:
         return f"TensorData(shape={self.shape}, strides={self.strides}, offset={self.offset}, dtype={self.dtype.name})"
@@ -350,7 +350,7 @@ class TensorData:
     def written(self) -> None:
         """Count a change of the storage; whoever writes into it calls this."""
         self._version[0] += 1
-        self._version[1] = next(ticks)
+        self._version[1] = next(version_counter)
 
     # Views
 
@@ -383,7 +383,7 @@ class TensorData:
                 "call contiguous() first, or reshape"
             )
         shape = tuple(shape)
-        return self.as_view(shape, packed(shape)[0], self.offset)
+        return self.as_view(shape, contiguous_layout(shape)[0], self.offset)
 
     @staticmethod
     def shape_broadcast(shape_a: UserShape, shape_b: UserShape) -> tuple[int, ...]:

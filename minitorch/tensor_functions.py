@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from minitorch.autodiff import Context, History
 from minitorch.core.context import TensorContext, grad_mode
-from minitorch.core.dtypes import boolean
+from minitorch.core.dtypes import comparison_dtype
 from minitorch.tensor_data import IndexingError
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ class All(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
-        return a.f.reduce(_both, 1.0, boolean)(a, dim)
+        return a.f.reduce(_both, 1.0, comparison_dtype)(a, dim)
 
 
 def _both(x: float, y: float) -> float:
@@ -348,12 +348,12 @@ class MatMul(Function):
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
         left, right = ctx.saved_values
         product = grad_output.f.matrix_multiply
-        by_left = product(grad_output, turned(right)) if left.requires_grad else None
-        by_right = product(turned(left), grad_output) if right.requires_grad else None
+        by_left = product(grad_output, transpose_last_two(right)) if left.requires_grad else None
+        by_right = product(transpose_last_two(left), grad_output) if right.requires_grad else None
         return by_left, by_right
 
 
-def turned(matrices: Tensor) -> Tensor:
+def transpose_last_two(matrices: Tensor) -> Tensor:
     """Rows and columns exchanged: a view, without the checks of `transpose`."""
     data = matrices._tensor
     (*batch, rows, columns), (*steps, down, across) = data.shape, data.strides

@@ -17,7 +17,7 @@ import minitorch.operators as operators
 from minitorch.core.backend import DEVICES
 from minitorch.core.backend import TensorBackend as TensorBackend
 from minitorch.core.backend import TensorOps as TensorOps
-from minitorch.core.dtypes import int64, same
+from minitorch.core.dtypes import int64, promote_types
 from minitorch.tensor_data import (  # noqa: F401 - for kernels written index by index
     MAX_DIMS,
     Shape,
@@ -68,7 +68,7 @@ class SimpleOps(TensorOps):
 
         @np.errstate(all="ignore")
         def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-            out = a.zeros(shape_broadcast(a.shape, b.shape), same(a.dtype, b.dtype)) if out is None else out
+            out = a.zeros(shape_broadcast(a.shape, b.shape), promote_types(a.dtype, b.dtype)) if out is None else out
             run(kernel, quiet, out, numbers(a) + numbers(b))
             return out
 
@@ -94,7 +94,7 @@ class SimpleOps(TensorOps):
     def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
         """See `TensorOps.matrix_multiply`."""
         batch = shape_broadcast(a.shape[:-2], b.shape[:-2])
-        out = a.zeros((*batch, a.shape[-2], b.shape[-1]), dtype=same(a.dtype, b.dtype))
+        out = a.zeros((*batch, a.shape[-2], b.shape[-1]), dtype=promote_types(a.dtype, b.dtype))
         tensor_matrix_multiply(*out.tuple(), *a.tuple(), *b.tuple())
         return out
 

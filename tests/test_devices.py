@@ -20,7 +20,7 @@ from minitorch import (
     tensor,
     zeros,
 )
-from minitorch.core.backend import backend_at
+from minitorch.core.backend import resolve_backend
 from minitorch.nn import Linear
 
 
@@ -36,13 +36,13 @@ class OtherOps(SimpleOps):
 
 
 def test_a_device_has_a_name_with_and_without_its_number():
-    assert backend_at("cpu") is FastBackend
-    assert backend_at("cpu:0") is FastBackend
-    assert backend_at("simple") is SimpleBackend
+    assert resolve_backend("cpu") is FastBackend
+    assert resolve_backend("cpu:0") is FastBackend
+    assert resolve_backend("simple") is SimpleBackend
     other = TensorBackend(OtherOps)
-    assert backend_at(other) is other
+    assert resolve_backend(other) is other
     for nothing in ("float32", "gpu", "", "cpu0", ":0", None, 0, OtherOps):
-        assert backend_at(nothing) is None
+        assert resolve_backend(nothing) is None
 
 
 @pytest.mark.parametrize("place", ["cuda:1", "cpu:1", "cuda:", "cuda:00", "cpu:0:0", "cuda:x"])

@@ -253,7 +253,7 @@ def test_float32_is_computed_in_float32():
 @pytest.mark.parametrize("second", ALL, ids=name_of)
 @pytest.mark.parametrize("third", ALL, ids=name_of)
 def test_three_dtypes_are_promoted_together(first, second, third):
-    assert dtypes.same(first, second, third) == np.result_type(first, second, third)
+    assert dtypes.promote_types(first, second, third) == np.result_type(first, second, third)
 
 
 # Conversion

@@ -277,7 +277,7 @@ def test_three_are_promoted_together():
         (("float16", "bfloat16", "float64"), "float64"),
         (("int64", "bfloat16", "int8"), "bfloat16"),
     ):
-        assert dtypes.same(*map(dtypes.as_dtype, parts)) == whole
+        assert dtypes.promote_types(*map(dtypes.as_dtype, parts)) == whole
 
 
 @pytest.mark.parametrize("first", ["float16", "bfloat16"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import minitorch
 from minitorch import FastBackend, FastOps, SimpleBackend, Tensor, TensorBackend, fast_ops, operators
 from minitorch.core import math_functions as more
-from minitorch.core.dtypes import boolean, floating, number, same, total
+from minitorch.core.dtypes import accumulator_dtype, comparison_dtype, promote_to_float, promote_to_number, promote_types
 from minitorch.kernels import elementwise as loops
 from minitorch.kernels import matmul as blocked_matmul
 from minitorch.kernels import reduce as folds
@@ -119,7 +119,7 @@ class TestLayouts:
     @given(arrays(), st.data())
     def test_several_dimensions_are_folded_in_one_pass(self, a: np.ndarray, data: st.DataObject) -> None:
         dims = tuple(data.draw(st.sets(st.integers(0, a.ndim - 1)))) if a.ndim else ()
-        out = FastOps.reduce(more.larger, -math.inf)(tensor(a), dims)
+        out = FastOps.reduce(more.maximum, -math.inf)(tensor(a), dims)
         np.testing.assert_array_equal(out.to_numpy(), a.max(dims, keepdims=True, initial=-math.inf))
 
     @QUICK
@@ -145,9 +145,9 @@ class TestLayouts:
         np.testing.assert_allclose((tensor(a) @ tensor(b)).to_numpy(), a @ b, rtol=1e-11, atol=1e-11)
 
 
-def half_and_add(total: float, x: float) -> float:
+def half_and_add(accumulator_dtype: float, x: float) -> float:
     """A fold that depends on the order."""
-    return total / 2 + x
+    return accumulator_dtype / 2 + x
 
 
 @pytest.mark.usefixtures("launched")
@@ -165,36 +165,36 @@ def test_large_transposed_and_broadcast_operands(shape: tuple[int, ...]) -> None
 
 
 MAPS = [
-    (operators.neg, number),
-    (operators.id, same),
-    (operators.relu, same),
-    (operators.sigmoid, floating),
-    (operators.log, floating),
-    (operators.exp, floating),
-    (operators.inv, floating),
-    (operators.sin, floating),
-    (operators.cos, floating),
-    (operators.tanh, floating),
-    (operators.sqrt, floating),
-    (more.magnitude, same),
+    (operators.neg, promote_to_number),
+    (operators.id, promote_types),
+    (operators.relu, promote_types),
+    (operators.sigmoid, promote_to_float),
+    (operators.log, promote_to_float),
+    (operators.exp, promote_to_float),
+    (operators.inv, promote_to_float),
+    (operators.sin, promote_to_float),
+    (operators.cos, promote_to_float),
+    (operators.tanh, promote_to_float),
+    (operators.sqrt, promote_to_float),
+    (more.absolute, promote_types),
 ]
 ZIPS = [
-    (operators.add, same),
-    (operators.mul, same),
-    (operators.lt, boolean),
-    (operators.eq, boolean),
-    (operators.max, same),
-    (operators.is_close, boolean),
-    (operators.relu_back, same),
-    (operators.log_back, floating),
-    (operators.inv_back, floating),
-    (more.abs_back, same),
-    (more.log_of_base, floating),
-    (more.le, boolean),
-    (more.ne, boolean),
-    (more.picked, same),
-    (more.larger, same),
-    (more.smaller, same),
+    (operators.add, promote_types),
+    (operators.mul, promote_types),
+    (operators.lt, comparison_dtype),
+    (operators.eq, comparison_dtype),
+    (operators.max, promote_types),
+    (operators.is_close, comparison_dtype),
+    (operators.relu_back, promote_types),
+    (operators.log_back, promote_to_float),
+    (operators.inv_back, promote_to_float),
+    (more.abs_back, promote_types),
+    (more.log_base, promote_to_float),
+    (more.le, comparison_dtype),
+    (more.ne, comparison_dtype),
+    (more.select_if, promote_types),
+    (more.maximum, promote_types),
+    (more.minimum, promote_types),
 ]
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1e-3, 30.0, -30.0, 700.0, -700.0]
 INFINITE = [math.inf, -math.inf, math.nan, 1e30, -1e30]
@@ -331,8 +331,8 @@ REDUCES = [
     (operators.add, 0.0, np.sum, "float32"),
     (operators.add, 0.0, np.sum, "bool"),
     (operators.mul, 1.0, np.prod, "float64"),
-    (more.larger, -100.0, np.max, "float64"),
-    (more.smaller, 100.0, np.min, "int64"),
+    (more.maximum, -100.0, np.max, "float64"),
+    (more.minimum, 100.0, np.min, "int64"),
 ]
 
 
@@ -343,7 +343,7 @@ def test_folds_of_any_length(fn: Any, start: float, expected: Any, dtype: str) -
         for shape, dim in [((length,), 0), ((3, length), 1), ((length, 3), 0), ((2, length, 2), 1)]:
             a = numbers(shape, dtype, seed=length)
             a = np.exp(a / 1000) if fn is operators.mul else a
-            got = FastBackend.reduce(fn, start, total)(tensor(a), dim).to_numpy()
+            got = FastBackend.reduce(fn, start, accumulator_dtype)(tensor(a), dim).to_numpy()
             want = expected(a.astype("float64"), axis=dim, keepdims=True, initial=start)
             tolerance = 3e-6 if dtype == "float32" else 1e-12
             np.testing.assert_allclose(got, want.astype(got.dtype), rtol=tolerance, atol=tolerance * length, err_msg=f"{shape}, {dim}")
@@ -354,7 +354,7 @@ def test_folds_of_any_length(fn: Any, start: float, expected: Any, dtype: str) -
 def test_nan_wins_wherever_it_stands(place: int) -> None:
     a = numbers((1000, 2))
     a[place, 1] = math.nan
-    for fn in (more.larger, more.smaller, operators.add):
+    for fn in (more.maximum, more.minimum, operators.add):
         got = FastBackend.reduce(fn, 0.0)(tensor(a), 0).to_numpy()
         assert np.isfinite(got[0, 0])
         assert np.isnan(got[0, 1])

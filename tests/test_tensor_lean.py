@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minitorch import Tensor, TensorBackend, TensorData, float32, float64, no_grad, tensor
-from minitorch.tensor_data import LARGE, packed
+from minitorch.tensor_data import LARGE, contiguous_layout
 from minitorch.tensor_functions import Function
 from minitorch.tensor_ops import SimpleOps
 
@@ -29,8 +29,8 @@ def test_zeros_are_zeros_in_storages_of_any_length():
 
 
 def test_strides_and_size_are_found_once_for_a_shape():
-    assert packed((2, 3, 4)) == ((12, 4, 1), 24)
-    assert packed((2, 3, 4)) is packed((2, 3, 4))
+    assert contiguous_layout((2, 3, 4)) == ((12, 4, 1), 24)
+    assert contiguous_layout((2, 3, 4)) is contiguous_layout((2, 3, 4))
 
 
 def test_a_sum_over_several_dimensions_is_that_of_numpy():

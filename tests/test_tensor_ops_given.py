@@ -10,7 +10,7 @@ from hypothesis.strategies import data, integers
 
 from minitorch import IndexingError, SimpleBackend, SimpleOps, TensorBackend, TensorOps, operators, tensor, zeros
 from minitorch.core.context import TensorContext
-from minitorch.core.dtypes import DTYPES, bool_, boolean, float32, float64, floating, int32, int64, same
+from minitorch.core.dtypes import DTYPES, bool_, comparison_dtype, float32, float64, int32, int64, promote_to_float, promote_types
 from minitorch.tensor_data import MAX_DIMS, index_to_position, to_index
 from minitorch.tensor_functions import All, Copy, Function, Inv, IsClose, MatMul, Neg, View
 from minitorch.tensor_ops import ieee, tensor_matrix_multiply
@@ -83,7 +83,7 @@ def test_an_operation_is_made_once():
 
 def test_one_function_can_answer_in_several_dtypes():
     x = tensor([1, 0], dtype=int64)
-    for result, dtype in [(same, int64), (floating, float64), (boolean, bool_)]:
+    for result, dtype in [(promote_types, int64), (promote_to_float, float64), (comparison_dtype, bool_)]:
         assert SimpleBackend.map(operators.id, result)(x).dtype == dtype
         assert SimpleBackend.zip(operators.mul, result)(x, x).dtype == dtype
         assert SimpleBackend.reduce(operators.mul, 1.0, result)(x, 0).dtype == dtype

@@ -14,8 +14,8 @@ from typing import Any
 from minitorch.autodiff import History, topological_sort
 from minitorch.autograd.watching import Alias, Once, Unrecorded, watched_gradients
 from minitorch.core.context import TensorContext, grad_mode, no_grad
-from minitorch.core.dtypes import floating
-from minitorch.core.gradients import RECORDED, fitted, of_tensors
+from minitorch.core.dtypes import promote_to_float
+from minitorch.core.gradients import RECORDED, select_tensor_gradients, unbroadcast
 from minitorch.module import Parameter
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import Function
@@ -104,10 +104,10 @@ def _seed(y: Tensor, given: Tensor | None, create_graph: bool) -> Tensor:
             raise RuntimeError(
                 f"grad expected outputs of one element, got shape {y.shape}; sum it first, or pass grad_outputs of that shape"
             )
-        return y.zeros(dtype=floating(y.dtype)) + 1.0
+        return y.zeros(dtype=promote_to_float(y.dtype)) + 1.0
     if given.shape != y.shape:
         raise ValueError(f"grad expected grad_outputs of shape {y.shape}, that of the output, got {given.shape}")
-    return (given if create_graph else given.detach()).to(floating(y.dtype))
+    return (given if create_graph else given.detach()).to(promote_to_float(y.dtype))
 
 
 # Through the graph
@@ -187,11 +187,11 @@ def passed_back(node: Tensor, gradient: Tensor) -> Iterable[tuple[Tensor, Tensor
         )
     gradients = recorded(fn, ctx, node, gradient) if grad_mode.enabled else fn._backward(ctx, gradient)
     if len(gradients) != len(inputs):
-        gradients = of_tensors(gradients, inputs, ctx)
+        gradients = select_tensor_gradients(gradients, inputs, ctx)
     if not grad_mode.retain_graph:
         history.ctx, history.inputs = None, ()
     source = f"{fn.__name__}.backward returned"
-    return [(x, fitted(part, x, source)) for x, part in zip(inputs, gradients, strict=True) if x.history is not None]
+    return [(x, unbroadcast(part, x, source)) for x, part in zip(inputs, gradients, strict=True) if x.history is not None]
 
 
 def recorded(fn: type[Function], ctx: TensorContext, out: Tensor, gradient: Tensor) -> Sequence[Any]:
@@ -208,7 +208,7 @@ def recorded(fn: type[Function], ctx: TensorContext, out: Tensor, gradient: Tens
     inputs = [arg for arg in ctx.args if hasattr(arg, "_tensor")]
     with no_grad():
         gradients = fn._backward(ctx, gradient.detach())
-        gradients = gradients if len(gradients) == len(inputs) else of_tensors(gradients, inputs, ctx)
+        gradients = gradients if len(gradients) == len(inputs) else select_tensor_gradients(gradients, inputs, ctx)
         gradients = [None if part is None else x.zeros() + part if isinstance(part, (int, float)) else part
                      for x, part in zip(inputs, gradients, strict=True)]  # fmt: skip
     return [None if part is None else Once.apply(part, fn, reason, gradient, *inputs) for part in gradients]
@@ -226,7 +226,9 @@ def composed_gradients(composed: Callable[..., Tensor], ctx: TensorContext, grad
     twins = [arg.detach().requires_grad_() if getattr(arg, "history", None) is not None else arg for arg in ctx.args]
     pairs = [(arg, twin) for arg, twin in zip(ctx.args, twins, strict=True) if twin is not arg]
     out = composed(*twins)
-    found = {} if out.history is None else send_back([out], [fitted(gradient, out, "grad got")], [twin for _, twin in pairs], True, True)
+    found = (
+        {} if out.history is None else send_back([out], [unbroadcast(gradient, out, "grad got")], [twin for _, twin in pairs], True, True)
+    )
     for arg, twin in pairs:  # only now, so that nobody went on through the graph behind the arguments
         twin.history = History(Alias, TensorContext(Alias, (arg,), False), [arg])
     return [found.get(twin) if hasattr(twin, "_tensor") else None for twin in twins]

@@ -13,7 +13,7 @@ import numpy as np
 
 from minitorch.autograd.engine import grad, tensors_of
 from minitorch.autograd.watching import Alias
-from minitorch.core.dtypes import floating
+from minitorch.core.dtypes import promote_to_float
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 
@@ -79,7 +79,7 @@ def jvp(f: Callable[..., Tensor], xs: Tensor | Sequence[Tensor], tangents: Tenso
     leaves, recorded = _leaves("jvp", xs)
     recorded = recorded or any(t.requires_grad for t in tangents)
     out = _value("jvp", f, leaves)
-    v = (out.detach().zeros(dtype=floating(out.dtype)) + 1.0).requires_grad_()
+    v = (out.detach().zeros(dtype=promote_to_float(out.dtype)) + 1.0).requires_grad_()
     found = [None] * len(leaves)
     if out.history is not None:
         found = grad(out, leaves, v, create_graph=True, allow_unused=True)
@@ -104,7 +104,7 @@ def jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     out, pull = vjp(f, x)
     jac = np.zeros((out.size, x.size), x.dtype)
     for i in range(out.size):
-        v = np.zeros(out.size, floating(out.dtype))
+        v = np.zeros(out.size, promote_to_float(out.dtype))
         v[i] = 1
         (row,) = pull(out._like(TensorData(v, out.shape)))
         jac[i] = row.to_numpy().reshape(-1)

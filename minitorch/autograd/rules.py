@@ -29,8 +29,8 @@ from minitorch.autograd.engine import RULES, Rule, composed_gradients, unchanged
 from minitorch.autograd.watching import Alias, Once
 from minitorch.core.context import TensorContext
 from minitorch.core.creation import cat, stack
-from minitorch.core.dtypes import floating
-from minitorch.core.half_precision import Quotient
+from minitorch.core.dtypes import promote_to_float
+from minitorch.core.half_precision import Div
 from minitorch.kernels.dropout import Keep, Ln
 from minitorch.nn.convolution import Convolution, input_gradient, weight_gradient
 from minitorch.nn.embedding import Lookup
@@ -172,14 +172,14 @@ EXPRESSIONS: dict[type[Function], Rule] = {
     basic.View: lambda ctx, out, grad: grad.reshape(*ctx.saved_values[0]),
     basic.Copy: lambda ctx, out, grad: grad,
     basic.MatMul: of_matmul,
-    Quotient: lambda ctx, out, grad: (grad / ctx.saved_values[1], -grad * out / ctx.saved_values[1]),
+    Div: lambda ctx, out, grad: (grad / ctx.saved_values[1], -grad * out / ctx.saved_values[1]),
     more.Tanh: lambda ctx, out, grad: grad * (1.0 - out * out),
     more.Sqrt: lambda ctx, out, grad: grad / (2.0 * out),
     more.Abs: of_abs,
     more.Pow: of_pow,
     more.Where: of_where,
     more.Clip: lambda ctx, out, grad: (Keep.apply(grad, ctx.saved_values[0]), None, None),
-    more.Extreme: of_extreme,
+    more.MaxMin: of_extreme,
     more.Prod: of_prod,
     Keep: lambda ctx, out, grad: (Keep.apply(grad, ctx.saved_values[0]), None),
     functional.Max: of_max,
@@ -281,7 +281,7 @@ class BySecond(Function):
 def of_product(product: Product, ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """The gradients of both arguments, in the dtype in which they were multiplied."""
     unchanged(ctx)
-    first, second = (x.to(floating(*(arg.dtype for arg in ctx.args if hasattr(arg, "_tensor")))) for x in ctx.args[:2])
+    first, second = (x.to(promote_to_float(*(arg.dtype for arg in ctx.args if hasattr(arg, "_tensor")))) for x in ctx.args[:2])
     by_first = ByFirst.apply(grad, second, product, first.shape) if first.requires_grad else None
     by_second = BySecond.apply(grad, first, product, second.shape) if second.requires_grad else None
     return by_first, by_second

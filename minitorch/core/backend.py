@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import minitorch.operators as operators
-from minitorch.core.dtypes import as_dtype, boolean, floating, number, same, total
+from minitorch.core.dtypes import accumulator_dtype, as_dtype, comparison_dtype, promote_to_float, promote_to_number, promote_types
 from minitorch.tensor_data import TensorData, cached_broadcast
 
 if TYPE_CHECKING:
@@ -87,27 +87,27 @@ class TensorBackend:
         _first.setdefault(ops, self)
         self._made: dict[Any, Callable[..., Tensor]] = {}
 
-        self.neg_map = self.map(operators.neg, number)
+        self.neg_map = self.map(operators.neg, promote_to_number)
         self.id_map = self.map(operators.id)
         self.relu_map = self.map(operators.relu)
-        self.sigmoid_map = self.map(operators.sigmoid, floating)
-        self.log_map = self.map(operators.log, floating)
-        self.exp_map = self.map(operators.exp, floating)
-        self.inv_map = self.map(operators.inv, floating)
+        self.sigmoid_map = self.map(operators.sigmoid, promote_to_float)
+        self.log_map = self.map(operators.log, promote_to_float)
+        self.exp_map = self.map(operators.exp, promote_to_float)
+        self.inv_map = self.map(operators.inv, promote_to_float)
 
         self.add_zip = self.zip(operators.add)
         self.mul_zip = self.zip(operators.mul)
-        self.lt_zip = self.zip(operators.lt, boolean)
-        self.eq_zip = self.zip(operators.eq, boolean)
-        self.is_close_zip = self.zip(operators.is_close, boolean)
+        self.lt_zip = self.zip(operators.lt, comparison_dtype)
+        self.eq_zip = self.zip(operators.eq, comparison_dtype)
+        self.is_close_zip = self.zip(operators.is_close, comparison_dtype)
         self.relu_back_zip = self.zip(operators.relu_back)
         self.log_back_zip = self.zip(operators.log_back)
         self.inv_back_zip = self.zip(operators.inv_back)
 
-        self.add_reduce = self.reduce(operators.add, 0.0, total)
-        self.mul_reduce = self.reduce(operators.mul, 1.0, total)
+        self.add_reduce = self.reduce(operators.add, 0.0, accumulator_dtype)
+        self.mul_reduce = self.reduce(operators.mul, 1.0, accumulator_dtype)
 
-        self.matrix_multiply = product_by(ops.matrix_multiply)
+        self.matrix_multiply = make_matrix_multiply(ops.matrix_multiply)
 
     @property
     def name(self) -> str:
@@ -128,7 +128,7 @@ class TensorBackend:
     # Each operation is made once, at its first use, and answers in the dtype that `result` makes of the operands', or writes into out.
     # One that offers `on_data(out, a)` or `on_data(out, a, b)` writes every element of a result, which then need not be zeros before.
 
-    def map(self, fn: Callable[[float], float], result: Callable[..., Any] = same) -> Callable[..., Tensor]:
+    def map(self, fn: Callable[[float], float], result: Callable[..., Any] = promote_types) -> Callable[..., Tensor]:
         """`TensorOps.map`; without `result` the answer has a's dtype.
 
         The operation is kept for as long as the backend: define fn once, not at every call.
@@ -146,17 +146,17 @@ class TensorBackend:
                     made = self.ops.map(fn)
                     on_data = getattr(made, "on_data", None)
                 x = a._tensor
-                dtype = x.dtype if result is same else result(x.dtype)
+                dtype = x.dtype if result is promote_types else result(x.dtype)
                 if out is None and on_data:
                     data = TensorData.empty(x.shape, dtype)
                     on_data(data, x)
                     return a._like(data)
-                return made(a, a.zeros(x.shape, dtype) if out is None else checked(out, x.shape))
+                return made(a, a.zeros(x.shape, dtype) if out is None else check_out(out, x.shape))
 
             self._made[key] = mapped
         return self._made[key]
 
-    def zip(self, fn: Callable[[float, float], float], result: Callable[..., Any] = same) -> Callable[..., Tensor]:
+    def zip(self, fn: Callable[[float, float], float], result: Callable[..., Any] = promote_types) -> Callable[..., Tensor]:
         """`TensorOps.zip`."""
         key = ("zip", fn, result)
         if key not in self._made:
@@ -172,17 +172,19 @@ class TensorBackend:
                     on_data = getattr(made, "on_data", None)
                 x, y = a._tensor, b._tensor
                 shape = x.shape if x.shape == y.shape else cached_broadcast(x.shape, y.shape)
-                dtype = x.dtype if result is same and x.dtype is y.dtype else result(x.dtype, y.dtype)
+                dtype = x.dtype if result is promote_types and x.dtype is y.dtype else result(x.dtype, y.dtype)
                 if out is None and on_data:
                     data = TensorData.empty(shape, dtype)
                     on_data(data, x, y)
                     return a._like(data)
-                return made(a, b, a.zeros(shape, dtype) if out is None else checked(out, shape))
+                return made(a, b, a.zeros(shape, dtype) if out is None else check_out(out, shape))
 
             self._made[key] = zipped
         return self._made[key]
 
-    def reduce(self, fn: Callable[[float, float], float], start: float, result: Callable[..., Any] = same) -> Callable[..., Tensor]:
+    def reduce(
+        self, fn: Callable[[float, float], float], start: float, result: Callable[..., Any] = promote_types
+    ) -> Callable[..., Tensor]:
         """`TensorOps.reduce`."""
         key = ("reduce", fn, start, result)
         if key not in self._made:
@@ -200,18 +202,18 @@ class TensorBackend:
                 else:
                     dim = a._dim(dim)
                     shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
-                return made(a, dim, a._like(self.ops.zeros(shape, result(x.dtype))) if out is None else checked(out, shape))
+                return made(a, dim, a._like(self.ops.zeros(shape, result(x.dtype))) if out is None else check_out(out, shape))
 
             self._made[key] = reduced
         return self._made[key]
 
 
-def product_by(multiply: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+def make_matrix_multiply(multiply: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
     """`TensorOps.matrix_multiply`, also of halves."""
 
     def product(a: Tensor, b: Tensor) -> Tensor:
         if halves is not None and halves.among(a, b):
-            return halves.computed(multiply, same, (a, b))
+            return halves.computed(multiply, promote_types, (a, b))
         return multiply(a, b)
 
     return product
@@ -221,7 +223,7 @@ DEVICES: dict[str, Callable[[], TensorBackend]] = {}
 """What `x.to("cpu")` and its like lead to; the room of a backend enters it here."""
 
 
-def backend_at(place: Any) -> TensorBackend | None:
+def resolve_backend(place: Any) -> TensorBackend | None:
     """The backend that a device's name leads to ("cuda:0" is "cuda"), or the backend itself; None for anything else.
 
     Raises:
@@ -229,10 +231,10 @@ def backend_at(place: Any) -> TensorBackend | None:
     """
     if not isinstance(place, str):
         return place if isinstance(place, TensorBackend) else None
-    kind, numbered, number = place.partition(":")
+    kind, numbered, promote_to_number = place.partition(":")
     if kind not in DEVICES:
         return None
-    if numbered and number != "0":
+    if numbered and promote_to_number != "0":
         raise ValueError(
             f"expected the device {kind} or {kind}:0, got {place}; one of a kind is used, and with several GPUs the environment variable "
             "CUDA_VISIBLE_DEVICES says which, before Python starts"
@@ -248,7 +250,7 @@ def backend_of(ops: type[TensorOps]) -> TensorBackend:
     return _first.get(ops) or TensorBackend(ops)
 
 
-def checked(out: Tensor, shape: tuple[int, ...]) -> Tensor:
+def check_out(out: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The tensor that the caller has a result of this shape written to.
 
     Raises:

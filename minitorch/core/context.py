@@ -8,7 +8,7 @@ from contextlib import ContextDecorator
 from typing import Any
 
 from minitorch.autodiff import Context
-from minitorch.tensor_data import ticks
+from minitorch.tensor_data import version_counter
 
 
 class GradMode(threading.local):
@@ -78,7 +78,7 @@ class TensorContext(Context):
     def save_for_backward(self, *values: Any) -> None:
         """Keep these tensors and plain values until backward."""
         if not self.no_grad:
-            self._saved, self._tick = values, next(ticks)
+            self._saved, self._tick = values, next(version_counter)
 
     @property
     def saved_values(self) -> tuple[Any, ...]:  # type: ignore[override]  # there a field, here checked

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.core import backend as tensor_backend
-from minitorch.core.dtypes import shown
+from minitorch.core.dtypes import printable
 from minitorch.tensor_data import TensorData
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Interchange(Conversions):
         return self._tensor.to_string()
 
     def __repr__(self: Tensor) -> str:
-        values = np.array2string(shown(self._tensor.array()), separator=", ", prefix="tensor(")
+        values = np.array2string(printable(self._tensor.array()), separator=", ", prefix="tensor(")
         notes = [f"shape={self.shape}"] if self.size == 0 or "..." in values else []
         notes += [f"dtype={self.dtype.name}", f"backend={self.backend.name}"]
         if self.history is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.core import backend as tensor_backend
-from minitorch.core.dtypes import as_dtype, cast, converted, is_float
+from minitorch.core.dtypes import as_dtype, cast_array, convert_array, is_float
 from minitorch.core.layout_functions import Cat
 from minitorch.tensor import Tensor, TensorLike, finished, generator, tensor
 from minitorch.tensor_data import TensorData, as_shape
@@ -25,7 +25,7 @@ def full(
         ValueError: If an integer dtype cannot hold it as it is.
     """
     shape = as_shape(shape, "full")
-    number = converted(np.asarray(value), as_dtype(dtype), "full")
+    number = convert_array(np.asarray(value), as_dtype(dtype), "full")
     return finished(TensorData(np.full(math.prod(shape), number), shape), backend, requires_grad)
 
 
@@ -50,7 +50,7 @@ def arange(
     if step == 0:
         raise ValueError("arange expected a step other than 0")
     low, high = (0, start) if stop is None else (start, stop)
-    values = converted(np.arange(low, high, step), as_dtype(dtype), "arange")
+    values = convert_array(np.arange(low, high, step), as_dtype(dtype), "arange")
     return finished(TensorData(values, values.shape), backend, requires_grad)
 
 
@@ -63,7 +63,7 @@ def linspace(
         ValueError: If an integer dtype cannot hold the numbers as they are.
     """
     (count,) = as_shape(steps, "linspace")
-    values = converted(np.linspace(start, stop, count), as_dtype(dtype), "linspace")
+    values = convert_array(np.linspace(start, stop, count), as_dtype(dtype), "linspace")
     return finished(TensorData(values, values.shape), backend, requires_grad)
 
 
@@ -87,7 +87,7 @@ def randn(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires
     shape, dtype = as_shape(shape, "randn"), as_dtype(dtype)
     if not is_float(dtype):
         raise TypeError(f"randn expected a dtype of float64 or float32, got {dtype.name}, which cannot hold fractions")
-    return finished(TensorData(cast(generator.standard_normal(math.prod(shape)), dtype), shape), backend, requires_grad)
+    return finished(TensorData(cast_array(generator.standard_normal(math.prod(shape)), dtype), shape), backend, requires_grad)
 
 
 # From other libraries, without a copy

@@ -20,7 +20,7 @@ bool_ = np.dtype(np.bool_)
 DTYPES = (float64, float32, int64, int32, bool_)
 """Every dtype of the course."""
 
-FURTHER: dict[str, Callable[[], np.dtype]] = {}
+EXTRA_DTYPES: dict[str, Callable[[], np.dtype]] = {}
 """Those of a room after the course, by their names: what makes one ready, called when it is first asked for."""
 
 _KNOWN = {dtype: dtype for dtype in DTYPES}  # an equal one, as out of a pickle, becomes this one: dtypes are compared by identity
@@ -42,12 +42,12 @@ def as_dtype(dtype: Any) -> np.dtype:
         found = dtype
     if isinstance(found, np.dtype) and found in _KNOWN:
         return _KNOWN[found]
-    shown = str(found) if isinstance(found, np.dtype) else found
-    if isinstance(shown, str) and shown in FURTHER:
-        ready = FURTHER[shown]()
+    name = str(found) if isinstance(found, np.dtype) else found
+    if isinstance(name, str) and name in EXTRA_DTYPES:
+        ready = EXTRA_DTYPES[name]()
         return _KNOWN.setdefault(ready, ready)
-    names = ", ".join([*(known.name for known in DTYPES), *FURTHER])
-    raise TypeError(f"expected a dtype of {names}, got {shown!r}; convert the values to one of these first")
+    names = ", ".join([*(known.name for known in DTYPES), *EXTRA_DTYPES])
+    raise TypeError(f"expected a dtype of {names}, got {name!r}; convert the values to one of these first")
 
 
 def is_float(dtype: np.dtype) -> bool:
@@ -60,7 +60,7 @@ def is_half(dtype: np.dtype) -> bool:
     return dtype.itemsize == 2 and dtype.kind in "fV"
 
 
-def computed_in(dtype: np.dtype) -> np.dtype:
+def compute_dtype(dtype: np.dtype) -> np.dtype:
     """What is computed in: float32 for halves, all others themselves."""
     return float32 if is_half(dtype) else dtype
 
@@ -86,7 +86,7 @@ def set_default_dtype(dtype: Any) -> None:
 # The dtype of a result, from the dtypes of the operands
 
 
-def same(*dtypes: np.dtype) -> np.dtype:
+def promote_types(*dtypes: np.dtype) -> np.dtype:
     """That of the operand; of several, the one that NumPy promotes them all to; of several with halves, that of PyTorch."""
     return dtypes[0] if dtypes.count(dtypes[0]) == len(dtypes) else _promoted(*dtypes)
 
@@ -99,34 +99,34 @@ def _promoted(*dtypes: np.dtype) -> np.dtype:
     return floats.pop() if len(floats) == 1 else float64 if float64 in floats else float32
 
 
-def floating(*dtypes: np.dtype) -> np.dtype:
+def promote_to_float(*dtypes: np.dtype) -> np.dtype:
     """A float as it is, all others to the default: for functions such as exp, whose values are no whole numbers."""
-    found = same(*dtypes)
+    found = promote_types(*dtypes)
     return found if is_float(found) else _default
 
 
-def number(*dtypes: np.dtype) -> np.dtype:
-    """As `same`, but bool to int64: a truth value has no negative."""
-    found = same(*dtypes)
+def promote_to_number(*dtypes: np.dtype) -> np.dtype:
+    """As `promote_types`, but bool to int64: a truth value has no negative."""
+    found = promote_types(*dtypes)
     return int64 if found.kind == "b" else found
 
 
-def total(dtype: np.dtype) -> np.dtype:
+def accumulator_dtype(dtype: np.dtype) -> np.dtype:
     """A float as it is, all others to int64: for sums and products of many."""
     return dtype if is_float(dtype) else int64
 
 
-def boolean(*dtypes: np.dtype) -> np.dtype:
+def comparison_dtype(*dtypes: np.dtype) -> np.dtype:
     """bool, whatever comes: for comparisons."""
     return bool_
 
 
-def beside(dtype: np.dtype, other: np.dtype) -> np.dtype:
+def promote_mask(dtype: np.dtype, other: np.dtype) -> np.dtype:
     """The dtype that truth values and unsigned numbers take beside another: one that holds what is negative, if that does."""
-    return dtype if other.kind == "b" else same(dtype, other)
+    return dtype if other.kind == "b" else promote_types(dtype, other)
 
 
-def with_number(dtype: np.dtype, value: float) -> np.dtype:
+def promote_scalar(dtype: np.dtype, value: float) -> np.dtype:
     """The dtype that a Python number takes beside a tensor: the tensor's own where that can hold it (numbers are weak)."""
     if is_float(dtype) or isinstance(value, (bool, np.bool_)):
         return dtype
@@ -138,7 +138,7 @@ def with_number(dtype: np.dtype, value: float) -> np.dtype:
 # Numbers from elsewhere
 
 
-def as_array(values: Any, op: str) -> np.ndarray:
+def to_array(values: Any, op: str) -> np.ndarray:
     """Nested lists of numbers, an array or one number as an array.
 
     Args:
@@ -153,26 +153,26 @@ def as_array(values: Any, op: str) -> np.ndarray:
         array = np.asarray(values)
     except ValueError:
         raise ValueError(f"{op} expected lists of equal lengths at every depth, got {_shortened(values)}; fill up the short ones") from None
-    if array.dtype.kind not in "fiub" and array.dtype not in _KNOWN and array.dtype.name not in FURTHER:
+    if array.dtype.kind not in "fiub" and array.dtype not in _KNOWN and array.dtype.name not in EXTRA_DTYPES:
         raise TypeError(f"{op} expected numbers, got {_shortened(values)}")
     return array
 
 
-def converted(array: np.ndarray, dtype: np.dtype, op: str) -> np.ndarray:
+def convert_array(array: np.ndarray, dtype: np.dtype, op: str) -> np.ndarray:
     """A copy of an array as another dtype. A number too large for a float becomes infinite.
 
     Raises:
         ValueError: If an integer dtype cannot hold a number as it is.
     """
-    array = cast(array, float32) if is_half(array.dtype) else array
-    out = cast(array, dtype)
+    array = cast_array(array, float32) if is_half(array.dtype) else array
+    out = cast_array(array, dtype)
     if dtype.kind in "iu" and not np.array_equal(out, array):
         info = np.iinfo(dtype)
         raise ValueError(f"{op} expected whole numbers from {info.min} to {info.max} for {dtype.name}, got {_shortened(array.tolist())}")
     return out
 
 
-def cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def cast_array(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """A copy of an array as another dtype: rounded once, to the nearest number, of two equally near to the even one."""
     with np.errstate(all="ignore"):
         if dtype.kind == "V" and array.dtype.itemsize > 4:
@@ -192,20 +192,20 @@ def _rounded_to_odd(array: np.ndarray) -> np.ndarray:
     return odd.astype(np.int32).view(float32)
 
 
-BEYOND_FLOAT32 = 2.0**128 - 2.0**103
+FLOAT32_OVERFLOW = 2.0**128 - 2.0**103
 """From here on a number is rounded to infinity in float32; NumPy would warn."""
 
 
-def held(number: float, dtype: np.dtype) -> Any:
+def cast_scalar(promote_to_number: float, dtype: np.dtype) -> Any:
     """A Python number as a storage of this dtype takes it: too large for a float, it becomes infinite.
 
     Raises:
         OverflowError: If it is a whole number beyond all floats.
     """
-    return cast(np.asarray(float(number)), dtype) if is_float(dtype) else number
+    return cast_array(np.asarray(float(promote_to_number)), dtype) if is_float(dtype) else promote_to_number
 
 
-def drawn(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.ndarray:
+def uniform(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.ndarray:
     """So many numbers from [0, 1). Those of halves are multiples of one step: rounded ones could be 1.
 
     Raises:
@@ -216,14 +216,14 @@ def drawn(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.nda
     if not is_half(dtype):
         return generator.random(count, dtype)
     steps = 2.0 ** (11 if dtype.kind == "f" else 8)
-    return cast(np.floor(generator.random(count, float32) * steps) / steps, dtype)
+    return cast_array(np.floor(generator.random(count, float32) * steps) / steps, dtype)
 
 
-def shown(array: np.ndarray) -> np.ndarray:
+def printable(array: np.ndarray) -> np.ndarray:
     """An array as NumPy can print it: of bfloat16 the shortest decimals that stand for the same numbers."""
     if array.dtype.kind != "V":
         return array
-    exact = cast(array, float64)
+    exact = cast_array(array, float64)
     size = np.abs(exact)
     plain = (size > 0) & (size < np.inf)
     exponents = np.floor(np.log10(size, where=plain, out=np.zeros(size.shape)))
@@ -231,7 +231,7 @@ def shown(array: np.ndarray) -> np.ndarray:
     for digits in (4, 3, 2, 1):  # 4 always suffice
         step = 10.0 ** (exponents + 1 - digits)
         decimal = np.where(plain, np.round(exact / np.where(plain, step, 1)) * step, exact)
-        out = np.where(cast(decimal, array.dtype).astype(float64) == exact, decimal, out)
+        out = np.where(cast_array(decimal, array.dtype).astype(float64) == exact, decimal, out)
     return out
 
 

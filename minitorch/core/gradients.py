@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from minitorch.autodiff import History, backpropagate, central_difference
 from minitorch.core.context import grad_mode, no_grad
-from minitorch.core.dtypes import computed_in, float64, floating, is_float
+from minitorch.core.dtypes import compute_dtype, float64, is_float, promote_to_float
 from minitorch.tensor_data import IndexingError, cached_broadcast
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Differentiable:
             return grad
         for hook in list(self._hooks.values()):
             changed = hook(grad)
-            grad = grad if changed is None else fitted(changed, self, "a hook returned")
+            grad = grad if changed is None else unbroadcast(changed, self, "a hook returned")
         return grad
 
     def accumulate_derivative(self: Tensor, x: Tensor) -> None:
@@ -119,7 +119,7 @@ class Differentiable:
         """
         if not self.is_leaf():
             raise RuntimeError("only a leaf keeps its gradient, and this tensor was computed or is a constant; see register_hook")
-        x = self._hooked(fitted(x, self, "accumulate_derivative got"))
+        x = self._hooked(unbroadcast(x, self, "accumulate_derivative got"))
         self.grad = x.f.id_map(x) if self.grad is None else self.grad + x  # a copy: others may hold the same storage
 
     def chain_rule(self: Tensor, d_output: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
@@ -147,7 +147,7 @@ class Differentiable:
             )
         gradients = fn._backward(ctx, d_output if self._hooks is None else self._hooked(d_output))
         if len(gradients) != len(inputs):
-            gradients = of_tensors(gradients, inputs, ctx)
+            gradients = select_tensor_gradients(gradients, inputs, ctx)
         if not grad_mode.retain_graph:
             history.ctx, history.inputs = None, ()
         pairs = []
@@ -155,7 +155,7 @@ class Differentiable:
             if x.history is not None:
                 needed, got = x._tensor, getattr(gradient, "_tensor", None)
                 if got is None or got.shape != needed.shape or got.dtype is not needed.dtype:
-                    gradient = fitted(gradient, x, f"{fn.__name__}.backward returned")
+                    gradient = unbroadcast(gradient, x, f"{fn.__name__}.backward returned")
                 pairs.append((x, gradient))
         return pairs
 
@@ -189,18 +189,18 @@ class Differentiable:
         if create_graph:
             if not RECORDED:
                 raise RuntimeError("create_graph=True needs minitorch.autograd, which this package does not have; leave it out")
-            RECORDED["backward"](self, given.reshape(self.shape).to(floating(self.dtype)), retain_graph)
+            RECORDED["backward"](self, given.reshape(self.shape).to(promote_to_float(self.dtype)), retain_graph)
             return
         given = given._like(given._tensor if given.shape == self.shape else given._tensor.reshaped(self.shape))
         before = grad_mode.enabled, grad_mode.retain_graph
         grad_mode.enabled, grad_mode.retain_graph = False, bool(retain_graph)
         try:
-            backpropagate(self, given.to(floating(self.dtype)))
+            backpropagate(self, given.to(promote_to_float(self.dtype)))
         finally:
             grad_mode.enabled, grad_mode.retain_graph = before
 
 
-def of_tensors(gradients: Sequence[Any], inputs: Sequence[Tensor], ctx: Any) -> Sequence[Any]:
+def select_tensor_gradients(gradients: Sequence[Any], inputs: Sequence[Tensor], ctx: Any) -> Sequence[Any]:
     """Of the gradients of all arguments those of the tensors among them.
 
     Raises:
@@ -215,7 +215,7 @@ def of_tensors(gradients: Sequence[Any], inputs: Sequence[Tensor], ctx: Any) -> 
     return gradients
 
 
-def fitted(gradient: Any, x: Tensor, source: str) -> Tensor:
+def unbroadcast(gradient: Any, x: Tensor, source: str) -> Tensor:
     """A gradient in the shape and dtype of the tensor it flows into.
 
     Where x was broadcast, each element of x was used many times: their gradients are summed.
@@ -241,15 +241,15 @@ def fitted(gradient: Any, x: Tensor, source: str) -> Tensor:
                 f"{source} a gradient of shape {gradient.shape} for a tensor of shape {shape}; it must have that shape, "
                 "or the one that the tensor was broadcast to"
             ) from None
-        gradient = summed_to(gradient if gradient.shape == common else gradient.expand(*common), shape)
+        gradient = sum_to_shape(gradient if gradient.shape == common else gradient.expand(*common), shape)
     return gradient if gradient.dtype == x.dtype or not is_float(x.dtype) else gradient.to(x.dtype)
 
 
-def summed_to(gradient: Tensor, shape: Sequence[int]) -> Tensor:
+def sum_to_shape(gradient: Tensor, shape: Sequence[int]) -> Tensor:
     """A tensor summed over the dimensions in which `shape` was broadcast to the tensor's shape."""
     missing = gradient.dims - len(shape)
     dims = tuple([d for d, size in enumerate(gradient.shape) if size != 1 and (d < missing or shape[d - missing] == 1)])
-    gradient = gradient.to(computed_in(gradient.dtype)) if len(dims) > 1 else gradient  # halves are rounded when all are summed
+    gradient = gradient.to(compute_dtype(gradient.dtype)) if len(dims) > 1 else gradient  # halves are rounded when all are summed
     if grad_mode.enabled:
         return (gradient.sum(dims) if dims else gradient).reshape(*shape)
     for dim in (dims,) if len(dims) > 1 and gradient.backend.folds_several else dims:

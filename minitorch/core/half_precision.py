@@ -15,9 +15,9 @@ import numpy as np
 from minitorch.autodiff import Context
 from minitorch.core import backend as tensor_backend
 from minitorch.core import dtypes
-from minitorch.core.backend import checked
+from minitorch.core.backend import check_out
 from minitorch.core.dlpack import borrow_bfloat16, lend_bfloat16
-from minitorch.core.dtypes import cast, computed_in, floating, is_half
+from minitorch.core.dtypes import cast_array, compute_dtype, is_half, promote_to_float
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -61,7 +61,7 @@ def _ready(load: Callable[[], np.dtype]) -> np.dtype:
     return dtype
 
 
-dtypes.FURTHER.update(
+dtypes.EXTRA_DTYPES.update(
     float16=partial(_ready, lambda: float16),
     bfloat16=partial(_ready, load_bfloat16),
     int16=lambda: int16,
@@ -90,10 +90,10 @@ class _Halves:
             operands: The tensors.
             out: Where the result is written; None for a new tensor.
         """
-        answer = operation(*[widened(x) for x in operands])
+        answer = operation(*[widen(x) for x in operands])
         if out is None:
-            return rounded(answer, result(*[x.dtype for x in operands]))
-        checked(out, answer.shape)._tensor.array()[...] = cast(answer._tensor.array(), out.dtype)
+            return round_to(answer, result(*[x.dtype for x in operands]))
+        check_out(out, answer.shape)._tensor.array()[...] = cast_array(answer._tensor.array(), out.dtype)
         return out
 
     lend = staticmethod(lend_bfloat16)
@@ -102,31 +102,31 @@ class _Halves:
     @staticmethod
     def quotient(a: Tensor, b: Tensor) -> Tensor:
         """a / b, where one of them holds halves."""
-        return Quotient.apply(a, b)
+        return Div.apply(a, b)
 
 
-def widened(x: Tensor) -> Tensor:
+def widen(x: Tensor) -> Tensor:
     """Halves as float32, without a history; all others as they are."""
-    return rounded(x, computed_in(x.dtype))
+    return round_to(x, compute_dtype(x.dtype))
 
 
-def rounded(x: Tensor, dtype: np.dtype) -> Tensor:
+def round_to(x: Tensor, dtype: np.dtype) -> Tensor:
     """A tensor as another dtype, without a history, rounded once; itself if it has that dtype."""
     if x.dtype is dtype:
         return x
     data = TensorData.empty(x.shape, dtype)
-    data._storage[:] = cast(x._tensor.array(), dtype).reshape(-1)
+    data._storage[:] = cast_array(x._tensor.array(), dtype).reshape(-1)
     return x._like(data)
 
 
-class Quotient(Function):
+class Div(Function):
     """a / b, in one division: 1 / b, which the course's division goes by, often leaves the range of float16, or its precision."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         """The quotient of widened numbers, rounded once."""
         ctx.save_for_backward(a, b)
-        return a.f.zip(over, floating)(a, b)
+        return a.f.zip(div, promote_to_float)(a, b)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
@@ -134,12 +134,12 @@ class Quotient(Function):
         a, b = ctx.saved_values
         if not grad_output.requires_grad:  # else a gradient of the gradient is wanted, too
             a, b = a.detach(), b.detach()
-        share = grad_output.to(computed_in(grad_output.dtype)) / b.to(computed_in(b.dtype))
+        share = grad_output.to(compute_dtype(grad_output.dtype)) / b.to(compute_dtype(b.dtype))
         by_a = share if ctx.needs_input_grad[0] else None
         by_b = -share * (a / b).to(share.dtype) if ctx.needs_input_grad[1] else None
         return by_a, by_b
 
 
-def over(x: float, y: float) -> float:
+def div(x: float, y: float) -> float:
     """x / y."""
     return x / y

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.dtypes import as_array, converted
+from minitorch.core.dtypes import convert_array, to_array
 from minitorch.tensor_data import IndexingError, TensorData
 
 
@@ -105,7 +105,7 @@ def _without_ellipsis(index: tuple[Any, ...], data: TensorData) -> tuple[Any, ..
     return (*index[:place], *[slice(None)] * (data.dims - taken), *index[place + 1 :])
 
 
-def picked_elements(shape: tuple[int, ...], index: tuple[Any, ...]) -> np.ndarray:
+def selected_elements(shape: tuple[int, ...], index: tuple[Any, ...]) -> np.ndarray:
     """The elements that any index picks, each by its number in the tensor, in an array of the result's shape. NumPy's rules.
 
     Raises:
@@ -125,21 +125,21 @@ def write(data: TensorData, index: tuple[Any, ...], values: Any) -> None:
         TypeError: If the values are no numbers, or the dtype cannot hold numbers of their kind.
         ValueError: If the tensor is an expanded one, whose elements share places in storage, or the dtype cannot hold a number as it is.
     """
-    array = as_array(values, "assignment")
+    array = to_array(values, "assignment")
     whole = array.dtype.kind in "iu" and data.dtype.kind in "iu"  # a number that does not fit is found below
     if not whole and not np.can_cast(array.dtype, data.dtype, "same_kind"):
         raise TypeError(
             f"a tensor of {data.dtype.name} cannot hold {array.dtype.name}; convert the value, x.to({data.dtype.name}), or the tensor"
         )
     if array.dtype != data.dtype:
-        array = converted(array, data.dtype, "assignment")
+        array = convert_array(array, data.dtype, "assignment")
     if data.size and any(length > 1 and stride == 0 for length, stride in zip(data.shape, data.strides, strict=True)):
         raise ValueError(f"cannot write into an expanded tensor, shape {data.shape} with strides {data.strides}: call contiguous() first")
     if is_basic(index):
         target = basic_view(data, index).array()
         target[...] = _broadcast(array, target.shape)
     else:
-        numbers = picked_elements(data.shape, index)
+        numbers = selected_elements(data.shape, index)
         data.array()[np.unravel_index(numbers, data.shape)] = _broadcast(array, numbers.shape)
     data.written()
 

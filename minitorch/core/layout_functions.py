@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.autodiff import Context
-from minitorch.core.dtypes import cast, computed_in, float32, is_float, is_half
-from minitorch.core.indexing import basic_view, is_basic, picked_elements
-from minitorch.core.math_functions import join
+from minitorch.core.dtypes import cast_array, compute_dtype, float32, is_float, is_half
+from minitorch.core.indexing import basic_view, is_basic, selected_elements
+from minitorch.core.math_functions import concatenate
 from minitorch.tensor_data import IndexingError, TensorData, broadcast_strides, cached_broadcast
 from minitorch.tensor_functions import Function
 
@@ -26,7 +26,7 @@ class Select(Function):
         if is_basic(index):
             ctx.save_for_backward(a.shape, index)
             return a._like(basic_view(a._tensor, index))
-        numbers = picked_elements(a.shape, index)
+        numbers = selected_elements(a.shape, index)
         ctx.save_for_backward(a.shape, numbers)  # not the index: a mask in it may be written into before backward
         values = a._tensor.array().reshape(-1)[numbers.reshape(-1)]
         return a._like(TensorData(values, numbers.shape))
@@ -34,7 +34,7 @@ class Select(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         shape, picked = ctx.saved_values
-        grad = grad_output.zeros(shape, computed_in(grad_output.dtype))
+        grad = grad_output.zeros(shape, compute_dtype(grad_output.dtype))
         if isinstance(picked, tuple):
             grad.f.id_map(grad_output, grad._like(basic_view(grad._tensor, picked)))
         else:  # an element that was picked twice gets both
@@ -65,7 +65,7 @@ class Cat(Function):
     @staticmethod
     def forward(ctx: Context, dim: int, *tensors: Tensor) -> Tensor:
         ctx.save_for_backward(dim, [tensor.shape[dim] for tensor in tensors])
-        return join(list(tensors), dim)
+        return concatenate(list(tensors), dim)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, ...]:
@@ -93,7 +93,7 @@ def _check_range(a: Tensor, dtype: np.dtype) -> None:
     """That an integer dtype can hold every number, its fraction cut off."""
     values, info = a._tensor.array(), np.iinfo(dtype)
     if is_half(a.dtype):
-        values = cast(values, float32)
+        values = cast_array(values, float32)
     if is_float(a.dtype):
         held = (np.trunc(values) >= info.min) & (values < float(info.max + 1))  # both powers of 2, which floats hold exactly; false of NaN
     else:

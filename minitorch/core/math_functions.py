@@ -14,7 +14,7 @@ import numpy as np
 
 import minitorch.operators as operators
 from minitorch.autodiff import Context
-from minitorch.core.dtypes import boolean, floating, is_float, number, same, total
+from minitorch.core.dtypes import accumulator_dtype, comparison_dtype, is_float, promote_to_float, promote_to_number, promote_types
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -31,7 +31,7 @@ class Sin(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(operators.sin, floating)(a)
+        return a.f.map(operators.sin, promote_to_float)(a)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ class Cos(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(operators.cos, floating)(a)
+        return a.f.map(operators.cos, promote_to_float)(a)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
@@ -58,7 +58,7 @@ class Tanh(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
-        y = a.f.map(operators.tanh, floating)(a)
+        y = a.f.map(operators.tanh, promote_to_float)(a)
         ctx.save_for_backward(y)  # d tanh = 1 - y²
         return y
 
@@ -73,7 +73,7 @@ class Sqrt(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
-        y = a.f.map(operators.sqrt, floating)(a)
+        y = a.f.map(operators.sqrt, promote_to_float)(a)
         ctx.save_for_backward(y)  # d sqrt = 1 / 2y
         return y
 
@@ -89,7 +89,7 @@ class Abs(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(magnitude)(a)
+        return a.f.map(absolute)(a)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ class Abs(Function):
         return grad_output.f.zip(abs_back)(a, grad_output)
 
 
-def magnitude(x: float) -> float:
+def absolute(x: float) -> float:
     """|x|, a whole number if x is one."""
     return x if x >= 0 else -x
 
@@ -115,7 +115,7 @@ class Pow(Function):
         whole = not (is_float(a.dtype) or is_float(b.dtype))
         if whole and (b < 0).any().item():
             raise ValueError(f"a whole number has no whole power below 0, got {a.dtype.name} ** {b.dtype.name}; make one of them float64")
-        y = a.f.zip(whole_power if whole else operators.power, number)(a, b)
+        y = a.f.zip(whole_power if whole else operators.power, promote_to_number)(a, b)
         ctx.save_for_backward(a, b, y)
         return y
 
@@ -124,9 +124,9 @@ class Pow(Function):
         a, b, y = ctx.saved_values
         by_a, by_b = None, None
         if ctx.needs_input_grad[0]:
-            by_a = pick(b != 0, grad_output * b * a ** (b - 1.0))
+            by_a = mask_select(b != 0, grad_output * b * a ** (b - 1.0))
         if ctx.needs_input_grad[1]:
-            by_b = grad_output * y.f.zip(log_of_base)(a, b) * y
+            by_b = grad_output * y.f.zip(log_base)(a, b) * y
         return by_a, by_b
 
 
@@ -141,12 +141,12 @@ def whole_power(x: float, y: float) -> float:
     return x**y
 
 
-def log_of_base(a: float, b: float) -> float:
+def log_base(a: float, b: float) -> float:
     """ln a, what a to the power b grows by with b; 0 for a = 0, where the power stays 0 for every b > 0."""
     return math.log(a) if a > 0 else 0.0 if a == 0 and b > 0 else math.nan
 
 
-class Flat(Function):
+class Comparison(Function):
     """A comparison: flat wherever it has a derivative. forward saves the shapes of its inputs."""
 
     @staticmethod
@@ -154,22 +154,22 @@ class Flat(Function):
         return tuple(grad_output.zeros(shape) for shape in ctx.saved_values)
 
 
-class LE(Flat):
+class LE(Comparison):
     """Whether a <= b, as bool."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(a.shape, b.shape)
-        return a.f.zip(le, boolean)(a, b)
+        return a.f.zip(le, comparison_dtype)(a, b)
 
 
-class NE(Flat):
+class NE(Comparison):
     """Whether a != b, as bool; NaN differs from everything."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(a.shape, b.shape)
-        return a.f.zip(ne, boolean)(a, b)
+        return a.f.zip(ne, comparison_dtype)(a, b)
 
 
 def le(x: float, y: float) -> float:
@@ -191,12 +191,12 @@ class Where(Function):
     @staticmethod
     def forward(ctx: Context, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(condition)
-        return pick(condition != 0, a) + pick(condition == 0, b)
+        return mask_select(condition != 0, a) + mask_select(condition == 0, b)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[None, Tensor, Tensor]:
         (condition,) = ctx.saved_values
-        return None, pick(condition != 0, grad_output), pick(condition == 0, grad_output)
+        return None, mask_select(condition != 0, grad_output), mask_select(condition == 0, grad_output)
 
 
 class Clip(Function):
@@ -205,20 +205,20 @@ class Clip(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor, low: Tensor, high: Tensor) -> Tensor:
         ctx.save_for_backward((low <= a) * (a <= high))
-        return a.f.zip(smaller)(a.f.zip(larger)(a, low), high)
+        return a.f.zip(minimum)(a.f.zip(maximum)(a, low), high)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None, None]:
         (inside,) = ctx.saved_values
-        return pick(inside, grad_output), None, None
+        return mask_select(inside, grad_output), None, None
 
 
-def pick(condition: Tensor, a: Tensor) -> Tensor:
+def mask_select(condition: Tensor, a: Tensor) -> Tensor:
     """a where the condition holds, 0 elsewhere, be a infinite or NaN there."""
-    return a.f.zip(picked, _second)(condition, a)
+    return a.f.zip(select_if, _second)(condition, a)
 
 
-def picked(condition: float, x: float) -> float:
+def select_if(condition: float, x: float) -> float:
     """x if the condition is true, else 0."""
     return x if condition else 0 * condition
 
@@ -228,31 +228,31 @@ def _second(first: Any, second: Any) -> Any:
     return second
 
 
-def larger(x: float, y: float) -> float:
+def maximum(x: float, y: float) -> float:
     """The larger of two numbers; NaN if one is NaN."""
     return x if x >= y or x != x else y
 
 
-def smaller(x: float, y: float) -> float:
+def minimum(x: float, y: float) -> float:
     """The smaller of two numbers; NaN if one is NaN."""
     return x if x <= y or x != x else y
 
 
-class Extreme(Function):
+class MaxMin(Function):
     """The largest or smallest element along one dimension, which keeps size 1. The gradient flows to the first of several."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, dim: int, largest: bool) -> Tensor:
         ctx.save_for_backward(a, dim, largest)
-        return best_of(a, dim, largest)
+        return reduce_extreme(a, dim, largest)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         a, dim, largest = ctx.saved_values
-        return pick(extreme(a, dim, largest)[1], grad_output)
+        return mask_select(extreme(a, dim, largest)[1], grad_output)
 
 
-def best_of(a: Tensor, dim: int, largest: bool) -> Tensor:
+def reduce_extreme(a: Tensor, dim: int, largest: bool) -> Tensor:
     """The largest or smallest element along one dimension, which keeps size 1; NaN if there is one.
 
     Raises:
@@ -262,8 +262,8 @@ def best_of(a: Tensor, dim: int, largest: bool) -> Tensor:
         raise ValueError(f"max and min expected at least one element along dimension {dim}, got shape {a.shape}")
     info = np.iinfo(a.dtype) if a.dtype.kind in "iu" else None
     if largest:
-        return a.f.reduce(larger, info.min if info else -math.inf if is_float(a.dtype) else 0.0)(a, dim)
-    return a.f.reduce(smaller, info.max if info else math.inf if is_float(a.dtype) else 1.0)(a, dim)
+        return a.f.reduce(maximum, info.min if info else -math.inf if is_float(a.dtype) else 0.0)(a, dim)
+    return a.f.reduce(minimum, info.max if info else math.inf if is_float(a.dtype) else 1.0)(a, dim)
 
 
 def extreme(a: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
@@ -275,10 +275,12 @@ def extreme(a: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
     Raises:
         ValueError: If dim has size 0.
     """
-    length, best = a.shape[dim], best_of(a, dim, largest)
+    length, best = a.shape[dim], reduce_extreme(a, dim, largest)
     numbers = a._like(TensorData(np.arange(length), [length if i == dim else 1 for i in range(a.dims)]))
     hits = (a == best) + (a != a)
-    first = a.f.reduce(smaller, length)(pick(hits, numbers) + pick(hits == 0, numbers._like(TensorData(np.array([length]), (1,)))), dim)
+    first = a.f.reduce(minimum, length)(
+        mask_select(hits, numbers) + mask_select(hits == 0, numbers._like(TensorData(np.array([length]), (1,)))), dim
+    )
     return first, first == numbers
 
 
@@ -296,13 +298,13 @@ class Prod(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         a, dim = ctx.saved_values
-        elements = slices(a, dim)
+        elements = unbind(a, dim)
         if not elements:
             return a.zeros()
         one = elements[0].zeros() + 1
-        before = running(operators.mul, [one, *elements[:-1]])
-        behind = running(operators.mul, [one, *elements[:0:-1]])[::-1]
-        others = join([left * right for left, right in zip(before, behind, strict=True)], dim)  # right where an element is 0, too
+        before = cumulative(operators.mul, [one, *elements[:-1]])
+        behind = cumulative(operators.mul, [one, *elements[:0:-1]])[::-1]
+        others = concatenate([left * right for left, right in zip(before, behind, strict=True)], dim)  # right where an element is 0, too
         return grad_output * others
 
 
@@ -313,35 +315,35 @@ class CumSum(Function):
     def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
         ctx.save_for_backward(dim)
         if not a.shape[dim]:
-            return a.zeros(dtype=total(a.dtype))
-        elements = slices(a, dim)
-        elements[0] = elements[0].to(total(a.dtype))
-        return join(running(operators.add, elements), dim)
+            return a.zeros(dtype=accumulator_dtype(a.dtype))
+        elements = unbind(a, dim)
+        elements[0] = elements[0].to(accumulator_dtype(a.dtype))
+        return concatenate(cumulative(operators.add, elements), dim)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         (dim,) = ctx.saved_values
-        sums = running(operators.add, slices(grad_output, dim)[::-1])
-        return join(sums[::-1], dim) if sums else grad_output
+        sums = cumulative(operators.add, unbind(grad_output, dim)[::-1])
+        return concatenate(sums[::-1], dim) if sums else grad_output
 
 
-def slices(a: Tensor, dim: int) -> list[Tensor]:
+def unbind(a: Tensor, dim: int) -> list[Tensor]:
     """The tensor cut along one dimension into pieces of size 1, which are views."""
     data = a._tensor
     shape = (*data.shape[:dim], 1, *data.shape[dim + 1 :])
     return [a._like(data.as_view(shape, data.strides, data.offset + i * data.strides[dim])) for i in range(data.shape[dim])]
 
 
-def running(fn: Callable[[float, float], float], pieces: list[Tensor]) -> list[Tensor]:
+def cumulative(fn: Callable[[float, float], float], pieces: list[Tensor]) -> list[Tensor]:
     """What a fold of the pieces has come to after each of them."""
     return list(accumulate(pieces, pieces[0].f.zip(fn))) if pieces else []
 
 
-def join(pieces: list[Tensor], dim: int) -> Tensor:
+def concatenate(pieces: list[Tensor], dim: int) -> Tensor:
     """Tensors in a row along one dimension, in a new storage; at least one."""
     first = pieces[0]
     length = sum(piece.shape[dim] for piece in pieces)
-    out = first.zeros((*first.shape[:dim], length, *first.shape[dim + 1 :]), dtype=same(*{piece.dtype for piece in pieces}))
+    out = first.zeros((*first.shape[:dim], length, *first.shape[dim + 1 :]), dtype=promote_types(*{piece.dtype for piece in pieces}))
     data, start = out._tensor, 0
     for piece in pieces:
         part = out._like(data.as_view(piece.shape, data.strides, data.offset + start * data.strides[dim]))

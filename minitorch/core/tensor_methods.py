@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from minitorch.core import backend as tensor_backend
-from minitorch.core.backend import backend_at
+from minitorch.core.backend import resolve_backend
 from minitorch.core.context import grad_mode
 from minitorch.core.dtypes import as_dtype, bool_, float32, is_float, is_half
 from minitorch.core.indexing import as_index, basic_view, is_element, write
 from minitorch.core.layout_functions import Cast, Expand, Move, Select
-from minitorch.core.math_functions import LE, NE, Abs, Clip, Cos, CumSum, Extreme, Pow, Prod, Sin, Sqrt, Tanh, Where, extreme
+from minitorch.core.math_functions import LE, NE, Abs, Clip, Cos, CumSum, MaxMin, Pow, Prod, Sin, Sqrt, Tanh, Where, extreme
 from minitorch.tensor_data import IndexingError, as_shape
 from minitorch.tensor_functions import Add, All, Copy, Inv, MatMul, Mul, Neg, Permute, Sum
 
@@ -165,11 +165,11 @@ class TensorMethods:
 
     def max(self: Tensor, dim: Dims = None, keepdim: bool = True) -> Tensor:
         """The largest element, NaN if there is one. The gradient flows to the first of several."""
-        return self._reduced(lambda a, d: Extreme.apply(a, d, True), dim, keepdim)
+        return self._reduced(lambda a, d: MaxMin.apply(a, d, True), dim, keepdim)
 
     def min(self: Tensor, dim: Dims = None, keepdim: bool = True) -> Tensor:
         """The smallest element, NaN if there is one. The gradient flows to the first of several."""
-        return self._reduced(lambda a, d: Extreme.apply(a, d, False), dim, keepdim)
+        return self._reduced(lambda a, d: MaxMin.apply(a, d, False), dim, keepdim)
 
     def argmax(self: Tensor, dim: int | None = None, keepdim: bool = True) -> Tensor:
         """The number of the largest element along dim, or in the whole tensor, as int64; the first of several."""
@@ -305,7 +305,7 @@ class TensorMethods:
         """
         out = self
         for target in (*targets, device, dtype):
-            if (backend := backend_at(target)) is not None:
+            if (backend := resolve_backend(target)) is not None:
                 out = out if backend.ops is out.backend.ops else Move.apply(out, backend)
             elif target is not None and as_dtype(target) != out.dtype:
                 out = Cast.apply(out, as_dtype(target))

@@ -28,7 +28,7 @@ from minitorch.kernels.conv import (
     planes_for,
 )
 from minitorch.kernels.conv import make_kernels as correlation_kernels
-from minitorch.kernels.elementwise import diagnose
+from minitorch.kernels.elementwise import print_diagnostics
 from minitorch.kernels.jit import IN_ANY_ORDER, code_key, jitable, launch, parallel, serial, threads
 from minitorch.tensor_data import Shape, Storage, Strides
 
@@ -284,7 +284,7 @@ class Anchored:
 
     def parallel_diagnostics(self, level: int = 1) -> None:
         """Print what numba made of the parallel loop of a correlation, for the operands of an earlier call."""
-        diagnose(*correlation_kernels(), level)
+        print_diagnostics(*correlation_kernels(), level)
 
 
 def swapped(strides: tuple[int, ...]) -> tuple[int, ...]:

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from minitorch.autodiff import Context
-from minitorch.core.dtypes import floating
-from minitorch.core.math_functions import pick
+from minitorch.core.dtypes import promote_to_float
+from minitorch.core.math_functions import mask_select
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class Ln(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(ln, floating)(a)
+        return a.f.map(ln, promote_to_float)(a)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
@@ -39,9 +39,9 @@ class Keep(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor, mask: Tensor) -> Tensor:
         ctx.save_for_backward(mask)
-        return pick(mask, a)
+        return mask_select(mask, a)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None]:
         (mask,) = ctx.saved_values
-        return pick(mask, grad_output), None
+        return mask_select(mask, grad_output), None

@@ -46,7 +46,7 @@ class Layout(NamedTuple):
     args: tuple[Any, ...]
 
 
-def merged(sizes: Sequence[int], strides: Sequence[Sequence[int]], keep_order: bool = False) -> tuple[list[int], list[list[int]]]:
+def coalesce_dims(sizes: Sequence[int], strides: Sequence[Sequence[int]], keep_order: bool = False) -> tuple[list[int], list[list[int]]]:
     """The same elements in as few dimensions as possible.
 
     Args:
@@ -74,7 +74,7 @@ def merged(sizes: Sequence[int], strides: Sequence[Sequence[int]], keep_order: b
     return new_sizes, new_strides
 
 
-def table(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> np.ndarray:
+def dims_table(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> np.ndarray:
     """Sizes and strides as the kernels take them: an array with one row for each."""
     rows = np.array([sizes, *strides], np.int64).reshape(1 + len(strides), len(sizes))
     rows.flags.writeable = False
@@ -93,7 +93,7 @@ def layout(
     """How to go through a result and two operands that broadcast to it."""
     size = math.prod(out_shape)
     inputs = [broadcast_strides(a_shape, a_strides, out_shape), broadcast_strides(b_shape, b_strides, out_shape)]
-    sizes, strides = merged(out_shape, [out_strides, *inputs])
+    sizes, strides = coalesce_dims(out_shape, [out_strides, *inputs])
     if size < 2 or (len(sizes) == 1 and all(operand == [1] for operand in strides)):
         return Layout(size, 0, ())
 
@@ -117,7 +117,7 @@ def layout(
         width = min(sizes[-1], BLOCK)
         height = min(sizes[-2], max(1, BLOCK // width))
     blocks = math.prod(sizes[:-2]) * -(-sizes[-2] // height) * -(-sizes[-1] // width)
-    return Layout(size, blocks, (table(sizes, strides), height, width, *copied))
+    return Layout(size, blocks, (dims_table(sizes, strides), height, width, *copied))
 
 
 class Kernels(NamedTuple):
@@ -289,10 +289,10 @@ class Zip:
     def parallel_diagnostics(self, level: int = 1) -> None:
         """Print what numba made of the parallel loop, for the operands of an earlier call."""
         for used, kernel in ((self.kernels.flat, self.kernels.flat_parallel), (self.kernels.blocks, self.kernels.blocks_parallel)):
-            diagnose(used, kernel, level)
+            print_diagnostics(used, kernel, level)
 
 
-def diagnose(used: Any, kernel: Any, level: int) -> None:
+def print_diagnostics(used: Any, kernel: Any, level: int) -> None:
     """Print numba's diagnostics of a parallel kernel, for the kind of arguments that it, or else its serial twin, was last compiled for."""
     signatures = [*used.overloads, *kernel.overloads]
     if signatures:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import prange
 
-from minitorch.kernels.elementwise import diagnose
+from minitorch.kernels.elementwise import print_diagnostics
 from minitorch.kernels.jit import code_key, jitable, launch, parallel, serial, threads
 from minitorch.tensor_data import Shape, Storage, Strides, TensorData, broadcast_strides
 
@@ -235,4 +235,4 @@ class Product:
         """Print what numba made of the parallel loop, for the operands of an earlier call."""
         for width in WIDTHS:
             kernels = make_kernels(width)
-            diagnose(kernels.serial, kernels.parallel, level)
+            print_diagnostics(kernels.serial, kernels.parallel, level)

@@ -15,7 +15,7 @@ from numba import prange
 
 import minitorch.operators as operators
 from minitorch.autodiff import Context
-from minitorch.core.math_functions import best_of, larger
+from minitorch.core.math_functions import maximum, reduce_extreme
 from minitorch.fast_ops import FastOps
 from minitorch.kernels.jit import code_key, compiler_is_off, jitable, launch, parallel, serial, threads
 from minitorch.kernels.vector_math import exp
@@ -233,7 +233,7 @@ def above(x: float, y: float) -> float:
     return x if x > y else y
 
 
-_row_sum, _row_larger, _row_above = by_eights(operators.add), by_eights(larger), by_eights(above)
+_row_sum, _row_larger, _row_above = by_eights(operators.add), by_eights(maximum), by_eights(above)
 
 
 # The maximum along a dimension. A task is what one index of the dimensions before it leads to; sizes are the dimension's own and that of
@@ -275,7 +275,7 @@ def row_maxima(out, a, b, c, sizes, start, stop):
 def largest_along(a: Tensor, dim: int) -> Tensor:
     """The largest element along a dimension, which keeps size 1; NaN if there is one."""
     if math.prod(a.shape[dim + 1 :]) > 1:
-        return best_of(a, dim, largest=True)  # whole rows are folded into a row
+        return reduce_extreme(a, dim, largest=True)  # whole rows are folded into a row
     out = TensorData.empty((*a.shape[:dim], 1, *a.shape[dim + 1 :]), a.dtype)
     ROW_MAXIMA.run(out._storage, (flat(a),), (a.shape[dim],), out.size)
     return a._like(out)
@@ -375,7 +375,7 @@ def by_rows(rows: Loop, *operands: Tensor) -> Tensor:
     return first._like(out)
 
 
-MEANS, MAXIMA = pooled_by(operators.add, True), pooled_by(larger, False)
+MEANS, MAXIMA = pooled_by(operators.add, True), pooled_by(maximum, False)
 SPREAD_MEAN, SPREAD_LARGEST, KEEP_LARGEST = loop(spread_mean), loop(spread_largest), loop(keep_largest)
 ROW_MAXIMA = loop(row_maxima)
 SOFTMAX, SOFTMAX_BACK = loop(softmax_rows, 3), loop(softmax_back)

@@ -17,15 +17,15 @@ import numpy as np
 from numba import prange
 
 import minitorch.operators as operators
-from minitorch.core.math_functions import larger, smaller
-from minitorch.kernels.elementwise import diagnose, merged, table
+from minitorch.core.math_functions import maximum, minimum
+from minitorch.kernels.elementwise import coalesce_dims, dims_table, print_diagnostics
 from minitorch.kernels.jit import FLAGS, IN_ANY_ORDER, code_key, jitable, launch, parallel, serial, threads
 from minitorch.tensor_data import Shape, Storage, Strides, TensorData
 
 ARITHMETIC: set[Any] = {operators.add, operators.mul}
 """Functions whose fold the compiler may turn into several that go side by side."""
 
-ANY_ORDER: set[Any] = ARITHMETIC | {larger, smaller}
+ANY_ORDER: set[Any] = ARITHMETIC | {maximum, minimum}
 """Functions whose fold does not depend on the order of the elements, but for rounding."""
 
 LANES = 64
@@ -78,9 +78,9 @@ class Layout(NamedTuple):
 
 def part(kept: Sequence[tuple[int, int, int]], folded: Sequence[tuple[int, int]], workers: int) -> Part:
     """The pass over kept dimensions (size, out's stride, a's stride) and folded ones (size, a's stride)."""
-    kept_sizes, kept_strides = merged([dim[0] for dim in kept], [[dim[2] for dim in kept], [dim[1] for dim in kept]])
+    kept_sizes, kept_strides = coalesce_dims([dim[0] for dim in kept], [[dim[2] for dim in kept], [dim[1] for dim in kept]])
     kept_strides.reverse()  # sorted by a's strides, but given with out's first
-    folded_sizes, folded_strides = merged([dim[0] for dim in folded], [[dim[1] for dim in folded]], keep_order=True)
+    folded_sizes, folded_strides = coalesce_dims([dim[0] for dim in folded], [[dim[1] for dim in folded]], keep_order=True)
     by_rows = bool(kept_sizes) and kept_strides[1][-1] == 1
     results, width = math.prod(kept_sizes), 1
     tasks = results
@@ -91,7 +91,7 @@ def part(kept: Sequence[tuple[int, int, int]], folded: Sequence[tuple[int, int]]
         tasks = results // kept_sizes[-1] * -(-kept_sizes[-1] // width)
     if not folded_sizes:
         folded_sizes, folded_strides = [1], [[1]]
-    args = (table(kept_sizes, kept_strides), table(folded_sizes, folded_strides), width)
+    args = (dims_table(kept_sizes, kept_strides), dims_table(folded_sizes, folded_strides), width)
     return Part(by_rows, tasks, args)
 
 
@@ -111,7 +111,7 @@ def layout(
     whole = part(kept, folded, workers)
     if workers == 1 or not any_order or whole.tasks >= workers:
         return Layout(whole)
-    sizes, (strides,) = merged([dim[0] for dim in folded], [[dim[1] for dim in folded]], keep_order=True)
+    sizes, (strides,) = coalesce_dims([dim[0] for dim in folded], [[dim[1] for dim in folded]], keep_order=True)
     if max(sizes, default=0) < workers:
         return Layout(whole)
     longest = max(range(len(sizes)), key=sizes.__getitem__)
@@ -368,4 +368,4 @@ class Fold:
     def parallel_diagnostics(self, level: int = 1) -> None:
         """Print what numba made of the parallel loop, for the operands of an earlier call."""
         for used, kernel in ((self.kernels.rows, self.kernels.rows_parallel), (self.kernels.runs, self.kernels.runs_parallel)):
-            diagnose(used, kernel, level)
+            print_diagnostics(used, kernel, level)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from minitorch.core.dtypes import float32, floating
+from minitorch.core.dtypes import float32, promote_to_float
 from minitorch.kernels import activations as curves
 from minitorch.kernels.dropout import Keep
 from minitorch.kernels.losses import fusible
@@ -36,7 +36,7 @@ class OfInput(Function):
     @classmethod
     def forward(cls, ctx: Any, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(cls.curve, floating)(a)
+        return a.f.map(cls.curve, promote_to_float)(a)
 
     @classmethod
     def backward(cls, ctx: Any, grad_output: Tensor) -> Tensor:
@@ -108,7 +108,7 @@ class NormalShare(Function):
     @staticmethod
     def forward(ctx: Any, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(curves.normal_share, floating)(a)
+        return a.f.map(curves.normal_share, promote_to_float)(a)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ class LeakyRelu(Function):
     @staticmethod
     def forward(ctx: Any, a: Tensor, negative_slope: float) -> Tensor:
         ctx.save_for_backward(a, negative_slope)
-        return a.f.map(curves.leaky_relu_curve(negative_slope)[0], floating)(a)
+        return a.f.map(curves.leaky_relu_curve(negative_slope)[0], promote_to_float)(a)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from minitorch.kernels.losses import fusible
 from minitorch.tensor_data import TensorData
-from minitorch.tensor_functions import turned
+from minitorch.tensor_functions import transpose_last_two
 
 if TYPE_CHECKING:
     from minitorch.nn.convolution import Geometry
@@ -52,7 +52,7 @@ def product_of_windows(input: Tensor, weight: Tensor, bias: Tensor | None, geome
     """
     batch, outer = input.shape[0], weight.shape[0]
     windows = windows_of(input._tensor.array(), weight.shape[2:], geometry, sizes)
-    columns = turned(input._like(TensorData(windows.reshape(-1), (batch * math.prod(sizes), math.prod(weight.shape[1:])))))
+    columns = transpose_last_two(input._like(TensorData(windows.reshape(-1), (batch * math.prod(sizes), math.prod(weight.shape[1:])))))
     flat = weight.contiguous()
     flat = flat._like(flat._tensor.reshaped((outer, columns.shape[0])))
     sums = input.f.matrix_multiply(flat, columns)._tensor.array()

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from minitorch.autodiff import Context
-from minitorch.core.dtypes import computed_in, floating
-from minitorch.core.gradients import summed_to
+from minitorch.core.dtypes import compute_dtype, promote_to_float
+from minitorch.core.gradients import sum_to_shape
 from minitorch.kernels.conv import Axis, Channels, Operand, axis, correlate
 from minitorch.kernels.conv_matmul import products
 from minitorch.nn.columns import product_of_windows, suits
@@ -58,8 +58,8 @@ class Convolution(Function):
 
     @staticmethod
     def forward(ctx: Context, input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry) -> Tensor:
-        kept = floating(*(x.dtype for x in (input, weight, bias) if x is not None))
-        dtype = computed_in(kept)
+        kept = promote_to_float(*(x.dtype for x in (input, weight, bias) if x is not None))
+        dtype = compute_dtype(kept)
         input, weight = input.to(dtype), weight.to(dtype)
         ctx.save_for_backward(input, weight, geometry)
         pictures, kernel = in_rows_and_columns(input, 1), in_rows_and_columns(weight, 1)
@@ -85,7 +85,7 @@ class Convolution(Function):
         by_weight = weight_gradient(grad_output, input, weight, geometry) if needed[1] else None
         by_bias = None
         if needed[2]:
-            by_bias = summed_to(grad_output, (weight.shape[0], *(1 for _ in weight.shape[2:])))
+            by_bias = sum_to_shape(grad_output, (weight.shape[0], *(1 for _ in weight.shape[2:])))
             by_bias = by_bias._like(by_bias._tensor.reshaped((weight.shape[0],)))
         return by_input, by_weight, by_bias, None
 

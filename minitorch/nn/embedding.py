@@ -8,7 +8,7 @@ import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.core.creation import randn
-from minitorch.core.dtypes import computed_in
+from minitorch.core.dtypes import compute_dtype
 from minitorch.kernels.losses import embedding_kernels, fusible
 from minitorch.kernels.pool import flat
 from minitorch.nn.module import Module, Parameter
@@ -83,7 +83,7 @@ class Lookup(Function):
         if not ctx.needs_input_grad[1]:
             return None, None
         picked, shape, padding_idx = ctx.saved_values
-        grad = np.zeros(shape, computed_in(grad_output.dtype))  # from the system: pages that are not touched cost nothing
+        grad = np.zeros(shape, compute_dtype(grad_output.dtype))  # from the system: pages that are not touched cost nothing
         if fusible(grad_output):
             embedding_kernels().backward(grad.reshape(-1), flat(grad_output), picked.reshape(-1).astype(np.int64), shape[1])
         else:

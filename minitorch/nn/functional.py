@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from minitorch.autodiff import Context
-from minitorch.core.dtypes import floating
-from minitorch.core.math_functions import best_of, pick
+from minitorch.core.dtypes import promote_to_float
+from minitorch.core.math_functions import mask_select, reduce_extreme
 from minitorch.tensor import rand
 from minitorch.tensor_data import as_shape
 from minitorch.tensor_functions import Function
@@ -97,7 +97,7 @@ class Max(Function):
         from minitorch.kernels.pool import largest_along, takes
 
         dim = input._dim(dim)
-        largest = largest_along(input, dim) if takes(input) else best_of(input, dim, largest=True)
+        largest = largest_along(input, dim) if takes(input) else reduce_extreme(input, dim, largest=True)
         ctx.save_for_backward(input, largest, dim)
         return largest
 
@@ -108,7 +108,7 @@ class Max(Function):
         input, largest, dim = ctx.saved_values
         if takes(input):
             return to_largest(input, largest, dim, grad_output)
-        return pick(input == largest, grad_output)
+        return mask_select(input == largest, grad_output)
 
 
 def max(input: Tensor, dim: Dims = None) -> Tensor:
@@ -253,5 +253,5 @@ def dropout(input: Tensor, rate: float, ignore: bool = False) -> Tensor:
         raise ValueError(f"dropout expected a rate from 0 to 1, got {rate}; it is the share of the elements that become 0")
     if ignore:
         return input
-    drawn = rand(input.shape, input.backend, dtype=floating(input.dtype))  # at least 0 and less than 1
+    drawn = rand(input.shape, input.backend, dtype=promote_to_float(input.dtype))  # at least 0 and less than 1
     return Keep.apply(input, drawn >= rate)

@@ -16,7 +16,7 @@ from minitorch.nn.module import Module, Parameter
 from minitorch.nn.sizes import a_tensor, at_least_1
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
-from minitorch.tensor_functions import Function, turned
+from minitorch.tensor_functions import Function, transpose_last_two
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Affine(Function):
     @staticmethod
     def forward(ctx: Context, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(rows, weight)
-        out = rows.f.matrix_multiply(rows, turned(weight))
+        out = rows.f.matrix_multiply(rows, transpose_last_two(weight))
         return out if bias is None else rows.f.add_zip(out, bias, out)
 
     @staticmethod
@@ -67,7 +67,7 @@ class Affine(Function):
         rows, weight = ctx.saved_values
         product = grad_output.f.matrix_multiply
         by_rows = product(grad_output, weight) if rows.requires_grad else None
-        by_weight = product(turned(grad_output), rows) if weight.requires_grad else None
+        by_weight = product(transpose_last_two(grad_output), rows) if weight.requires_grad else None
         return by_rows, by_weight, grad_output  # who asks for that of bias sums it over the rows
 
     @staticmethod

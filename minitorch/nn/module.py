@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 import minitorch.module
-from minitorch.core.backend import backend_at
-from minitorch.core.dtypes import as_array, as_dtype, converted, is_float
+from minitorch.core.backend import resolve_backend
+from minitorch.core.dtypes import as_dtype, convert_array, is_float, to_array
 from minitorch.core.gradients import Hook
 from minitorch.module import Parameter
 from minitorch.nn.tree import Node, buffers_of, join, places, upwards, walk, warn_of_hidden
@@ -216,7 +216,7 @@ class Module(minitorch.module.Module):
         Raises:
             TypeError: If one is neither a place nor a dtype of floats; nothing is moved then.
         """
-        wanted = [backend_at(target) or as_dtype(target) for target in (*targets, device, dtype) if target is not None]
+        wanted = [resolve_backend(target) or as_dtype(target) for target in (*targets, device, dtype) if target is not None]
         for target in wanted:
             if isinstance(target, np.dtype) and not is_float(target):
                 raise TypeError(f"{type(self).__name__}.to expected a dtype of floats, got {target.name}; convert single tensors instead")
@@ -359,12 +359,12 @@ def _like(own: Tensor, given: Any, name: str) -> Tensor:
         given = given.detach()
     if hasattr(given, "cpu") and not hasattr(given, "_tensor"):  # PyTorch's, whose bfloat16 NumPy does not know
         given = given.cpu().float() if str(given.dtype) == "torch.bfloat16" else given.cpu()
-    values = as_array(given.to_numpy() if hasattr(given, "_tensor") else given, name)
+    values = to_array(given.to_numpy() if hasattr(given, "_tensor") else given, name)
     if values.shape != own.shape:
         raise ValueError(f"{name} of shape {own.shape}, got {values.shape}")
     if not is_float(own.dtype) and is_float(values.dtype):
         raise ValueError(f"{name} of {own.dtype.name}, got {values.dtype.name}")
-    return finished(TensorData(converted(values, own.dtype, name).reshape(-1), values.shape), own.backend, False)
+    return finished(TensorData(convert_array(values, own.dtype, name).reshape(-1), values.shape), own.backend, False)
 
 
 # Calls

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minitorch.core.dtypes import computed_in, is_half
+from minitorch.core.dtypes import compute_dtype, is_half
 from minitorch.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class GradScaler:
         """
         if not hasattr(outputs, "_tensor"):
             raise TypeError(f"scale expected a Tensor, got {type(outputs).__name__}; scale the loss before backward")
-        return outputs.to(computed_in(outputs.dtype)) * self._scale if self._enabled else outputs
+        return outputs.to(compute_dtype(outputs.dtype)) * self._scale if self._enabled else outputs
 
     def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, such as before clipping them; `step` does so otherwise.

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.backend import backend_at
-from minitorch.core.dtypes import as_array, as_dtype, converted
+from minitorch.core.backend import resolve_backend
+from minitorch.core.dtypes import as_dtype, convert_array, to_array
 from minitorch.kernels.cuda.device import SIMULATED, blocks_for, cuda, jit, launch, require_cuda
 from minitorch.tensor_data import as_shape
 
@@ -47,9 +47,9 @@ class ArrayContext:
 
     def array(self, values: Any, dtype: Any = None) -> Any:
         """A new array of given numbers; without a dtype an array keeps its own, and Python's numbers take the default."""
-        found = as_array(values, "array")
+        found = to_array(values, "array")
         dtype = as_dtype(found.dtype if dtype is None and hasattr(values, "dtype") else dtype)
-        return self._array(np.asarray(converted(found, dtype, "array"), order="C"))
+        return self._array(np.asarray(convert_array(found, dtype, "array"), order="C"))
 
     def fill(self, array: Any, value: float) -> Any:
         """Write one number everywhere, on the device, and return the array.
@@ -65,7 +65,7 @@ class ArrayContext:
         if not array.flags["C_CONTIGUOUS"]:
             raise ValueError("fill expected an array whose elements lie one after the other, got a view with gaps; fill all of its array")
         if array.size:
-            self._fill(array, converted(number, as_dtype(array.dtype), "fill").item())
+            self._fill(array, convert_array(number, as_dtype(array.dtype), "fill").item())
         return array
 
     def to_numpy(self, array: Any) -> np.ndarray:
@@ -163,7 +163,7 @@ def context(device: str = "cpu") -> ArrayContext:
         ValueError: If there is no such device.
         RuntimeError: If it is the GPU, and there is neither one nor the simulator.
     """
-    backend = backend_at(device) if isinstance(device, str) and device.partition(":")[0] in ("cpu", "cuda") else None
+    backend = resolve_backend(device) if isinstance(device, str) and device.partition(":")[0] in ("cpu", "cuda") else None
     if backend is None:
         raise ValueError(f"context expected the device cpu or cuda, got {device!r}")
     return _CudaContext() if backend.cuda else _HostContext()

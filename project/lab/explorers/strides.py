@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.indexing import basic_view, is_basic, is_element, picked_elements
+from minitorch.core.indexing import basic_view, is_basic, is_element, selected_elements
 from minitorch.tensor_data import IndexingError, TensorData, broadcast_strides, index_to_position, to_index
 from project.lab.charts.cells import Cell, grid, strip
 from project.lab.guard import WrongResult
@@ -211,7 +211,7 @@ def _index(before: Stage, index: tuple[Any, ...]) -> Stage:
         raise ValueError("it names one element and gives a plain number; write a slice such as 1:2, or pick the cell below")
     if is_basic(index):
         return Stage(basic_view(data, index), before.values[index], "view")
-    values = before.values.reshape(-1)[picked_elements(data.shape, index)]
+    values = before.values.reshape(-1)[selected_elements(data.shape, index)]
     return Stage(TensorData(values.reshape(-1), values.shape), values, "copy")
 
 
