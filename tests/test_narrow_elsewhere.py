@@ -56,7 +56,7 @@ def test_they_are_printed_with_the_digits_that_tell_them_apart(values, dtype, te
 def test_what_is_printed_of_bfloat16_leads_back_to_it():
     patterns = np.concatenate([np.arange(1, 0x7F80, 37), np.arange(0x3F80, 0x4080)]).astype(np.uint16)
     numbers = patterns.view(bfloat16)
-    for number, text in zip(numbers, minitorch.core.dtypes.shown(numbers), strict=True):
+    for number, text in zip(numbers, minitorch.core.dtypes.printable(numbers), strict=True):
         assert np.float64(f"{text:.4g}").astype(np.float32).astype(bfloat16) == number
 
 

@@ -26,10 +26,12 @@ class TensorOps:
     Attributes:
         name: Shown in messages.
         cuda: Whether the storage lies on a GPU.
+        optimized: Whether optimized kernels are preferred to the textbook kernels; set it to False to compare them.
     """
 
     name = "none"
     cuda = False
+    optimized = True
 
     @staticmethod
     def require() -> None:
