@@ -9,7 +9,6 @@ from minitorch import (
     SimpleBackend,
     SimpleOps,
     TensorBackend,
-    cuda_device,
     float32,
     float64,
     full,
@@ -21,6 +20,7 @@ from minitorch import (
     zeros,
 )
 from minitorch.core.backend import resolve_backend
+from minitorch.kernels.cuda import device
 from minitorch.nn import Linear
 
 
@@ -119,7 +119,7 @@ def test_a_tensor_of_the_cpu_is_no_array_of_a_gpu():
         _ = x.__cuda_array_interface__
 
 
-@pytest.mark.skipif(cuda_device.available(), reason="there is a GPU, or the simulator")
+@pytest.mark.skipif(device.available(), reason="there is a GPU, or the simulator")
 def test_without_a_gpu_every_way_to_it_says_what_to_do():
     ways = [
         lambda: tensor([1.0]).cuda(),
