@@ -72,6 +72,10 @@ class History:
     inputs: Sequence[Any] = ()
 
 
+LEAF = History()
+"""The history of every leaf."""
+
+
 class Variable(Protocol):
     """What backpropagation asks of a node in the graph."""
 

@@ -7,7 +7,7 @@ import numbers
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from minitorch.autodiff import Context, History, backpropagate, central_difference
+from minitorch.autodiff import LEAF, Context, History, backpropagate, central_difference
 from minitorch.scalar_functions import (
     EQ,
     LT,
@@ -34,9 +34,6 @@ ScalarHistory = History
 
 NUMBER = (float, int, numbers.Real)
 """What counts as a number: the last stands for NumPy's scalars, and is asked last because it is slow."""
-
-LEAF = ScalarHistory()
-"""What every Scalar that a user makes starts with."""
 
 
 class Scalar:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from minitorch.autodiff import History
+from minitorch.autodiff import LEAF, History, backpropagate, central_difference
+from minitorch.core import conversion, layout_functions, math_functions, reductions
 from minitorch.core.backend import resolve_backend
-from minitorch.core.conversion import Interchange
+from minitorch.core.context import grad_mode, no_grad
 from minitorch.core.dtypes import (
     FLOAT32_OVERFLOW,
     as_dtype,
@@ -19,22 +20,27 @@ from minitorch.core.dtypes import (
     convert_array,
     float32,
     float64,
+    is_float,
+    is_half,
     promote_mask,
     promote_scalar,
+    promote_to_float,
     to_array,
     uniform,
 )
-from minitorch.core.gradients import Differentiable
-from minitorch.core.tensor_methods import Dims, TensorMethods, in_float32
+from minitorch.core.gradients import RECORDED, Hook, apply_hooks, register_hook, select_tensor_gradients, unbroadcast
+from minitorch.core.half_precision import compute_in_float32
 from minitorch.tensor_data import IndexingError, TensorData, as_shape
 from minitorch.tensor_functions import (
     EQ,
     LT,
     Add,
     All,
+    Copy,
     Exp,
     IsClose,
     Log,
+    MatMul,
     Mul,
     Neg,
     Permute,
@@ -46,33 +52,35 @@ from minitorch.tensor_functions import (
 from minitorch.tensor_ops import SimpleBackend, TensorBackend
 
 NUMBER = (float, int, np.bool_, np.integer, np.floating)
-"""What counts as a number."""
+"""The types that count as a number."""
+
+Dims = int | Sequence[int] | None
+"""The dimensions to reduce: one, several, or None for all. Negative ones count from the end."""
 
 
-class Tensor(Differentiable, TensorMethods, Interchange):
+class Tensor:
     """An array of numbers that records the functions applied to it.
 
-    Operators work element by element, on tensors whose shapes broadcast and on Python's numbers. Sets and dictionaries tell tensors apart
-    by identity. Most are made by `tensor`, `zeros` or `rand`.
+    Operators work element by element, on tensors whose shapes broadcast and on Python numbers. Sets and dictionaries compare tensors
+    by identity. Make tensors with `tensor`, `zeros` or `rand`.
 
     Args:
-        v: Where the numbers lie.
-        history: How it was made. Left out: a constant, into which no gradient flows.
-        name: Shown in graphs and messages.
-        backend: What computes on it.
+        v: The data.
+        history: How the tensor was computed. Left out: the tensor is a constant, which takes no gradient.
+        name: Name in graphs and messages.
+        backend: The backend that computes on it.
 
     Attributes:
-        history: How it was made; None for a constant.
-        backend: What computes on it.
+        history: How the tensor was computed; None for a constant.
+        backend: The backend that computes on it.
         f: The backend, by the short name that Functions use.
         grad: Sum of the gradients that reached this leaf, a Tensor of the same shape; None before the first.
 
     Raises:
-        TypeError: If v is no TensorData.
+        TypeError: If v is not a TensorData.
     """
 
-    __slots__ = ("__weakref__", "_hooks", "_name", "_tensor", "backend", "grad", "history")
-    f: TensorBackend
+    __slots__ = ("__weakref__", "_hooks", "_name", "_tensor", "backend", "f", "grad", "history")
 
     def __init__(
         self,
@@ -85,7 +93,7 @@ class Tensor(Differentiable, TensorMethods, Interchange):
             raise TypeError(f"Tensor expected TensorData, got {type(v).__name__}; from a list or an array make one with tensor(...)")
         self._tensor = backend.ops.place(v) if backend.cuda else v
         self.history = history
-        self.backend = backend
+        self.backend = self.f = backend
         self.grad: Tensor | None = None
         self._name = name
         self._hooks: dict[object, Callable[[Tensor], Tensor | None]] | None = None
@@ -105,11 +113,11 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         return Tensor(data, history, None, backend or self.backend)
 
     def zeros(self, shape: Sequence[int] | None = None, dtype: Any = None) -> Tensor:
-        """Zeros on the same backend; its own shape and dtype unless others are given."""
+        """Zeros on the same backend, in the tensor's own shape and dtype unless others are given."""
         data = self._tensor
         return self._like(self.backend.ops.zeros(data.shape if shape is None else as_shape(shape, "zeros"), dtype or data.dtype))
 
-    # What it is
+    # Properties
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -128,28 +136,24 @@ class Tensor(Differentiable, TensorMethods, Interchange):
 
     @property
     def dtype(self) -> np.dtype:
-        """Kind of its numbers."""
+        """Data type of the elements."""
         return self._tensor.dtype
 
     @property
     def device(self) -> str:
-        """Where its numbers lie: "cpu" or "cuda"."""
+        """Device that stores the elements: "cpu" or "cuda"."""
         return "cuda" if self.backend.cuda else "cpu"
 
-    def tuple(self) -> tuple[np.ndarray, tuple[int, ...], tuple[int, ...]]:
-        """What a kernel is given: storage from its first element on, shape and strides."""
-        return self._tensor.tuple()
-
     def stride(self) -> tuple[int, ...]:
-        """How far in storage a step in each dimension leads, in elements."""
+        """Step in storage for each dimension, in elements."""
         return self._tensor.strides
 
     def storage_offset(self) -> int:
-        """Position in storage of its first element."""
+        """Position of the first element in storage."""
         return self._tensor.offset
 
     def is_contiguous(self) -> bool:
-        """Whether its elements lie one after the other, last dimension fastest."""
+        """Whether the elements are contiguous in storage, last dimension fastest."""
         return self._tensor.is_contiguous()
 
     @property
@@ -168,7 +172,7 @@ class Tensor(Differentiable, TensorMethods, Interchange):
 
     __hash__ = object.__hash__  # by identity, as backpropagation needs it
 
-    # Operators, each one or two functions of tensor_functions
+    # Task 2.3: operators
 
     def __add__(self, b: TensorLike) -> Tensor:
         return Add.apply(self, self._ensure_tensor(b))
@@ -179,11 +183,31 @@ class Tensor(Differentiable, TensorMethods, Interchange):
     def __sub__(self, b: TensorLike) -> Tensor:
         return Add.apply(self, Neg.apply(self._ensure_tensor(b)))
 
+    def __rsub__(self, b: TensorLike) -> Tensor:
+        left = self._ensure_tensor(b)
+        return Add.apply(left, Neg.apply(left._ensure_tensor(self)))
+
     def __mul__(self, b: TensorLike) -> Tensor:
         return Mul.apply(self, self._ensure_tensor(b))
 
     def __rmul__(self, b: TensorLike) -> Tensor:
         return Mul.apply(self._ensure_tensor(b), self)
+
+    def __truediv__(self, b: TensorLike) -> Tensor:
+        return math_functions.divide(self, self._ensure_tensor(b))
+
+    def __rtruediv__(self, b: TensorLike) -> Tensor:
+        return math_functions.divide(self._ensure_tensor(b), self)
+
+    def __matmul__(self, b: Tensor) -> Tensor:
+        """Matrix product over the last two dimensions; a one-dimensional operand is a row on the left, a column on the right."""
+        if not isinstance(b, Tensor):
+            raise TypeError(f"matmul expected a Tensor, got {type(b).__name__}; make one with tensor(...)")
+        left = self.unsqueeze(0) if self.dims == 1 else self
+        right = b.unsqueeze(1) if b.dims == 1 else b
+        out = MatMul.apply(left, right)
+        out = out.squeeze(-1) if b.dims == 1 else out
+        return out.squeeze(-1 if b.dims == 1 else -2) if self.dims == 1 else out
 
     def __neg__(self) -> Tensor:
         return Neg.apply(self)
@@ -198,7 +222,7 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         return EQ.apply(self, self._ensure_tensor(b))
 
     def is_close(self, b: TensorLike) -> Tensor:
-        """Whether each element is less than 1e-2 away from b's, as bool."""
+        """Whether each element differs from b's by less than 1e-2, as bool."""
         return IsClose.apply(self, self._ensure_tensor(b))
 
     def sigmoid(self) -> Tensor:
@@ -210,51 +234,52 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         return ReLU.apply(self)
 
     def log(self) -> Tensor:
-        """ln(self + EPS)."""
+        """Natural logarithm, ln(self + EPS)."""
         return Log.apply(self)
 
     def exp(self) -> Tensor:
-        """e^self."""
+        """e^self, the exponential."""
         return Exp.apply(self)
 
-    # Reductions
+    # Task 2.3: reductions
 
     def all(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
         """Whether all elements are true (not 0), as bool.
 
         Args:
-            dim: Along which dimensions; None for all elements, with a result of shape (1,).
-            keepdim: Whether those dimensions stay, with size 1.
+            dim: Dimensions to reduce; None for all elements, with a result of shape (1,).
+            keepdim: Whether the reduced dimensions stay, with size 1.
         """
-        return self._reduced(All.apply, dim, keepdim)
+        return self._reduce(All.apply, dim, keepdim)
 
     def sum(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
         """Sum of the elements.
 
         Args:
-            dim: Along which dimensions; None for all elements, with a result of shape (1,).
-            keepdim: Whether those dimensions stay, with size 1.
+            dim: Dimensions to reduce; None for all elements, with a result of shape (1,).
+            keepdim: Whether the reduced dimensions stay, with size 1.
         """
-        return self._reduced(Sum.apply, dim, keepdim)
+        return self._reduce(Sum.apply, dim, keepdim)
 
+    @compute_in_float32
     def mean(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
         """Mean of the elements.
 
         Args:
-            dim: Along which dimensions; None for all elements, with a result of shape (1,).
-            keepdim: Whether those dimensions stay, with size 1.
+            dim: Dimensions to reduce; None for all elements, with a result of shape (1,).
+            keepdim: Whether the reduced dimensions stay, with size 1.
         """
         count = self._count(dim)
         return self.sum(dim, keepdim) * (1 / count if count else math.nan)
 
-    # Layout
+    # Task 2.3: layout
 
     def permute(self, *order: Any) -> Tensor:
         """The dimensions in another order: a view.
 
         Args:
-            order: For every dimension of the result, which one of this tensor it is, as permute(1, 0) or permute((1, 0)); negative
-                ones count from the end.
+            order: For every dimension of the result, which dimension of this tensor it is: permute(1, 0) or permute((1, 0)). Negative
+                numbers count from the end.
         """
         return Permute.apply(self, self._dims_of(order[0] if len(order) == 1 else order))
 
@@ -262,19 +287,23 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         """The same elements in the same order with another shape, over the same storage.
 
         Args:
-            shape: The sizes; one may be -1, which is found from the others.
+            shape: The sizes; one may be -1, which is computed from the others.
 
         Raises:
-            ValueError: If the elements do not lie one after the other, or their number is another.
+            ValueError: If the elements are not contiguous, or the sizes do not multiply to their number.
         """
         return View.apply(self, self._sizes(shape))
 
-    # Help for the methods above
+    def contiguous(self) -> Tensor:
+        """The same elements, contiguous in storage: the tensor itself if it is contiguous, else a copy."""
+        return self if self.is_contiguous() else Copy.apply(self)
+
+    # Helpers of the methods above
 
     def _ensure_tensor(self, b: TensorLike) -> Tensor:
-        """The other operand as a tensor: a number becomes a constant of no dimensions, in this tensor's dtype where that can hold it."""
+        """An operand as a tensor: a number becomes a constant of no dimensions, in this tensor's dtype if that can represent it."""
         dtype = self._tensor.dtype
-        if isinstance(b, Tensor):  # of truth values beside numbers: numbers of this dtype, so that float32 - mask is float32
+        if isinstance(b, Tensor):  # a mask with a tensor of numbers takes their dtype, so that float32 - mask is float32
             return b if b._tensor.dtype is dtype or b.dtype.kind not in "bu" else b.to(promote_mask(dtype, b.dtype))
         if isinstance(b, NUMBER):
             dtype = promote_scalar(dtype, b)
@@ -286,12 +315,44 @@ class Tensor(Differentiable, TensorMethods, Interchange):
                 raise OverflowError(f"{b} leaves the range of {dtype.name}; convert the tensor to int64 or float64 first") from None
         raise TypeError(f"expected a Tensor or a number beside a Tensor, got {type(b).__name__}; make a tensor of it: tensor(...)")
 
+    def _reduce(self, reduction: Callable[[Tensor, Any], Tensor], dim: Dims, keepdim: bool) -> Tensor:
+        """Reduce dimensions, one after the other.
+
+        Args:
+            reduction: Reduces one dimension of a tensor to size 1, such as `Sum.apply`, which reduces several at once on some backends.
+            dim: Dimensions to reduce; None for all elements: the result has shape (1,), or () without keepdim.
+            keepdim: Whether the reduced dimensions stay, with size 1.
+
+        Raises:
+            ValueError: If dim is an empty sequence.
+        """
+        if dim is None:
+            out = reduction(self if self.dims == 1 else self.reshape(self.size), 0)
+            return out if keepdim else out.squeeze(0)
+        dims = self._dims_of(dim)
+        if not dims:
+            raise ValueError(f"a reduction expected at least one dimension, got {dim!r}; dim=None reduces all of them")
+        if len(dims) > 1 and is_half(self.dtype):  # round once, not after every dimension
+            out = self.to(float32)._reduce(reduction, dims, keepdim)
+            return out.to(self.dtype) if out.dtype is float32 else out
+        out = self
+        if len(dims) > 1 and reduction in (Sum.apply, All.apply) and self.backend.folds_several:
+            out = reduction(out, dims)
+        else:
+            for d in sorted(dims, reverse=True):  # last dimension first: of equal elements, max then finds the first
+                out = reduction(out, d)
+        return out if keepdim else out.squeeze(dims)
+
+    def _count(self, dim: Dims) -> int:
+        """Number of elements that a reduction over dim combines into one."""
+        return self.size if dim is None else math.prod(self.shape[d] for d in self._dims_of(dim))
+
     def _dim(self, dim: int) -> int:
         """A dimension counted from the front.
 
         Raises:
-            TypeError: If it is not a whole number.
-            IndexingError: If there is no such dimension.
+            TypeError: If it is not an integer.
+            IndexingError: If it is out of range.
         """
         try:
             dim = operator.index(dim)
@@ -306,7 +367,7 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         """Dimensions counted from the front.
 
         Raises:
-            IndexingError: If one is named twice.
+            IndexingError: If one is out of range or repeated.
         """
         dims = tuple([self._dim(d) for d in (dim if isinstance(dim, (tuple, list, Sequence)) else (dim,))])
         if len(set(dims)) < len(dims):
@@ -314,92 +375,497 @@ class Tensor(Differentiable, TensorMethods, Interchange):
         return dims
 
     def _sizes(self, shape: tuple[Any, ...]) -> tuple[int, ...]:
-        """A shape from `view(2, 3)` or `view((2, 3))`, with the size that -1 stands for.
+        """The shape given as `view(2, 3)` or `view((2, 3))`, with -1 replaced by the size it stands for.
 
         Raises:
-            ValueError: If -1 stands for no size, or for any.
+            ValueError: If no size, or any size, could replace -1.
         """
         sizes = tuple(shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape)
         if -1 not in sizes:
             return as_shape(sizes, "view")
         if sizes.count(-1) > 1:
             raise ValueError(f"view expected at most one -1, got {sizes}")
-        place = sizes.index(-1)
-        before, behind = as_shape(sizes[:place], "view"), as_shape(sizes[place + 1 :], "view")
-        known = math.prod(before + behind)
+        unknown = sizes.index(-1)
+        before, after = as_shape(sizes[:unknown], "view"), as_shape(sizes[unknown + 1 :], "view")
+        known = math.prod(before + after)
         if known == 0 or self.size % known:
             raise ValueError(f"view found no size for -1: shape {self.shape} has {self.size} elements, {sizes} a multiple of {known}")
-        return (*before, self.size // known, *behind)
+        return (*before, self.size // known, *after)
 
+    # Task 2.4: backpropagation, see `Variable` in autodiff.py
 
-Tensor.f = Tensor.backend  # the same slot
-Tensor.mean = in_float32(Tensor.mean)  # a sum may be too large for halves where the mean is not
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow into it: it is a leaf that keeps them, or was computed from one."""
+        return self.history is not None
+
+    def requires_grad_(self, flag: bool = True) -> Tensor:
+        """Make it a leaf, which keeps its gradient, or (False) a constant; either way its history is dropped.
+
+        Raises:
+            TypeError: If a leaf would not hold floats.
+        """
+        if flag and not is_float(self.dtype):
+            raise TypeError(f"only tensors of floats keep gradients, got {self.dtype.name}; convert it first: x.to(float64)")
+        self.history = LEAF if flag else None
+        return self
+
+    def is_leaf(self) -> bool:
+        """Whether it keeps its gradient."""
+        return self.history is not None and self.history.last_fn is None
+
+    def is_constant(self) -> bool:
+        """Whether no gradient flows into it."""
+        return self.history is None
+
+    @property
+    def parents(self) -> Sequence[Tensor]:
+        """The tensors that it was computed from; none for a leaf or a constant."""
+        return self.history.inputs if self.history is not None else ()
+
+    def accumulate_derivative(self, x: Tensor) -> None:
+        """Add a gradient to the `grad` of this leaf.
+
+        Raises:
+            RuntimeError: If it is not a leaf.
+        """
+        if not self.is_leaf():
+            raise RuntimeError("only a leaf keeps its gradient, and this tensor was computed or is a constant; see register_hook")
+        x = apply_hooks(self, unbroadcast(x, self, "accumulate_derivative got"))
+        self.grad = x.f.id_map(x) if self.grad is None else self.grad + x  # a copy: other tensors may share the storage
+
+    def chain_rule(self, d_output: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
+        """Pass the gradient of this tensor on to the inputs of the function that computed it.
+
+        Args:
+            d_output: Gradient of the final output with respect to this tensor.
+
+        Returns:
+            One pair (input, gradient in the input's shape and dtype) for every input that is not a constant.
+
+        Raises:
+            RuntimeError: If no function computed it, or an earlier backward pass freed its graph.
+            ValueError: If the function's backward returns more or fewer gradients than it has arguments, or one of the wrong shape.
+        """
+        if self.history is None or self.history.last_fn is None:
+            raise RuntimeError("chain_rule expected a tensor made by a function, got a leaf or a constant, which has no inputs")
+        history = self.history
+        fn, inputs = history.last_fn, history.inputs
+        ctx: Any = history.ctx  # a TensorContext
+        if ctx is None:
+            raise RuntimeError(
+                f"backward has passed through {fn.__name__} before, and what it had saved is freed; "
+                "call backward(retain_graph=True) the first time, or compute the output again"
+            )
+        gradients = fn._backward(ctx, d_output if self._hooks is None else apply_hooks(self, d_output))
+        if len(gradients) != len(inputs):
+            gradients = select_tensor_gradients(gradients, inputs, ctx)
+        if not grad_mode.retain_graph:
+            history.ctx, history.inputs = None, ()
+        pairs = []
+        for x, gradient in zip(inputs, gradients, strict=True):
+            if x.history is not None:
+                needed, got = x._tensor, getattr(gradient, "_tensor", None)
+                if got is None or got.shape != needed.shape or got.dtype is not needed.dtype:
+                    gradient = unbroadcast(gradient, x, f"{fn.__name__}.backward returned")
+                pairs.append((x, gradient))
+        return pairs
+
+    def backward(self, grad_output: Tensor | float | None = None, retain_graph: bool | None = None, create_graph: bool = False) -> None:
+        """Compute the gradient of this tensor with respect to every leaf it was computed from, and add it to the leaf's `grad`.
+
+        Args:
+            grad_output: Gradient of a further output with respect to this tensor, in its shape; 1 by default for a tensor of one element.
+            retain_graph: Whether to keep the graph for another backward pass; by default it is freed, unless create_graph is set.
+            create_graph: Whether to record the gradients, so that they can be differentiated themselves.
+
+        Raises:
+            RuntimeError: If it records no gradients, has several elements and no grad_output, or its graph has been freed.
+            ValueError: If grad_output has another shape.
+        """
+        if self.history is None:
+            raise RuntimeError(
+                "backward expected a tensor that was computed from leaves, got a constant; make leaves with requires_grad=True"
+            )
+        if grad_output is None:
+            if self.size != 1:
+                raise RuntimeError(
+                    f"backward expected a tensor of one element, got shape {self.shape}; sum it first, or pass grad_output of that shape"
+                )
+            grad_output = 1.0
+        seed = self._ensure_tensor(grad_output)
+        if seed.shape != self.shape and not seed.size == self.size == 1:
+            raise ValueError(f"backward expected grad_output of shape {self.shape}, that of the tensor, got {seed.shape}")
+        if create_graph:
+            if not RECORDED:
+                raise RuntimeError("create_graph=True needs minitorch.autograd, which this package does not have; leave it out")
+            RECORDED["backward"](self, seed.reshape(self.shape).to(promote_to_float(self.dtype)), retain_graph)
+            return
+        seed = seed._like(seed._tensor if seed.shape == self.shape else seed._tensor.reshaped(self.shape))
+        before = grad_mode.enabled, grad_mode.retain_graph
+        grad_mode.enabled, grad_mode.retain_graph = False, bool(retain_graph)
+        try:
+            backpropagate(self, seed.to(promote_to_float(self.dtype)))
+        finally:
+            grad_mode.enabled, grad_mode.retain_graph = before
+
+    def detach(self) -> Tensor:
+        """A constant over the same storage."""
+        return self._like(self._tensor)
+
+    def zero_grad_(self) -> None:
+        """Reset the accumulated gradient to None."""
+        self.grad = None
+
+    # Beyond the course: each method calls a function of the modules in core/
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Hook:
+        """Call a function with the gradient of this tensor during the backward pass; see `core.gradients.register_hook`."""
+        return register_hook(self, hook)
+
+    # Operators
+
+    def __pow__(self, b: TensorLike) -> Tensor:
+        return math_functions.Pow.apply(self, self._ensure_tensor(b))
+
+    def __rpow__(self, b: TensorLike) -> Tensor:
+        return math_functions.Pow.apply(self._ensure_tensor(b), self)
+
+    def __abs__(self) -> Tensor:
+        return math_functions.Abs.apply(self)
+
+    def __le__(self, b: TensorLike) -> Tensor:
+        return math_functions.LE.apply(self, self._ensure_tensor(b))
+
+    def __ge__(self, b: TensorLike) -> Tensor:
+        return math_functions.LE.apply(self._ensure_tensor(b), self)
+
+    def __ne__(self, b: TensorLike) -> Tensor:  # type: ignore[override]  # element by element
+        return math_functions.NE.apply(self, self._ensure_tensor(b))
+
+    def __invert__(self) -> Tensor:
+        return math_functions.require_mask(self, "~") == 0
+
+    def __and__(self, b: Tensor) -> Tensor:
+        return math_functions.require_mask(self, "&") * math_functions.require_mask(self._ensure_tensor(b), "&")
+
+    def __or__(self, b: Tensor) -> Tensor:
+        return math_functions.require_mask(self, "|") + math_functions.require_mask(self._ensure_tensor(b), "|")
+
+    # Elementwise functions
+
+    def abs(self) -> Tensor:
+        """Absolute value, |self|."""
+        return math_functions.Abs.apply(self)
+
+    def sqrt(self) -> Tensor:
+        """Square root; NaN for negative elements."""
+        return math_functions.Sqrt.apply(self)
+
+    def tanh(self) -> Tensor:
+        """Hyperbolic tangent."""
+        return math_functions.Tanh.apply(self)
+
+    def sin(self) -> Tensor:
+        """Sine, in radians."""
+        return math_functions.Sin.apply(self)
+
+    def cos(self) -> Tensor:
+        """Cosine, in radians."""
+        return math_functions.Cos.apply(self)
+
+    def clip(self, low: float | None = None, high: float | None = None) -> Tensor:
+        """Every element limited to the range from low to high; None for no limit."""
+        return math_functions.clip(self, low, high)
+
+    def where(self, condition: Tensor, other: TensorLike) -> Tensor:
+        """Elements of self where the condition is true, else of other; all three broadcast."""
+        return math_functions.where(condition, self, other)
+
+    # Reductions: a reduced dimension stays with size 1, unless keepdim is False
+
+    def var(self, dim: Dims = None, keepdim: bool = True, correction: float = 1) -> Tensor:
+        """Variance: squared deviations from the mean, summed and divided by n - correction."""
+        return reductions.var(self, dim, keepdim, correction)
+
+    def std(self, dim: Dims = None, keepdim: bool = True, correction: float = 1) -> Tensor:
+        """Standard deviation, the square root of `var`."""
+        return reductions.std(self, dim, keepdim, correction)
+
+    def prod(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
+        """Product of the elements; 1 for none."""
+        return self._reduce(reductions.Prod.apply, dim, keepdim)
+
+    def any(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
+        """Whether any element is true (not 0), as bool."""
+        return (self != 0).sum(dim, keepdim) > 0
+
+    def max(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
+        """The largest element; NaN if any is NaN. The gradient flows to the first of equal elements."""
+        return self._reduce(lambda a, d: reductions.MaxMin.apply(a, d, True), dim, keepdim)
+
+    def min(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
+        """The smallest element; NaN if any is NaN. The gradient flows to the first of equal elements."""
+        return self._reduce(lambda a, d: reductions.MaxMin.apply(a, d, False), dim, keepdim)
+
+    def argmax(self, dim: int | None = None, keepdim: bool = True) -> Tensor:
+        """Index of the largest element along dim, or in the flattened tensor, as int64; the first of equal elements."""
+        return reductions.arg_extreme(self, dim, keepdim, largest=True)
+
+    def argmin(self, dim: int | None = None, keepdim: bool = True) -> Tensor:
+        """Index of the smallest element along dim, or in the flattened tensor, as int64; the first of equal elements."""
+        return reductions.arg_extreme(self, dim, keepdim, largest=False)
+
+    def cumsum(self, dim: int) -> Tensor:
+        """Cumulative sum along dim."""
+        return reductions.cumsum(self, dim)
+
+    # Layout
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """The same elements in the same order with another shape: a view if they are contiguous, else a copy. One size may be -1."""
+        return self.contiguous().view(*shape)
+
+    def transpose(self, dim0: int, dim1: int) -> Tensor:
+        """Two dimensions swapped: a view."""
+        return layout_functions.transpose(self, dim0, dim1)
+
+    def t(self) -> Tensor:
+        """The transpose of a tensor of at most two dimensions: a view."""
+        return layout_functions.t(self)
+
+    def flip(self, *dims: Any) -> Tensor:
+        """The elements in reverse order along these dimensions, or along all: a copy, because strides are never negative."""
+        return layout_functions.flip(self, *dims)
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+        """The dimensions from start_dim to end_dim merged into one."""
+        return layout_functions.flatten(self, start_dim, end_dim)
+
+    def squeeze(self, dim: Dims = None) -> Tensor:
+        """Without its dimensions of size 1, or without those among dim that have size 1: a view."""
+        return layout_functions.squeeze(self, dim)
+
+    def unsqueeze(self, dim: int) -> Tensor:
+        """With a new dimension of size 1 at position dim: a view."""
+        return layout_functions.unsqueeze(self, dim)
+
+    def expand(self, *shape: Any) -> Tensor:
+        """Dimensions of size 1 repeated, and new ones added in front, without a copy: a view. A size of -1 leaves a dimension as it is."""
+        return layout_functions.expand(self, *shape)
+
+    def split(self, size: int | Sequence[int], dim: int = 0) -> list[Tensor]:
+        """Pieces along dim, of one size (the last may be smaller) or of several given sizes: views."""
+        return layout_functions.split(self, size, dim)
+
+    def clone(self) -> Tensor:
+        """A copy in a storage of its own; gradients flow back through it."""
+        return Copy.apply(self)
+
+    # Elements
+
+    def __getitem__(self, index: Any) -> Any:
+        """The elements at an index; an integer for every dimension gives a Python number, which takes no gradient.
+
+        Integers, slices, None and ... give a view; lists, masks and slices with a negative step a copy.
+        """
+        return layout_functions.get_item(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write into the storage, and so into every view that shares it."""
+        layout_functions.set_item(self, index, value)
+
+    def __len__(self) -> int:
+        if not self.dims:
+            raise TypeError("a tensor of no dimensions has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    # Printing
+
+    def __str__(self) -> str:
+        return self._tensor.to_string()
+
+    def __repr__(self) -> str:
+        return conversion.represent(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec else str(self)
+
+    # Python numbers and lists
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        return conversion.item(self)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers; a number if there are no dimensions."""
+        return self._tensor.array().tolist()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        return conversion.as_integer(self)
+
+    def __bool__(self) -> bool:
+        return conversion.as_bool(self)
+
+    # Arrays and other libraries
+
+    __array_ufunc__ = None  # NumPy's operators leave array * tensor to the tensor, which would otherwise lose its gradient
+
+    def numpy(self) -> np.ndarray:
+        """The elements as an array that shares the storage; read-only if the tensor records gradients."""
+        return conversion.numpy(self)
+
+    def to_numpy(self) -> np.ndarray:
+        """A copy of the elements as an array."""
+        return self._tensor.array().copy()
+
+    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray:
+        return conversion.array(self, dtype, copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The storage for another library, without a copy; see `core.conversion.dlpack`."""
+        return conversion.dlpack(self, options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._tensor.array().__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The storage for another library that computes on the GPU, without a copy."""
+        return conversion.cuda_array_interface(self)
+
+    # Copies
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return conversion.reduce(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return conversion.deepcopy(self, memo)
+
+    # Devices and dtypes, last in the class: from here on `float`, `int`, `bool` and `tuple` are methods
+
+    def to(self, *targets: Any, device: Any = None, dtype: Any = None) -> Tensor:
+        """The tensor in another dtype, or on another device: "cpu", "cuda", "cuda:0", "simple" or a TensorBackend.
+
+        Returns itself if nothing changes. Gradients flow back through it.
+        """
+        return layout_functions.to(self, *targets, device, dtype)
+
+    def cpu(self) -> Tensor:
+        """On the CPU, with the compiled backend."""
+        return self.to("cpu")
+
+    def cuda(self) -> Tensor:
+        """On the GPU."""
+        return self.to("cuda")
+
+    def double(self) -> Tensor:
+        """As float64."""
+        return self.to("float64")
+
+    def half(self) -> Tensor:
+        """As float16; numbers beyond 65504 become infinite."""
+        return self.to("float16")
+
+    def bfloat16(self) -> Tensor:
+        """As bfloat16: the range of float32 with three digits."""
+        return self.to("bfloat16")
+
+    def long(self) -> Tensor:
+        """As int64, fractions truncated."""
+        return self.to("int64")
+
+    def float(self) -> Tensor:
+        """As float32."""
+        return self.to("float32")
+
+    def int(self) -> Tensor:
+        """As int32, fractions truncated."""
+        return self.to("int32")
+
+    def bool(self) -> Tensor:
+        """As bool: whether an element is not 0."""
+        return self.to("bool")
+
+    def tuple(self) -> tuple[np.ndarray, tuple[int, ...], tuple[int, ...]]:
+        """Arguments of a kernel: storage from the first element on, shape and strides."""
+        return self._tensor.tuple()
+
 
 TensorLike = float | int | Tensor
-"""What an operator accepts beside a Tensor."""
+"""What an operator accepts besides a Tensor."""
 
 
 # Making tensors
 
 
 def zeros(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
-    """Zeros.
+    """A tensor of zeros.
 
     Args:
         shape: Size of every dimension.
-        backend: What computes on it.
+        backend: The backend that computes on it.
         requires_grad: Whether it keeps its gradient.
-        dtype: Kind of its numbers; the default dtype if left out.
+        dtype: Data type of the elements; the default dtype if left out.
     """
-    return finished(TensorData.zeros(as_shape(shape, "zeros"), dtype), backend, requires_grad)
+    return make_tensor(TensorData.zeros(as_shape(shape, "zeros"), dtype), backend, requires_grad)
 
 
 def rand(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
-    """Numbers drawn uniformly from [0, 1); `manual_seed` makes them the same in every run.
+    """Random numbers from the uniform distribution on [0, 1); `manual_seed` makes them reproducible.
 
     Args:
         shape: Size of every dimension.
-        backend: What computes on it.
+        backend: The backend that computes on it.
         requires_grad: Whether it keeps its gradient.
-        dtype: float64 or float32; the default dtype if left out.
+        dtype: A floating-point dtype; the default dtype if left out.
 
     Raises:
-        TypeError: If the dtype holds no fractions.
+        TypeError: If the dtype is not a floating-point dtype.
     """
     shape, dtype = as_shape(shape, "rand"), as_dtype(dtype)
-    return finished(TensorData(uniform(generator, math.prod(shape), dtype), shape), backend, requires_grad)
+    return make_tensor(TensorData(uniform(generator, math.prod(shape), dtype), shape), backend, requires_grad)
 
 
 def tensor(ls: Any, backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
-    """A tensor of given numbers, which are copied.
+    """A tensor that holds a copy of the given numbers.
 
     Args:
         ls: Nested lists or tuples of numbers, an array, or one number.
-        backend: What computes on it.
+        backend: The backend that computes on it.
         requires_grad: Whether it keeps its gradient.
-        dtype: Kind of its numbers. Left out: an array keeps its own, truth values become bool and Python's numbers the default dtype.
+        dtype: Data type of the elements. Left out: that of an array, bool for truth values, the default dtype for Python numbers.
 
     Raises:
-        ValueError: If the lists are ragged, or an integer dtype cannot hold the numbers.
+        ValueError: If the lists are ragged, or an integer dtype cannot represent the numbers.
         TypeError: If there is anything but numbers.
     """
     values = to_array(ls, "tensor")
     if dtype is None and (values.dtype.kind == "b" or hasattr(ls, "dtype")):
         dtype = values.dtype
     values = convert_array(values, as_dtype(dtype), "tensor")
-    return finished(TensorData(values.reshape(-1), values.shape), backend, requires_grad)
+    return make_tensor(TensorData(values.reshape(-1), values.shape), backend, requires_grad)
 
 
-def finished(data: TensorData, backend: TensorBackend, requires_grad: bool) -> Tensor:
-    """The tensor over new data.
+def make_tensor(data: TensorData, backend: TensorBackend, requires_grad: bool) -> Tensor:
+    """A tensor over new data.
 
     Raises:
-        TypeError: If it is to keep a gradient and holds no floats, or the backend is none.
+        TypeError: If a tensor that keeps its gradient would not hold floats, or the backend is not a TensorBackend.
     """
-    found = resolve_backend(backend)
-    if found is None:
+    resolved = resolve_backend(backend)
+    if resolved is None:
         raise TypeError(f"expected a TensorBackend, got {type(backend).__name__} {backend!r}; make one with TensorBackend(SimpleOps)")
-    made = Tensor(data, backend=found)
+    made = Tensor(data, backend=resolved)
     return made.requires_grad_(True) if requires_grad else made
 
 
@@ -407,5 +873,63 @@ generator = np.random.default_rng()
 
 
 def manual_seed(seed: int) -> None:
-    """Begin the random numbers of `rand` and `randn` anew, so that the same seed gives the same tensors."""
+    """Seed the random numbers of `rand` and `randn`, so that the same seed gives the same tensors."""
     generator.bit_generator.state = np.random.default_rng(seed).bit_generator.state
+
+
+# Checking gradients
+
+
+def grad_central_difference(f: Callable[..., Tensor], *vals: Tensor, arg: int = 0, epsilon: float = 1e-6, ind: Sequence[int]) -> float:
+    """Numerical derivative of the sum of f's output with respect to one element of one input.
+
+    Args:
+        f: Function of len(vals) tensors.
+        vals: The point.
+        arg: Which input.
+        epsilon: Half the width of the step.
+        ind: Index of the element.
+    """
+
+    def output_sum(element: float) -> float:
+        probe = vals[arg].detach().clone()
+        probe[tuple(ind)] = element
+        return f(*vals[:arg], probe, *vals[arg + 1 :]).sum().item()
+
+    with no_grad():
+        return central_difference(output_sum, vals[arg][tuple(ind)], epsilon=epsilon)
+
+
+def grad_check(f: Callable[..., Tensor], *vals: Tensor) -> None:
+    """Compare the gradients of backpropagation with central differences, for every element of every input.
+
+    Args:
+        f: Function of len(vals) tensors, with an output of any shape, whose elements are summed.
+        vals: The point, in float64, because the differences are as small as 1e-6. The tensors become leaves; earlier gradients are lost.
+
+    Raises:
+        TypeError: If an input is not float64.
+        AssertionError: If a gradient differs by more than 1e-2 + 1e-2 · |central difference|; names the input, the index and both values.
+    """
+    for i, x in enumerate(vals):
+        if x.dtype != float64:
+            raise TypeError(
+                f"grad_check expected inputs of float64, got {x.dtype.name} for input {i}; differences of 1e-6 drown in its rounding"
+            )
+        x.requires_grad_(True)
+        x.zero_grad_()
+    f(*vals).sum().backward()
+    for i, x in enumerate(vals):
+        if x.grad is None:
+            raise AssertionError(f"no gradient reached input {i} of grad_check; is every step between it and the result differentiable?")
+        if x.grad.shape != x.shape:
+            raise AssertionError(
+                f"input {i} of grad_check has shape {x.shape} and a gradient of shape {x.grad.shape}; they must be the same"
+            )
+        for ind in x._tensor.indices():
+            expected, got = grad_central_difference(f, *vals, arg=i, ind=ind), x.grad[ind]
+            same = got == expected or (math.isnan(got) and math.isnan(expected))
+            if not same and not math.fabs(got - expected) <= 1e-2 + 1e-2 * math.fabs(expected):
+                raise AssertionError(
+                    f"at input {i}, index {ind}, where it is {x[ind]}: backward gave {got}, expected {expected} (central difference)"
+                )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import minitorch.operators as operators
 from minitorch.autodiff import Context, History
 from minitorch.core.context import TensorContext, grad_mode
 from minitorch.core.dtypes import comparison_dtype
@@ -279,12 +280,7 @@ class All(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
-        return a.f.reduce(_both, 1.0, comparison_dtype)(a, dim)
-
-
-def _both(x: float, y: float) -> float:
-    """1.0 if neither is 0."""
-    return 1.0 if x != 0 and y != 0 else 0.0
+        return a.f.reduce(operators.logical_and, 1.0, comparison_dtype)(a, dim)
 
 
 # Layout: the same elements, seen or stored another way

@@ -11,7 +11,7 @@ import pytest
 import minitorch
 from minitorch import FastBackend, SimpleBackend, SimpleOps, TensorBackend, bool_, float32, float64, int64, nn, tensor
 from minitorch.core import dtypes
-from minitorch.core.half_precision import float16, int8, int16, uint8
+from minitorch.core.dtypes import float16, int8, int16, uint8
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")
 
@@ -71,10 +71,10 @@ def test_a_half_is_given_by_name_as_a_class_and_as_itself(half):
 
 
 def test_a_missing_package_and_a_missing_name_are_said(monkeypatch):
-    minitorch.core.half_precision.load_bfloat16.cache_clear()
+    minitorch.core.dtypes.load_bfloat16.cache_clear()
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     with raises(ImportError, "bfloat16 expected the package ml_dtypes, which is not installed; pip install ml_dtypes"):
-        minitorch.core.half_precision.load_bfloat16()
+        minitorch.core.dtypes.load_bfloat16()
     with raises(AttributeError, "minitorch has no bfloat61"):
         _ = minitorch.bfloat61
 

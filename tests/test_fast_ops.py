@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import minitorch
 from minitorch import FastBackend, FastOps, SimpleBackend, Tensor, TensorBackend, fast_ops, operators
-from minitorch.core import math_functions as more
 from minitorch.core.dtypes import accumulator_dtype, comparison_dtype, promote_to_float, promote_to_number, promote_types
 from minitorch.kernels import elementwise as loops
 from minitorch.kernels import matmul as blocked_matmul
@@ -119,7 +118,7 @@ class TestLayouts:
     @given(arrays(), st.data())
     def test_several_dimensions_are_folded_in_one_pass(self, a: np.ndarray, data: st.DataObject) -> None:
         dims = tuple(data.draw(st.sets(st.integers(0, a.ndim - 1)))) if a.ndim else ()
-        out = FastOps.reduce(more.maximum, -math.inf)(tensor(a), dims)
+        out = FastOps.reduce(operators.maximum, -math.inf)(tensor(a), dims)
         np.testing.assert_array_equal(out.to_numpy(), a.max(dims, keepdims=True, initial=-math.inf))
 
     @QUICK
@@ -176,7 +175,7 @@ MAPS = [
     (operators.cos, promote_to_float),
     (operators.tanh, promote_to_float),
     (operators.sqrt, promote_to_float),
-    (more.absolute, promote_types),
+    (operators.absolute, promote_types),
 ]
 ZIPS = [
     (operators.add, promote_types),
@@ -188,13 +187,13 @@ ZIPS = [
     (operators.relu_back, promote_types),
     (operators.log_back, promote_to_float),
     (operators.inv_back, promote_to_float),
-    (more.abs_back, promote_types),
-    (more.log_base, promote_to_float),
-    (more.le, comparison_dtype),
-    (more.ne, comparison_dtype),
-    (more.select_if, promote_types),
-    (more.maximum, promote_types),
-    (more.minimum, promote_types),
+    (operators.abs_back, promote_types),
+    (operators.log_base, promote_to_float),
+    (operators.le, comparison_dtype),
+    (operators.ne, comparison_dtype),
+    (operators.select_if, promote_types),
+    (operators.maximum, promote_types),
+    (operators.minimum, promote_types),
 ]
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1e-3, 30.0, -30.0, 700.0, -700.0]
 INFINITE = [math.inf, -math.inf, math.nan, 1e30, -1e30]
@@ -331,8 +330,8 @@ REDUCES = [
     (operators.add, 0.0, np.sum, "float32"),
     (operators.add, 0.0, np.sum, "bool"),
     (operators.mul, 1.0, np.prod, "float64"),
-    (more.maximum, -100.0, np.max, "float64"),
-    (more.minimum, 100.0, np.min, "int64"),
+    (operators.maximum, -100.0, np.max, "float64"),
+    (operators.minimum, 100.0, np.min, "int64"),
 ]
 
 
@@ -354,7 +353,7 @@ def test_folds_of_any_length(fn: Any, start: float, expected: Any, dtype: str) -
 def test_nan_wins_wherever_it_stands(place: int) -> None:
     a = numbers((1000, 2))
     a[place, 1] = math.nan
-    for fn in (more.maximum, more.minimum, operators.add):
+    for fn in (operators.maximum, operators.minimum, operators.add):
         got = FastBackend.reduce(fn, 0.0)(tensor(a), 0).to_numpy()
         assert np.isfinite(got[0, 0])
         assert np.isnan(got[0, 1])

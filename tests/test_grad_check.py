@@ -105,7 +105,7 @@ def test_grad_check_wants_float64(dtype):
 
 
 def test_grad_check_notices_a_gradient_of_another_shape(monkeypatch):
-    monkeypatch.setattr("minitorch.core.gradients.summed_to", lambda gradient, shape: gradient)  # as a wrong Sum would leave it
+    monkeypatch.setattr("minitorch.core.gradients.sum_to_shape", lambda gradient, shape: gradient)  # as a wrong Sum would leave it
     with raises(AssertionError, "input 0 of grad_check has shape (3,) and a gradient of shape (2, 3); they must be the same"):
         grad_check(lambda a: a * tensor(np.ones((2, 3))), tensor([1.0, 2.0, 3.0]))
 

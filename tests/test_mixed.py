@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minitorch import SGD, GradScaler, Parameter, tensor
-from minitorch.core.half_precision import float16
+from minitorch.core.dtypes import float16
 
 
 def raises(error, message):

@@ -11,7 +11,7 @@ import pytest
 
 import minitorch
 from minitorch import FastBackend, SimpleBackend, TensorData, from_dlpack, from_numpy, nn, tensor
-from minitorch.core.half_precision import float16, int8, int16, uint8
+from minitorch.core.dtypes import float16, int8, int16, uint8
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")
 

@@ -19,6 +19,7 @@ from minitorch.autodiff import Context, History, topological_sort
 from minitorch.autograd.engine import RULES, Ends, passed_back
 from minitorch.autograd.watching import Alias
 from minitorch.core.context import TensorContext, grad_mode
+from minitorch.core.gradients import apply_hooks
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import Function
 
@@ -258,6 +259,6 @@ def gathered(outputs: Sequence[Tensor], seeds: Sequence[Tensor], stops: dict[Ten
                 f"checkpoint expected its function to do the same again, but this time it used another leaf, of shape {node.shape}; "
                 "it must depend on nothing that changes between forward and backward"
             )
-        for parent, part in passed_back(node, node._hooked(gradient)):
+        for parent, part in passed_back(node, apply_hooks(node, gradient)):
             arrive(parent, part)
     return found

@@ -15,7 +15,7 @@ from minitorch.autodiff import History, topological_sort
 from minitorch.autograd.watching import Alias, Once, Unrecorded, watched_gradients
 from minitorch.core.context import TensorContext, grad_mode, no_grad
 from minitorch.core.dtypes import promote_to_float
-from minitorch.core.gradients import RECORDED, select_tensor_gradients, unbroadcast
+from minitorch.core.gradients import RECORDED, apply_hooks, select_tensor_gradients, unbroadcast
 from minitorch.module import Parameter
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import Function
@@ -149,7 +149,7 @@ def send_back(
             gradient = gradients.pop(node, None)
             if gradient is None:
                 continue
-            gradient = node._hooked(gradient)
+            gradient = apply_hooks(node, gradient)
             if wanted is None and node not in leading:
                 node.grad = gradient.clone() if node.grad is None else node.grad + gradient
             if wanted is not None and node in wanted:

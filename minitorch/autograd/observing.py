@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from minitorch.autograd.checkpoints import Checkpoint, Part
 from minitorch.core.context import TensorContext
-from minitorch.core.gradients import Differentiable
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import Function
 
@@ -129,7 +128,7 @@ def _replace() -> None:
         return _observed(cls, ctx, [grad_output], True, lambda: backward.__func__(cls, ctx, grad_output))
 
     _exchange(Function, "_backward", classmethod(reporting))
-    accumulate = vars(Differentiable)["accumulate_derivative"]
+    accumulate = vars(Tensor)["accumulate_derivative"]
 
     def gathering(leaf: Tensor, gradient: Tensor) -> None:
         def call() -> Tensor | None:
@@ -138,7 +137,7 @@ def _replace() -> None:
 
         _observed(Gradient, TensorContext(Gradient, (leaf,), True), [gradient], True, call)
 
-    _exchange(Differentiable, "accumulate_derivative", gathering)
+    _exchange(Tensor, "accumulate_derivative", gathering)
 
 
 def _reporting(forward: Any) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 
 import minitorch.core.layout_functions as layout
 import minitorch.core.math_functions as more
+import minitorch.core.reductions as reductions
 import minitorch.fast_conv as course
 import minitorch.kernels.pool as loops
 import minitorch.nn.functional as functional
@@ -30,7 +31,6 @@ from minitorch.autograd.watching import Alias, Once
 from minitorch.core.context import TensorContext
 from minitorch.core.creation import cat, stack
 from minitorch.core.dtypes import promote_to_float
-from minitorch.core.half_precision import Div
 from minitorch.kernels.dropout import Keep, Ln
 from minitorch.nn.convolution import Convolution, input_gradient, weight_gradient
 from minitorch.nn.embedding import Lookup
@@ -102,7 +102,7 @@ def of_where(ctx: Any, out: Tensor, grad: Tensor) -> tuple[None, Tensor, Tensor]
 def of_extreme(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
     """That of the largest or smallest element."""
     a, dim, largest = ctx.saved_values
-    return Keep.apply(grad, more.extreme(a.detach(), dim, largest)[1])
+    return Keep.apply(grad, reductions.extreme(a.detach(), dim, largest)[1])
 
 
 def of_max(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
@@ -172,15 +172,15 @@ EXPRESSIONS: dict[type[Function], Rule] = {
     basic.View: lambda ctx, out, grad: grad.reshape(*ctx.saved_values[0]),
     basic.Copy: lambda ctx, out, grad: grad,
     basic.MatMul: of_matmul,
-    Div: lambda ctx, out, grad: (grad / ctx.saved_values[1], -grad * out / ctx.saved_values[1]),
+    more.Div: lambda ctx, out, grad: (grad / ctx.saved_values[1], -grad * out / ctx.saved_values[1]),
     more.Tanh: lambda ctx, out, grad: grad * (1.0 - out * out),
     more.Sqrt: lambda ctx, out, grad: grad / (2.0 * out),
     more.Abs: of_abs,
     more.Pow: of_pow,
     more.Where: of_where,
     more.Clip: lambda ctx, out, grad: (Keep.apply(grad, ctx.saved_values[0]), None, None),
-    more.MaxMin: of_extreme,
-    more.Prod: of_prod,
+    reductions.MaxMin: of_extreme,
+    reductions.Prod: of_prod,
     Keep: lambda ctx, out, grad: (Keep.apply(grad, ctx.saved_values[0]), None),
     functional.Max: of_max,
     loops.Softmax: of_softmax,
@@ -224,7 +224,7 @@ def select_again(ctx: Any, x: Tensor) -> Tensor:
 
 LINEAR: dict[type[Function], Callable[[Any, Tensor], Tensor]] = {
     layout.Select: select_again,
-    more.CumSum: lambda ctx, x: x.cumsum(*ctx.saved_values),
+    reductions.CumSum: lambda ctx, x: x.cumsum(*ctx.saved_values),
     loops.MeanPool: lambda ctx, x: loops.MeanPool.apply(x, ctx.saved_values[1]),
     pooling.AvgPool: lambda ctx, x: pooling.AvgPool.apply(x, ctx.saved_values[1]),
 }

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minitorch.autodiff import Context, History, topological_sort
-from minitorch.scalar import LEAF, Scalar, ScalarLike, as_scalar
+from minitorch.autodiff import LEAF, Context, History, topological_sort
+from minitorch.scalar import Scalar, ScalarLike, as_scalar
 from minitorch.scalar_functions import ScalarFunction
 
 INFIX = {"Add": "+", "Mul": "·", "LT": "<", "EQ": "==", "Pow": "^"}

@@ -7,15 +7,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import minitorch.operators as operators
-from minitorch.core.dtypes import accumulator_dtype, as_dtype, comparison_dtype, promote_to_float, promote_to_number, promote_types
+from minitorch.core.dtypes import (
+    HALF_DTYPES,
+    accumulator_dtype,
+    as_dtype,
+    comparison_dtype,
+    promote_to_float,
+    promote_to_number,
+    promote_types,
+)
+from minitorch.core.half_precision import compute_widened
 from minitorch.tensor_data import TensorData, cached_broadcast
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
-
-
-halves: Any = None
-"""What computes with float16 and bfloat16: `minitorch.core.half_precision`, from the first of them on that is asked for."""
 
 
 class TensorOps:
@@ -142,8 +147,8 @@ class TensorBackend:
 
             def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
                 nonlocal made, on_data
-                if halves is not None and halves.among(a, out):
-                    return halves.computed(mapped, result, (a,), out)
+                if a._tensor.dtype in HALF_DTYPES or (out is not None and out._tensor.dtype in HALF_DTYPES):
+                    return compute_widened(mapped, result, (a,), None if out is None else check_out(out, a.shape))
                 if made is None:
                     made = self.ops.map(fn)
                     on_data = getattr(made, "on_data", None)
@@ -167,12 +172,13 @@ class TensorBackend:
 
             def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
                 nonlocal made, on_data
-                if halves is not None and halves.among(a, b, out):
-                    return halves.computed(zipped, result, (a, b), out)
+                x, y = a._tensor, b._tensor
+                if x.dtype in HALF_DTYPES or y.dtype in HALF_DTYPES or (out is not None and out._tensor.dtype in HALF_DTYPES):
+                    shape = cached_broadcast(x.shape, y.shape)
+                    return compute_widened(zipped, result, (a, b), None if out is None else check_out(out, shape))
                 if made is None:
                     made = self.ops.zip(fn)
                     on_data = getattr(made, "on_data", None)
-                x, y = a._tensor, b._tensor
                 shape = x.shape if x.shape == y.shape else cached_broadcast(x.shape, y.shape)
                 dtype = x.dtype if result is promote_types and x.dtype is y.dtype else result(x.dtype, y.dtype)
                 if out is None and on_data:
@@ -194,8 +200,8 @@ class TensorBackend:
 
             def reduced(a: Tensor, dim: int | tuple[int, ...], out: Tensor | None = None) -> Tensor:
                 nonlocal made
-                if halves is not None and halves.among(a, out):
-                    return halves.computed(lambda x: reduced(x, dim), result, (a,), out)
+                if a._tensor.dtype in HALF_DTYPES or (out is not None and out._tensor.dtype in HALF_DTYPES):
+                    return compute_widened(lambda x: reduced(x, dim), result, (a,), out)
                 if made is None:
                     made = self.ops.reduce(fn, start)
                 x = a._tensor
@@ -211,11 +217,11 @@ class TensorBackend:
 
 
 def make_matrix_multiply(multiply: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
-    """`TensorOps.matrix_multiply`, also of halves."""
+    """`TensorOps.matrix_multiply`, in half precision too."""
 
     def product(a: Tensor, b: Tensor) -> Tensor:
-        if halves is not None and halves.among(a, b):
-            return halves.computed(multiply, promote_types, (a, b))
+        if a._tensor.dtype in HALF_DTYPES or b._tensor.dtype in HALF_DTYPES:
+            return compute_widened(multiply, promote_types, (a, b))
         return multiply(a, b)
 
     return product

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core import backend as tensor_backend
+from minitorch.core.dlpack import borrow_bfloat16
 from minitorch.core.dtypes import as_dtype, cast_array, convert_array, is_float
 from minitorch.core.layout_functions import Cat
-from minitorch.tensor import Tensor, TensorLike, finished, generator, tensor
+from minitorch.tensor import Tensor, TensorLike, generator, make_tensor, tensor
 from minitorch.tensor_data import TensorData, as_shape
 from minitorch.tensor_ops import SimpleBackend, TensorBackend
 
@@ -26,7 +26,7 @@ def full(
     """
     shape = as_shape(shape, "full")
     number = convert_array(np.asarray(value), as_dtype(dtype), "full")
-    return finished(TensorData(np.full(math.prod(shape), number), shape), backend, requires_grad)
+    return make_tensor(TensorData(np.full(math.prod(shape), number), shape), backend, requires_grad)
 
 
 def ones(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
@@ -51,7 +51,7 @@ def arange(
         raise ValueError("arange expected a step other than 0")
     low, high = (0, start) if stop is None else (start, stop)
     values = convert_array(np.arange(low, high, step), as_dtype(dtype), "arange")
-    return finished(TensorData(values, values.shape), backend, requires_grad)
+    return make_tensor(TensorData(values, values.shape), backend, requires_grad)
 
 
 def linspace(
@@ -64,7 +64,7 @@ def linspace(
     """
     (count,) = as_shape(steps, "linspace")
     values = convert_array(np.linspace(start, stop, count), as_dtype(dtype), "linspace")
-    return finished(TensorData(values, values.shape), backend, requires_grad)
+    return make_tensor(TensorData(values, values.shape), backend, requires_grad)
 
 
 def eye(n: int, backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
@@ -75,7 +75,7 @@ def eye(n: int, backend: TensorBackend = SimpleBackend, requires_grad: bool = Fa
         ValueError: If it is negative.
     """
     (n,) = as_shape(n, "eye")
-    return finished(TensorData(np.eye(n, dtype=as_dtype(dtype)).reshape(-1), (n, n)), backend, requires_grad)
+    return make_tensor(TensorData(np.eye(n, dtype=as_dtype(dtype)).reshape(-1), (n, n)), backend, requires_grad)
 
 
 def randn(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
@@ -87,7 +87,7 @@ def randn(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires
     shape, dtype = as_shape(shape, "randn"), as_dtype(dtype)
     if not is_float(dtype):
         raise TypeError(f"randn expected a dtype of float64 or float32, got {dtype.name}, which cannot hold fractions")
-    return finished(TensorData(cast_array(generator.standard_normal(math.prod(shape)), dtype), shape), backend, requires_grad)
+    return make_tensor(TensorData(cast_array(generator.standard_normal(math.prod(shape)), dtype), shape), backend, requires_grad)
 
 
 # From other libraries, without a copy
@@ -104,7 +104,7 @@ def from_numpy(array: np.ndarray, backend: TensorBackend = SimpleBackend) -> Ten
         raise TypeError(f"from_numpy expected an array, got {type(array).__name__}; use tensor(...)")
     as_dtype(array.dtype)
     if array.size == 0 or array.flags.c_contiguous:
-        return finished(TensorData(array.reshape(-1), array.shape), backend, False)
+        return make_tensor(TensorData(array.reshape(-1), array.shape), backend, False)
     step = array.itemsize
     if any(stride < 0 or stride % step for stride in array.strides):
         raise ValueError(
@@ -113,7 +113,7 @@ def from_numpy(array: np.ndarray, backend: TensorBackend = SimpleBackend) -> Ten
     strides = tuple(stride // step for stride in array.strides)
     extent = 1 + sum((length - 1) * stride for length, stride in zip(array.shape, strides, strict=True))
     storage = np.lib.stride_tricks.as_strided(array, (extent,), (step,), writeable=array.flags.writeable)
-    return finished(TensorData(storage, array.shape, strides), backend, False)
+    return make_tensor(TensorData(storage, array.shape, strides), backend, False)
 
 
 def from_dlpack(other: Any, backend: TensorBackend = SimpleBackend) -> Tensor:
@@ -127,7 +127,7 @@ def from_dlpack(other: Any, backend: TensorBackend = SimpleBackend) -> Tensor:
         raise TypeError(f"from_dlpack expected a tensor of a library that speaks DLPack, got {type(other).__name__}")
     if str(getattr(other, "dtype", "")).endswith("bfloat16"):  # which NumPy does not know
         dtype = as_dtype("bfloat16")
-        array = tensor_backend.halves.borrow(other, dtype)
+        array = borrow_bfloat16(other, dtype)
     else:
         array = np.from_dlpack(other)
     if any(stride < 0 for stride in array.strides):

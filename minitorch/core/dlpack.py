@@ -1,4 +1,4 @@
-"""Stage 5 - bfloat16 through DLPack: NumPy, which speaks DLPack for us, does not know it, so it is lent as uint16 under another label.
+"""Stage 2 - bfloat16 through DLPack: NumPy, which speaks DLPack for us, does not know it, so it is lent as uint16 under another label.
 
 Source: dlpack.h, the structures that a capsule points to.
 """

@@ -1,13 +1,13 @@
 """Stage 2 - dtypes: what kinds of numbers a storage holds, and which kind an operation answers with.
 
 A dtype is NumPy's. float64 is the default, because derivatives are checked by differences of 1e-6; float32 is for training speed, the
-integers for positions, bool for comparisons and masks. The narrow ones (float16, int8, …) come from a room after the course.
+integers for positions, bool for comparisons and masks. The narrow dtypes (float16, int8, …) save memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,12 +20,46 @@ bool_ = np.dtype(np.bool_)
 DTYPES = (float64, float32, int64, int32, bool_)
 """Every dtype of the course."""
 
-EXTRA_DTYPES: dict[str, Callable[[], np.dtype]] = {}
-"""Those of a room after the course, by their names: what makes one ready, called when it is first asked for."""
+float16 = np.dtype(np.float16)
+int16 = np.dtype(np.int16)
+int8 = np.dtype(np.int8)
+uint8 = np.dtype(np.uint8)
 
-_KNOWN = {dtype: dtype for dtype in DTYPES}  # an equal one, as out of a pickle, becomes this one: dtypes are compared by identity
+NARROW_DTYPES = (float16, int16, int8, uint8)
+"""Dtypes beyond the course; bfloat16 is one more, which `load_bfloat16` imports when it is first used."""
+
+HALF_DTYPES = {float16}
+"""The half-precision dtypes in use: float16, and bfloat16 once it is loaded."""
+
+_KNOWN = {dtype: dtype for dtype in (*DTYPES, *NARROW_DTYPES)}  # maps equal dtypes, as from a pickle, to one: they are compared by identity
 
 _default = float64
+
+
+@cache
+def load_bfloat16() -> np.dtype:
+    """The bfloat16 of the package ml_dtypes, which is imported when it is first used.
+
+    Raises:
+        ImportError: If that package is not installed.
+    """
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        raise ImportError("bfloat16 expected the package ml_dtypes, which is not installed; pip install ml_dtypes") from None
+    dtype = np.dtype(bfloat16)
+    HALF_DTYPES.add(dtype)
+    return _KNOWN.setdefault(dtype, dtype)
+
+
+if TYPE_CHECKING:
+    bfloat16: np.dtype
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name != "bfloat16":
+            raise AttributeError(f"minitorch has no {name}")
+        return load_bfloat16()
 
 
 def as_dtype(dtype: Any) -> np.dtype:
@@ -43,10 +77,9 @@ def as_dtype(dtype: Any) -> np.dtype:
     if isinstance(found, np.dtype) and found in _KNOWN:
         return _KNOWN[found]
     name = str(found) if isinstance(found, np.dtype) else found
-    if isinstance(name, str) and name in EXTRA_DTYPES:
-        ready = EXTRA_DTYPES[name]()
-        return _KNOWN.setdefault(ready, ready)
-    names = ", ".join([*(known.name for known in DTYPES), *EXTRA_DTYPES])
+    if isinstance(name, str) and name == "bfloat16":
+        return load_bfloat16()
+    names = ", ".join([known.name for known in (*DTYPES, float16)] + ["bfloat16"] + [known.name for known in NARROW_DTYPES[1:]])
     raise TypeError(f"expected a dtype of {names}, got {name!r}; convert the values to one of these first")
 
 
@@ -153,7 +186,7 @@ def to_array(values: Any, op: str) -> np.ndarray:
         array = np.asarray(values)
     except ValueError:
         raise ValueError(f"{op} expected lists of equal lengths at every depth, got {_shortened(values)}; fill up the short ones") from None
-    if array.dtype.kind not in "fiub" and array.dtype not in _KNOWN and array.dtype.name not in EXTRA_DTYPES:
+    if array.dtype.kind not in "fiub" and array.dtype not in _KNOWN and array.dtype.name != "bfloat16":
         raise TypeError(f"{op} expected numbers, got {_shortened(values)}")
     return array
 

@@ -1,17 +1,21 @@
-"""Stage 2 - More functions that move elements about, beyond the course: indexing, expanding, joining, and changes of dtype and backend."""
+"""Stage 2 - Layout functions beyond the course: indexing, expanding, reshaping, joining, and changes of dtype and backend."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minitorch.autodiff import Context
-from minitorch.core.dtypes import cast_array, compute_dtype, float32, is_float, is_half
-from minitorch.core.indexing import basic_view, is_basic, selected_elements
-from minitorch.core.math_functions import concatenate
-from minitorch.tensor_data import IndexingError, TensorData, broadcast_strides, cached_broadcast
-from minitorch.tensor_functions import Function
+from minitorch.core.backend import resolve_backend
+from minitorch.core.context import grad_mode
+from minitorch.core.dtypes import as_dtype, cast_array, compute_dtype, float32, is_float, is_half, promote_types
+from minitorch.core.indexing import as_index, basic_view, is_basic, is_element, selected_elements, write
+from minitorch.tensor_data import IndexingError, TensorData, as_shape, broadcast_strides, cached_broadcast
+from minitorch.tensor_functions import Function, Permute
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -115,3 +119,147 @@ class Move(Function):
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         (backend,) = ctx.saved_values
         return grad_output.to(backend)
+
+
+# Pieces of a tensor
+
+
+def unbind(a: Tensor, dim: int) -> list[Tensor]:
+    """The tensor cut along one dimension into pieces of size 1, which are views."""
+    data = a._tensor
+    shape = (*data.shape[:dim], 1, *data.shape[dim + 1 :])
+    return [a._like(data.as_view(shape, data.strides, data.offset + i * data.strides[dim])) for i in range(data.shape[dim])]
+
+
+def concatenate(pieces: list[Tensor], dim: int) -> Tensor:
+    """Tensors in a row along one dimension, in a new storage; at least one."""
+    first = pieces[0]
+    length = sum(piece.shape[dim] for piece in pieces)
+    out = first.zeros((*first.shape[:dim], length, *first.shape[dim + 1 :]), dtype=promote_types(*{piece.dtype for piece in pieces}))
+    data, start = out._tensor, 0
+    for piece in pieces:
+        part = out._like(data.as_view(piece.shape, data.strides, data.offset + start * data.strides[dim]))
+        if piece.size:
+            piece.f.id_map(piece, part)
+        start += piece.shape[dim]
+    return out
+
+
+# Methods of Tensor
+
+
+def transpose(a: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions swapped: a view."""
+    order = list(range(a.dims))
+    dim0, dim1 = a._dim(dim0), a._dim(dim1)
+    order[dim0], order[dim1] = dim1, dim0
+    return Permute.apply(a, tuple(order))
+
+
+def t(a: Tensor) -> Tensor:
+    """The transpose of a tensor of at most two dimensions: a view.
+
+    Raises:
+        ValueError: If it has more than two dimensions.
+    """
+    if a.dims > 2:
+        raise ValueError(f"t expected at most 2 dimensions, got shape {a.shape}; use transpose or permute")
+    return a.permute(*reversed(range(a.dims)))
+
+
+def flip(a: Tensor, *dims: Any) -> Tensor:
+    """The elements in reverse order along these dimensions, or along all: a copy, because strides are never negative."""
+    flipped = a._dims_of(dims[0] if len(dims) == 1 else dims) if dims else range(a.dims)
+    return a[tuple(slice(None, None, -1 if d in flipped else 1) for d in range(a.dims))] if a.dims else a.clone()
+
+
+def flatten(a: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from start_dim to end_dim merged into one.
+
+    Raises:
+        ValueError: If start_dim comes after end_dim.
+    """
+    if not a.dims:
+        return a.reshape(1)
+    start, end = a._dim(start_dim), a._dim(end_dim)
+    if start > end:
+        raise ValueError(f"flatten expected start_dim before end_dim, got {start_dim} and {end_dim} for shape {a.shape}")
+    return a.reshape(*a.shape[:start], math.prod(a.shape[start : end + 1]), *a.shape[end + 1 :])
+
+
+def squeeze(a: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """Without its dimensions of size 1, or without those among dim that have size 1: a view."""
+    dims = range(a.dims) if dim is None else a._dims_of(dim)
+    removed = {d for d in dims if a.shape[d] == 1}
+    return Select.apply(a, tuple(0 if d in removed else slice(None) for d in range(a.dims)))
+
+
+def unsqueeze(a: Tensor, dim: int) -> Tensor:
+    """With a new dimension of size 1 at position dim: a view.
+
+    Raises:
+        IndexingError: If dim is out of range.
+    """
+    if not -a.dims - 1 <= dim <= a.dims:
+        raise IndexingError(f"unsqueeze expected dim from {-a.dims - 1} to {a.dims} for shape {a.shape}, got {dim}")
+    return Select.apply(a, (*[slice(None)] * (dim % (a.dims + 1)), None, ...))
+
+
+def expand(a: Tensor, *shape: Any) -> Tensor:
+    """Dimensions of size 1 repeated, and new ones added in front, without a copy: a view. A size of -1 leaves a dimension as it is."""
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list, Sequence)) else shape
+    if -1 in sizes:
+        own = (-1,) * (len(sizes) - a.dims) + a.shape
+        sizes = [own[i] if size == -1 else size for i, size in enumerate(sizes)]
+    return Expand.apply(a, as_shape(sizes, "expand"))
+
+
+def split(a: Tensor, size: int | Sequence[int], dim: int = 0) -> list[Tensor]:
+    """Pieces along dim, of one size (the last may be smaller) or of several given sizes: views.
+
+    Raises:
+        ValueError: If the size is less than 1, or the sizes do not sum to that of dim.
+    """
+    dim = a._dim(dim)
+    length = a.shape[dim]
+    if not isinstance(size, Sequence):
+        if size < 1:
+            raise ValueError(f"split expected a size of at least 1, got {size}")
+        size = [min(size, length - start) for start in range(0, max(length, 1), size)]
+    if sum(size) != length or min(size, default=0) < 0:
+        raise ValueError(f"split expected sizes that sum to {length}, dimension {dim} of shape {a.shape}, got {list(size)}")
+    ends = list(accumulate(size))
+    before = (slice(None),) * dim
+    return [Select.apply(a, (*before, slice(end - n, end))) for n, end in zip(size, ends, strict=True)]
+
+
+def to(a: Tensor, *targets: Any) -> Tensor:
+    """A tensor in other dtypes or on other devices, each target applied in turn; None changes nothing."""
+    out = a
+    for target in targets:
+        if (backend := resolve_backend(target)) is not None:
+            out = out if backend.ops is out.backend.ops else Move.apply(out, backend)
+        elif target is not None and as_dtype(target) != out.dtype:
+            out = Cast.apply(out, as_dtype(target))
+    return out
+
+
+def get_item(a: Tensor, index: Any) -> Any:
+    """The elements at an index; an integer for every dimension gives a Python number, which takes no gradient."""
+    index = as_index(index)
+    if is_element(index, a.dims):
+        return basic_view(a._tensor, index).array().item()
+    return Select.apply(a, index)
+
+
+def set_item(a: Tensor, index: Any, value: Any) -> None:
+    """Write into the storage, and so into every view that shares it.
+
+    Raises:
+        RuntimeError: If the tensor or the value records gradients, which would be lost.
+        TypeError: If the dtype cannot represent the value.
+    """
+    if grad_mode.enabled and (a.history is not None or getattr(value, "history", None) is not None):
+        which = "this tensor" if a.history is not None else "the value"
+        raise RuntimeError(f"assignment would lose the gradients that {which} records; use where or cat, or write inside no_grad()")
+    write(a._tensor, as_index(index), value)

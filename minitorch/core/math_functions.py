@@ -6,17 +6,22 @@ Each with the functions on numbers that it is made of, its forward and its backw
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import minitorch.operators as operators
 from minitorch.autodiff import Context
-from minitorch.core.dtypes import accumulator_dtype, comparison_dtype, is_float, promote_to_float, promote_to_number, promote_types
-from minitorch.tensor_data import TensorData
-from minitorch.tensor_functions import Function
+from minitorch.core.dtypes import (
+    bool_,
+    comparison_dtype,
+    compute_dtype,
+    is_float,
+    is_half,
+    promote_to_float,
+    promote_to_number,
+)
+from minitorch.tensor_functions import Function, Inv, Mul
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -89,22 +94,47 @@ class Abs(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(absolute)(a)
+        return a.f.map(operators.absolute)(a)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         (a,) = ctx.saved_values
-        return grad_output.f.zip(abs_back)(a, grad_output)
+        return grad_output.f.zip(operators.abs_back)(a, grad_output)
 
 
-def absolute(x: float) -> float:
-    """|x|, a whole number if x is one."""
-    return x if x >= 0 else -x
+def divide(a: Tensor, b: Tensor) -> Tensor:
+    """a · (1 / b), as in the course: it may differ from the quotient in the last digit. In half precision the quotient itself."""
+    return Div.apply(a, b) if is_half(a.dtype) or is_half(b.dtype) else Mul.apply(a, Inv.apply(b))
 
 
-def abs_back(x: float, d: float) -> float:
-    """d · d/dx |x|."""
-    return d if x > 0 else -d if x < 0 else 0.0 * d
+class Div(Function):
+    """a / b, in one division: the course's division computes 1 / b, which often leaves the range of float16, or its precision."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a, b)
+        return a.f.zip(operators.div, promote_to_float)(a, b)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        a, b = ctx.saved_values  # in float32: g / b and -(g / b) · (a / b), without the square of b
+        if not grad_output.requires_grad:  # otherwise the gradient is differentiated in turn
+            a, b = a.detach(), b.detach()
+        quotient = grad_output.to(compute_dtype(grad_output.dtype)) / b.to(compute_dtype(b.dtype))
+        grad_a = quotient if ctx.needs_input_grad[0] else None
+        grad_b = -quotient * (a / b).to(quotient.dtype) if ctx.needs_input_grad[1] else None
+        return grad_a, grad_b
+
+
+def require_mask(x: Tensor, operator: str) -> Tensor:
+    """The tensor itself if it holds truth values.
+
+    Raises:
+        TypeError: If its dtype is not bool.
+    """
+    if x.dtype != bool_:
+        raise TypeError(f"{operator} expected truth values, got {x.dtype.name}; compare first, such as x > 0")
+    return x
 
 
 class Pow(Function):
@@ -115,7 +145,7 @@ class Pow(Function):
         whole = not (is_float(a.dtype) or is_float(b.dtype))
         if whole and (b < 0).any().item():
             raise ValueError(f"a whole number has no whole power below 0, got {a.dtype.name} ** {b.dtype.name}; make one of them float64")
-        y = a.f.zip(whole_power if whole else operators.power, promote_to_number)(a, b)
+        y = a.f.zip(operators.integer_power if whole else operators.power, promote_to_number)(a, b)
         ctx.save_for_backward(a, b, y)
         return y
 
@@ -126,24 +156,8 @@ class Pow(Function):
         if ctx.needs_input_grad[0]:
             by_a = mask_select(b != 0, grad_output * b * a ** (b - 1.0))
         if ctx.needs_input_grad[1]:
-            by_b = grad_output * y.f.zip(log_base)(a, b) * y
+            by_b = grad_output * y.f.zip(operators.log_base)(a, b) * y
         return by_a, by_b
-
-
-def whole_power(x: float, y: float) -> float:
-    """x to the power y, of Python's integers: exact where a float has too few digits.
-
-    Raises:
-        OverflowError: If no integer dtype can hold it.
-    """
-    if abs(x) > 1 and y > 63:  # without this Python would work out all its digits
-        raise OverflowError(f"{x} ** {y} has more than 63 bits")
-    return x**y
-
-
-def log_base(a: float, b: float) -> float:
-    """ln a, what a to the power b grows by with b; 0 for a = 0, where the power stays 0 for every b > 0."""
-    return math.log(a) if a > 0 else 0.0 if a == 0 and b > 0 else math.nan
 
 
 class Comparison(Function):
@@ -160,7 +174,7 @@ class LE(Comparison):
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(a.shape, b.shape)
-        return a.f.zip(le, comparison_dtype)(a, b)
+        return a.f.zip(operators.le, comparison_dtype)(a, b)
 
 
 class NE(Comparison):
@@ -169,17 +183,7 @@ class NE(Comparison):
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(a.shape, b.shape)
-        return a.f.zip(ne, comparison_dtype)(a, b)
-
-
-def le(x: float, y: float) -> float:
-    """1.0 if x <= y, else 0.0."""
-    return 1.0 if x <= y else 0.0
-
-
-def ne(x: float, y: float) -> float:
-    """1.0 if x != y, else 0.0."""
-    return 1.0 if x != y else 0.0
+        return a.f.zip(operators.ne, comparison_dtype)(a, b)
 
 
 # Selections
@@ -205,7 +209,7 @@ class Clip(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor, low: Tensor, high: Tensor) -> Tensor:
         ctx.save_for_backward((low <= a) * (a <= high))
-        return a.f.zip(minimum)(a.f.zip(maximum)(a, low), high)
+        return a.f.zip(operators.minimum)(a.f.zip(operators.maximum)(a, low), high)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None, None]:
@@ -213,141 +217,38 @@ class Clip(Function):
         return mask_select(inside, grad_output), None, None
 
 
+def where(condition: Tensor, a: Tensor, other: Any) -> Tensor:
+    """a where the condition is true, else other; all three broadcast.
+
+    Raises:
+        TypeError: If the condition is not a Tensor.
+    """
+    if not hasattr(condition, "_tensor"):
+        raise TypeError(f"where expected a Tensor as condition, got {type(condition).__name__}; compare tensors, such as x > 0")
+    return Where.apply(condition, a, a._ensure_tensor(other))
+
+
+def clip(a: Tensor, low: float | None, high: float | None) -> Tensor:
+    """Every element limited to the range from low to high; None for no limit."""
+    return Clip.apply(a, _limit(a, low, -1), _limit(a, high, 1))
+
+
+def _limit(a: Tensor, limit: Any, sign: int) -> Tensor:
+    """The lower (sign -1) or upper (1) limit of clip as a tensor; for None one that no element of a exceeds."""
+    if hasattr(limit, "_tensor"):
+        raise TypeError("clip expected numbers for low and high, got a Tensor; use where(x < low, low, x)")
+    if limit is None and a.dtype.kind in "iu":
+        limit = np.iinfo(a.dtype).max if sign > 0 else np.iinfo(a.dtype).min
+    elif limit is None:
+        limit = sign * math.inf if is_float(a.dtype) else sign > 0
+    return a._ensure_tensor(limit)
+
+
 def mask_select(condition: Tensor, a: Tensor) -> Tensor:
     """a where the condition holds, 0 elsewhere, be a infinite or NaN there."""
-    return a.f.zip(select_if, _second)(condition, a)
-
-
-def select_if(condition: float, x: float) -> float:
-    """x if the condition is true, else 0."""
-    return x if condition else 0 * condition
+    return a.f.zip(operators.select_if, _second)(condition, a)
 
 
 def _second(first: Any, second: Any) -> Any:
     """The dtype of what is picked."""
     return second
-
-
-def maximum(x: float, y: float) -> float:
-    """The larger of two numbers; NaN if one is NaN."""
-    return x if x >= y or x != x else y
-
-
-def minimum(x: float, y: float) -> float:
-    """The smaller of two numbers; NaN if one is NaN."""
-    return x if x <= y or x != x else y
-
-
-class MaxMin(Function):
-    """The largest or smallest element along one dimension, which keeps size 1. The gradient flows to the first of several."""
-
-    @staticmethod
-    def forward(ctx: Context, a: Tensor, dim: int, largest: bool) -> Tensor:
-        ctx.save_for_backward(a, dim, largest)
-        return reduce_extreme(a, dim, largest)
-
-    @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        a, dim, largest = ctx.saved_values
-        return mask_select(extreme(a, dim, largest)[1], grad_output)
-
-
-def reduce_extreme(a: Tensor, dim: int, largest: bool) -> Tensor:
-    """The largest or smallest element along one dimension, which keeps size 1; NaN if there is one.
-
-    Raises:
-        ValueError: If dim has size 0.
-    """
-    if a.shape[dim] == 0:
-        raise ValueError(f"max and min expected at least one element along dimension {dim}, got shape {a.shape}")
-    info = np.iinfo(a.dtype) if a.dtype.kind in "iu" else None
-    if largest:
-        return a.f.reduce(maximum, info.min if info else -math.inf if is_float(a.dtype) else 0.0)(a, dim)
-    return a.f.reduce(minimum, info.max if info else math.inf if is_float(a.dtype) else 1.0)(a, dim)
-
-
-def extreme(a: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
-    """Where along one dimension the largest or smallest element stands, the first of several; NaN wins over numbers.
-
-    Returns:
-        The element's number along dim, which keeps size 1, as int64; and a mask of a's shape that is true there alone.
-
-    Raises:
-        ValueError: If dim has size 0.
-    """
-    length, best = a.shape[dim], reduce_extreme(a, dim, largest)
-    numbers = a._like(TensorData(np.arange(length), [length if i == dim else 1 for i in range(a.dims)]))
-    hits = (a == best) + (a != a)
-    first = a.f.reduce(minimum, length)(
-        mask_select(hits, numbers) + mask_select(hits == 0, numbers._like(TensorData(np.array([length]), (1,)))), dim
-    )
-    return first, first == numbers
-
-
-# Along a dimension
-
-
-class Prod(Function):
-    """Product along one dimension, which keeps size 1."""
-
-    @staticmethod
-    def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
-        ctx.save_for_backward(a, dim)
-        return a.f.mul_reduce(a, dim)
-
-    @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        a, dim = ctx.saved_values
-        elements = unbind(a, dim)
-        if not elements:
-            return a.zeros()
-        one = elements[0].zeros() + 1
-        before = cumulative(operators.mul, [one, *elements[:-1]])
-        behind = cumulative(operators.mul, [one, *elements[:0:-1]])[::-1]
-        others = concatenate([left * right for left, right in zip(before, behind, strict=True)], dim)  # right where an element is 0, too
-        return grad_output * others
-
-
-class CumSum(Function):
-    """Running sum along one dimension: element i is the sum of the elements 0 to i."""
-
-    @staticmethod
-    def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
-        ctx.save_for_backward(dim)
-        if not a.shape[dim]:
-            return a.zeros(dtype=accumulator_dtype(a.dtype))
-        elements = unbind(a, dim)
-        elements[0] = elements[0].to(accumulator_dtype(a.dtype))
-        return concatenate(cumulative(operators.add, elements), dim)
-
-    @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        (dim,) = ctx.saved_values
-        sums = cumulative(operators.add, unbind(grad_output, dim)[::-1])
-        return concatenate(sums[::-1], dim) if sums else grad_output
-
-
-def unbind(a: Tensor, dim: int) -> list[Tensor]:
-    """The tensor cut along one dimension into pieces of size 1, which are views."""
-    data = a._tensor
-    shape = (*data.shape[:dim], 1, *data.shape[dim + 1 :])
-    return [a._like(data.as_view(shape, data.strides, data.offset + i * data.strides[dim])) for i in range(data.shape[dim])]
-
-
-def cumulative(fn: Callable[[float, float], float], pieces: list[Tensor]) -> list[Tensor]:
-    """What a fold of the pieces has come to after each of them."""
-    return list(accumulate(pieces, pieces[0].f.zip(fn))) if pieces else []
-
-
-def concatenate(pieces: list[Tensor], dim: int) -> Tensor:
-    """Tensors in a row along one dimension, in a new storage; at least one."""
-    first = pieces[0]
-    length = sum(piece.shape[dim] for piece in pieces)
-    out = first.zeros((*first.shape[:dim], length, *first.shape[dim + 1 :]), dtype=promote_types(*{piece.dtype for piece in pieces}))
-    data, start = out._tensor, 0
-    for piece in pieces:
-        part = out._like(data.as_view(piece.shape, data.strides, data.offset + start * data.strides[dim]))
-        if piece.size:
-            piece.f.id_map(piece, part)
-        start += piece.shape[dim]
-    return out

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.io.formats import FileFormatError, read_arrays, replace_file, write_arrays
-from minitorch.tensor import finished
+from minitorch.tensor import make_tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_ops import SimpleBackend
 
@@ -229,7 +229,7 @@ def _as_array(value: Any) -> np.ndarray | None:
 def _as_tensor(path: Path, name: str, array: np.ndarray, backend: TensorBackend) -> Tensor:
     """An array of a file as a tensor."""
     try:
-        return finished(TensorData(array.reshape(-1), array.shape), backend, False)
+        return make_tensor(TensorData(array.reshape(-1), array.shape), backend, False)
     except TypeError as error:
         raise FileFormatError(path, "dtypes that a tensor can have", f"{name} of {array.dtype.name} ({error})", "convert it") from None
 

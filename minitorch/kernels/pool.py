@@ -15,10 +15,11 @@ from numba import prange
 
 import minitorch.operators as operators
 from minitorch.autodiff import Context
-from minitorch.core.math_functions import maximum, reduce_extreme
+from minitorch.core.reductions import reduce_extreme
 from minitorch.fast_ops import FastOps
 from minitorch.kernels.jit import code_key, compiler_is_off, jitable, launch, parallel, serial, threads
 from minitorch.kernels.vector_math import exp
+from minitorch.operators import maximum
 from minitorch.tensor_data import Storage, TensorData
 from minitorch.tensor_functions import Function
 

@@ -17,9 +17,9 @@ import numpy as np
 from numba import prange
 
 import minitorch.operators as operators
-from minitorch.core.math_functions import maximum, minimum
 from minitorch.kernels.elementwise import coalesce_dims, dims_table, print_diagnostics
 from minitorch.kernels.jit import FLAGS, IN_ANY_ORDER, code_key, jitable, launch, parallel, serial, threads
+from minitorch.operators import maximum, minimum
 from minitorch.tensor_data import Shape, Storage, Strides, TensorData
 
 ARITHMETIC: set[Any] = {operators.add, operators.mul}

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import promote_to_float
-from minitorch.core.math_functions import mask_select, reduce_extreme
+from minitorch.core.math_functions import mask_select
+from minitorch.core.reductions import reduce_extreme
 from minitorch.tensor import rand
 from minitorch.tensor_data import as_shape
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
-    from minitorch.core.tensor_methods import Dims
-    from minitorch.tensor import Tensor
+    from minitorch.tensor import Dims, Tensor
 
 
 # Pooling
@@ -128,7 +128,7 @@ def max(input: Tensor, dim: Dims = None) -> Tensor:
         IndexingError: If there is no such dimension.
         ValueError: If there are no elements along it.
     """
-    return input._reduced(Max.apply, dim, keepdim=True)
+    return input._reduce(Max.apply, dim, keepdim=True)
 
 
 def argmax(input: Tensor, dim: Dims = None) -> Tensor:

@@ -13,7 +13,7 @@ from minitorch.core.dtypes import as_dtype, convert_array, is_float, to_array
 from minitorch.core.gradients import Hook
 from minitorch.module import Parameter
 from minitorch.nn.tree import Node, buffers_of, join, places, upwards, walk, warn_of_hidden
-from minitorch.tensor import finished
+from minitorch.tensor import make_tensor
 from minitorch.tensor_data import TensorData
 
 if TYPE_CHECKING:
@@ -364,7 +364,7 @@ def _like(own: Tensor, given: Any, name: str) -> Tensor:
         raise ValueError(f"{name} of shape {own.shape}, got {values.shape}")
     if not is_float(own.dtype) and is_float(values.dtype):
         raise ValueError(f"{name} of {own.dtype.name}, got {values.dtype.name}")
-    return finished(TensorData(convert_array(values, own.dtype, name).reshape(-1), values.shape), own.backend, False)
+    return make_tensor(TensorData(convert_array(values, own.dtype, name).reshape(-1), values.shape), own.backend, False)
 
 
 # Calls

@@ -84,7 +84,7 @@ def kernels() -> Iterator[Kernel]:
     elementwise = cuda_ops.THREADS_PER_BLOCK
     maps = "neg id relu sigmoid log exp inv sin cos tanh sqrt"
     zips = "add mul lt eq is_close relu_back log_back inv_back power"
-    folds = operators.add, operators.mul, tensor_functions._both, math_functions.larger, math_functions.smaller
+    folds = operators.add, operators.mul, operators.logical_and, operators.maximum, operators.minimum
     for dtype in (float32, float64):
         single = dtype is float32
         for name in maps.split():
@@ -100,7 +100,7 @@ def kernels() -> Iterator[Kernel]:
         for fn in folds:
             for fold in (cuda_kernels.ROW, cuda_kernels.SHORT_ROW, cuda_kernels.COLUMN, cuda_kernels.SHORT_COLUMN):
                 body = cuda_kernels.reduce_kernel(number_function(fn, single), fold)
-                out = boolean if fn is tensor_functions._both else dtype
+                out = boolean if fn is operators.logical_and else dtype
                 args = (*layout(out, 2), int64, *layout(dtype, 2), int64, float64)
                 shape = f"{fold.outputs}×{fold.lanes}{' along' if fold.along else ''}"
                 yield Kernel(f"reduce {fn.__name__.lstrip('_')}, {shape}, {dtype}", body, args, fold.outputs * fold.lanes)

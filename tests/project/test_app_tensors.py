@@ -217,12 +217,12 @@ STUBS = [
     ("m2_functions", f"{FUNCTIONS}.Mul.forward", "2.3", "minitorch/tensor_functions.py", {"kind": "Two tensors"}),
     ("m2_functions", f"{FUNCTIONS}.Mul.backward", "2.4", "minitorch/tensor_functions.py", {"kind": "Two tensors"}),
     ("m2_functions", f"{FUNCTIONS}.Sum.backward", "2.4", "minitorch/tensor_functions.py", {"kind": "Reduction"}),
-    ("m2_functions", "minitorch.core.gradients.central_difference", "1.1", "minitorch/autodiff.py", {"kind": "Reduction"}),
+    ("m2_functions", "minitorch.tensor.central_difference", "1.1", "minitorch/autodiff.py", {"kind": "Reduction"}),
     ("m2_functions", "minitorch.Tensor.permute", "2.3", "minitorch/tensor.py", {"kind": "Layout", "layout": "x.permute(1, 0)"}),
     ("m2_graph", f"{FUNCTIONS}.Mul.forward", "2.3", "minitorch/tensor_functions.py", {}),
     ("m2_graph", f"{FUNCTIONS}.Mul.backward", "2.4", "minitorch/tensor_functions.py", {}),
     ("m2_graph", "project.lab.explorers.graph.topological_sort", "1.4", "minitorch/autodiff.py", {}),
-    ("m2_graph", "minitorch.core.gradients.backpropagate", "1.4", "minitorch/autodiff.py", {}),
+    ("m2_graph", "minitorch.tensor.backpropagate", "1.4", "minitorch/autodiff.py", {}),
 ]
 
 

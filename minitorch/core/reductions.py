@@ -1,0 +1,152 @@
+"""Stage 2 - Reductions beyond the course: extrema, products, statistics and cumulative sums.
+
+Each Function stands with its forward and its backward.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import minitorch.operators as operators
+from minitorch.autodiff import Context
+from minitorch.core.dtypes import accumulator_dtype, is_float
+from minitorch.core.half_precision import compute_in_float32
+from minitorch.core.layout_functions import concatenate, unbind
+from minitorch.core.math_functions import mask_select
+from minitorch.tensor_data import TensorData
+from minitorch.tensor_functions import Function
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+
+
+class MaxMin(Function):
+    """The largest or smallest element along one dimension, which keeps size 1. The gradient flows to the first of several."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, dim: int, largest: bool) -> Tensor:
+        ctx.save_for_backward(a, dim, largest)
+        return reduce_extreme(a, dim, largest)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        a, dim, largest = ctx.saved_values
+        return mask_select(extreme(a, dim, largest)[1], grad_output)
+
+
+def reduce_extreme(a: Tensor, dim: int, largest: bool) -> Tensor:
+    """The largest or smallest element along one dimension, which keeps size 1; NaN if there is one.
+
+    Raises:
+        ValueError: If dim has size 0.
+    """
+    if a.shape[dim] == 0:
+        raise ValueError(f"max and min expected at least one element along dimension {dim}, got shape {a.shape}")
+    info = np.iinfo(a.dtype) if a.dtype.kind in "iu" else None
+    if largest:
+        return a.f.reduce(operators.maximum, info.min if info else -math.inf if is_float(a.dtype) else 0.0)(a, dim)
+    return a.f.reduce(operators.minimum, info.max if info else math.inf if is_float(a.dtype) else 1.0)(a, dim)
+
+
+def extreme(a: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
+    """Where along one dimension the largest or smallest element stands, the first of several; NaN wins over numbers.
+
+    Returns:
+        The element's number along dim, which keeps size 1, as int64; and a mask of a's shape that is true there alone.
+
+    Raises:
+        ValueError: If dim has size 0.
+    """
+    length, best = a.shape[dim], reduce_extreme(a, dim, largest)
+    numbers = a._like(TensorData(np.arange(length), [length if i == dim else 1 for i in range(a.dims)]))
+    hits = (a == best) + (a != a)
+    first = a.f.reduce(operators.minimum, length)(
+        mask_select(hits, numbers) + mask_select(hits == 0, numbers._like(TensorData(np.array([length]), (1,)))), dim
+    )
+    return first, first == numbers
+
+
+def arg_extreme(a: Tensor, dim: int | None, keepdim: bool, largest: bool) -> Tensor:
+    """Index of the largest or smallest element along dim, or in the flattened tensor, as int64; the first of equal elements.
+
+    Raises:
+        TypeError: If dim names several dimensions.
+    """
+    if isinstance(dim, Sequence):
+        raise TypeError(f"argmax and argmin expected one dimension or None, got {dim!r}")
+    return a.detach()._reduce(lambda x, d: extreme(x, d, largest)[0], dim, keepdim)
+
+
+# Statistics
+
+
+@compute_in_float32
+def var(a: Tensor, dim: int | Sequence[int] | None, keepdim: bool, correction: float) -> Tensor:
+    """Variance: squared deviations from the mean, summed and divided by n - correction (1 for a sample, 0 for a population)."""
+    centered = a - a.mean(dim, keepdim=dim is not None)
+    return (centered * centered).sum(dim, keepdim) / max(0.0, a._count(dim) - correction)
+
+
+@compute_in_float32
+def std(a: Tensor, dim: int | Sequence[int] | None, keepdim: bool, correction: float) -> Tensor:
+    """Standard deviation, the square root of `var`."""
+    return var(a, dim, keepdim, correction).sqrt()
+
+
+@compute_in_float32
+def cumsum(a: Tensor, dim: int) -> Tensor:
+    """Cumulative sum along dim."""
+    return CumSum.apply(a, a._dim(dim))
+
+
+# Along a dimension
+
+
+class Prod(Function):
+    """Product along one dimension, which keeps size 1."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
+        ctx.save_for_backward(a, dim)
+        return a.f.mul_reduce(a, dim)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        a, dim = ctx.saved_values
+        elements = unbind(a, dim)
+        if not elements:
+            return a.zeros()
+        one = elements[0].zeros() + 1
+        before = cumulative(operators.mul, [one, *elements[:-1]])
+        behind = cumulative(operators.mul, [one, *elements[:0:-1]])[::-1]
+        others = concatenate([left * right for left, right in zip(before, behind, strict=True)], dim)  # right where an element is 0, too
+        return grad_output * others
+
+
+class CumSum(Function):
+    """Running sum along one dimension: element i is the sum of the elements 0 to i."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
+        ctx.save_for_backward(dim)
+        if not a.shape[dim]:
+            return a.zeros(dtype=accumulator_dtype(a.dtype))
+        elements = unbind(a, dim)
+        elements[0] = elements[0].to(accumulator_dtype(a.dtype))
+        return concatenate(cumulative(operators.add, elements), dim)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        (dim,) = ctx.saved_values
+        sums = cumulative(operators.add, unbind(grad_output, dim)[::-1])
+        return concatenate(sums[::-1], dim) if sums else grad_output
+
+
+def cumulative(fn: Callable[[float, float], float], pieces: list[Tensor]) -> list[Tensor]:
+    """What a fold of the pieces has come to after each of them."""
+    return list(accumulate(pieces, pieces[0].f.zip(fn))) if pieces else []
