@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minitorch import FastBackend, SimpleBackend, Tensor, TensorData, float32, float64, int64, manual_seed, no_grad, rand, tensor
-from minitorch.kernels import pool as loops
+from minitorch.kernels import pool, softmax as softmax_kernels
 from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
 from .op_table import laid_out, layout_of
@@ -160,15 +160,15 @@ def test_gradients_of_what_is_used_in_two_places_are_summed(backend):
 @pytest.mark.parametrize(
     ("body", "sizes", "of_a_task", "operands"),
     [
-        (loops.spread_mean, (2, 2, 3), 12, [2]),
-        (loops.spread_largest, (2, 2, 3), 12, [12, 2, 2]),
-        (loops.keep_largest, (5, 1), 5, [5, 1, 1]),
-        (loops.keep_largest, (3, 2), 6, [6, 2, 2]),
-        (loops.row_maxima, (9,), 1, [9]),
-        (loops.softmax_rows, (9,), 9, [9]),
-        (loops.softmax_back, (9,), 9, [9, 9]),
-        (loops.logsoftmax_rows, (9,), 9, [9]),
-        (loops.logsoftmax_back, (9,), 9, [9, 9]),
+        (pool.spread_mean, (2, 2, 3), 12, [2]),
+        (pool.spread_largest, (2, 2, 3), 12, [12, 2, 2]),
+        (softmax_kernels.keep_largest, (5, 1), 5, [5, 1, 1]),
+        (softmax_kernels.keep_largest, (3, 2), 6, [6, 2, 2]),
+        (softmax_kernels.row_maxima, (9,), 1, [9]),
+        (softmax_kernels.softmax_rows, (9,), 9, [9]),
+        (softmax_kernels.softmax_back, (9,), 9, [9, 9]),
+        (softmax_kernels.logsoftmax_rows, (9,), 9, [9]),
+        (softmax_kernels.logsoftmax_back, (9,), 9, [9, 9]),
     ],
 )
 def test_a_loop_may_be_dealt_in_shares(body, sizes, of_a_task, operands):
