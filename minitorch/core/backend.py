@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import minitorch.operators as operators
 from minitorch.core.dtypes import (
@@ -17,10 +17,8 @@ from minitorch.core.dtypes import (
     promote_types,
 )
 from minitorch.core.half_precision import compute_widened
+from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData, cached_broadcast
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
 
 
 class TensorOps:
@@ -198,7 +196,7 @@ class TensorBackend:
         if key not in self._made:
             made: Any = None
 
-            def reduced(a: Tensor, dim: int | tuple[int, ...], out: Tensor | None = None) -> Tensor:
+            def reduced(a: Tensor, dim: Any, out: Tensor | None = None) -> Tensor:
                 nonlocal made
                 if a._tensor.dtype in HALF_DTYPES or (out is not None and out._tensor.dtype in HALF_DTYPES):
                     return compute_widened(lambda x: reduced(x, dim), result, (a,), out)
