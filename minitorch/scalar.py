@@ -22,6 +22,7 @@ from minitorch.scalar_functions import (
     Neg,
     Pow,
     ReLU,
+    ScalarBase,
     ScalarFunction,
     Sigmoid,
     Sin,
@@ -36,7 +37,7 @@ NUMBER = (float, int, numbers.Real)
 """What counts as a number: the last stands for NumPy's scalars, and is asked last because it is slow."""
 
 
-class Scalar:
+class Scalar(ScalarBase):
     """A float that records the functions applied to it.
 
     Scalars behave as Python numbers do; a comparison, `==` too, gives a Scalar of 1.0 or 0.0. Sets and dictionaries tell Scalars apart by
@@ -259,8 +260,6 @@ class Scalar:
             raise TypeError(f"backward expected a number, got {type(d_output).__name__} {d_output!r}; call backward() or backward(2.0)")
         backpropagate(self, d_output)
 
-
-ScalarFunction.on_numbers = Scalar(0.0, None)
 
 ScalarLike = float | int | Scalar
 """What an operator accepts beside a Scalar."""

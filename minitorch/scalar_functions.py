@@ -1,4 +1,4 @@
-"""Stage 1 - The differentiable functions of scalars, each with its forward and its backward side by side.
+"""Stage 1 - The differentiable functions of scalars, each with its forward and backward passes.
 
 `forward` gets plain floats and returns one; `backward` gets the derivative of the output and returns that of every input.
 """
@@ -6,38 +6,42 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any
 
 import minitorch.operators as operators
+from minitorch.autodiff import Context
 
-if TYPE_CHECKING:
-    from minitorch.autodiff import Context
-    from minitorch.scalar import Scalar, ScalarLike
+
+class ScalarBase:
+    """Base class of `Scalar`, which this file cannot import: scalar.py imports the functions below."""
+
+    __slots__ = ()
+
+    def call(self, fn: type[ScalarFunction], vals: tuple[Any, ...]) -> Any:
+        """Call a function on vals, of which this is one, and return the result as a Scalar."""
+        raise NotImplementedError("a ScalarBase cannot call functions; make a Scalar")
 
 
 class ScalarFunction:
     """A function from floats to a float that knows its derivative. It has no instances: a subclass is the function, `apply` calls it."""
 
-    on_numbers: ClassVar[Scalar | None] = None
-    """Asked to build the output when all inputs are plain numbers; scalar.py, which this file does not import, puts it here."""
-
     @classmethod
-    def apply(cls, *vals: ScalarLike) -> Scalar:
+    def apply(cls, *vals: Any) -> Any:
         """Call the function and record the call, so that derivatives can flow back.
 
         Args:
-            vals: Scalars and plain numbers. The first Scalar is asked to build the output; of numbers alone it is a constant.
+            vals: Scalars and plain numbers. The first Scalar builds the output; if all are plain numbers, the output is a constant Scalar.
 
         Raises:
             TypeError: If there are none, or one is neither a Scalar nor a number.
         """
         for val in vals:
-            call = getattr(val, "call", None)
-            if call is not None:
-                return call(cls, vals)
-        if not vals or cls.on_numbers is None:
-            raise TypeError(f"{cls.__name__}.apply expected Scalars and numbers, got {', '.join(map(repr, vals)) or 'nothing'}")
-        return cls.on_numbers.call(cls, vals)
+            if isinstance(val, ScalarBase):
+                return val.call(cls, vals)
+        if not vals:
+            raise TypeError(f"{cls.__name__}.apply expected Scalars and numbers, got nothing")
+        scalar: Any = ScalarBase.__subclasses__()[0]  # Scalar
+        return scalar(0.0, None).call(cls, vals)
 
     @staticmethod
     def forward(ctx: Context, *vals: float) -> float:
@@ -46,7 +50,7 @@ class ScalarFunction:
 
     @staticmethod
     def backward(ctx: Context, d_output: float) -> float | tuple[float, ...]:
-        """The derivative of every input, in order; a single number for a single input."""
+        """The derivatives of the output with respect to every input, in order, times d_output; a single number for a single input."""
         raise NotImplementedError("a ScalarFunction has no backward of its own; define backward(ctx, d_output) in the subclass")
 
     @classmethod
@@ -157,7 +161,7 @@ class ReLU(ScalarFunction):
 
 
 class Exp(ScalarFunction):
-    """e^a."""
+    """e^a, the exponential."""
 
     @staticmethod
     def forward(ctx: Context, a: float) -> float:
@@ -271,7 +275,10 @@ class Abs(ScalarFunction):
 
 
 class Pow(ScalarFunction):
-    """a to the power b. By b it has none where a < 0, nor at 0 to the power 0: there NaN flows to b, unless b is a plain number."""
+    """a to the power b.
+
+    Where a < 0, and at 0 to the power 0, the derivative with respect to b does not exist: it is NaN, unless b is a plain number.
+    """
 
     @staticmethod
     def forward(ctx: Context, a: float, b: float) -> float:
@@ -283,19 +290,19 @@ class Pow(ScalarFunction):
     def backward(ctx: Context, d_output: float) -> tuple[float, float]:
         a, b, y = ctx.saved_values
         if b == 0.0:
-            by_a = 0.0
+            grad_a = 0.0
         elif a == 0.0 and b < 1.0:
-            by_a = math.inf
+            grad_a = math.inf
         else:
-            by_a = b * operators.power(a, b - 1.0)
-        by_b = y * math.log(a) if a > 0.0 else 0.0 if a == 0.0 and b > 0.0 else math.nan
-        return d_output * by_a, d_output * by_b
+            grad_a = b * operators.power(a, b - 1.0)
+        grad_b = y * math.log(a) if a > 0.0 else 0.0 if a == 0.0 and b > 0.0 else math.nan
+        return d_output * grad_a, d_output * grad_b
 
 
 class Dot(ScalarFunction):
     """Sum of products a_1·b_1 + … + a_n·b_n, called with a_1 … a_n, b_1 … b_n.
 
-    One node in the graph where `+` and `*` would make 2n: that is what makes training with scalars bearable.
+    One node of the graph instead of the 2n of `+` and `*`, which makes training with Scalars much faster.
     """
 
     @staticmethod

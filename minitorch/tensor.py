@@ -30,6 +30,7 @@ from minitorch.core.dtypes import (
 )
 from minitorch.core.gradients import RECORDED, Hook, apply_hooks, register_hook, select_tensor_gradients, unbroadcast
 from minitorch.core.half_precision import compute_in_float32
+from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor_data import IndexingError, TensorData, as_shape
 from minitorch.tensor_functions import (
     EQ,
@@ -58,7 +59,7 @@ Dims = int | Sequence[int] | None
 """The dimensions to reduce: one, several, or None for all. Negative ones count from the end."""
 
 
-class Tensor:
+class Tensor(TensorBase):
     """An array of numbers that records the functions applied to it.
 
     Operators work element by element, on tensors whose shapes broadcast and on Python numbers. Sets and dictionaries compare tensors

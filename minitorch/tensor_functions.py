@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import minitorch.operators as operators
 from minitorch.autodiff import Context, History
 from minitorch.core.context import TensorContext, grad_mode
 from minitorch.core.dtypes import comparison_dtype
+from minitorch.core.tensor_base import Tensor, TensorBase
 from minitorch.tensor_data import IndexingError
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
 
 
 class Function:
@@ -37,7 +35,7 @@ class Function:
         """
         backend, tensors, recorded = None, 0, False
         for arg in args:
-            if hasattr(arg, "_tensor"):
+            if isinstance(arg, TensorBase):
                 tensors += 1
                 if arg.history is not None:
                     recorded = True
@@ -63,14 +61,14 @@ class Function:
         finally:
             if recorded:
                 grad_mode.enabled = True
-        if not hasattr(out, "_tensor"):
+        if not isinstance(out, TensorBase):
             raise TypeError(f"{cls.__name__}.forward expected to return a Tensor, got {out!r}")
         if not recorded:
             for arg in args:
                 if arg is out:  # what is done to the result, such as giving it a name, must not happen to the argument
                     return out.detach()
             return out if out.history is None else out.detach()
-        inputs = args if tensors == len(args) else [arg for arg in args if hasattr(arg, "_tensor")]
+        inputs = args if tensors == len(args) else [arg for arg in args if isinstance(arg, TensorBase)]
         return out._like(out._tensor, History(cls, ctx, inputs))
 
     @staticmethod

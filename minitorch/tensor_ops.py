@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from minitorch.core.backend import DEVICES
 from minitorch.core.backend import TensorBackend as TensorBackend
 from minitorch.core.backend import TensorOps as TensorOps
 from minitorch.core.dtypes import int64, promote_types
+from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import (  # noqa: F401 - for kernels written index by index
     MAX_DIMS,
     Shape,
@@ -31,9 +32,6 @@ from minitorch.tensor_data import (  # noqa: F401 - for kernels written index by
     strides_from_shape,
     to_index,
 )
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
 
 
 class SimpleOps(TensorOps):
@@ -50,7 +48,7 @@ class SimpleOps(TensorOps):
         kernel, quiet = tensor_map(fn), tensor_map(ieee(fn))
 
         @np.errstate(all="ignore")
-        def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
+        def mapped(a: Tensor, out: Any = None) -> Tensor:
             out = a.zeros() if out is None else out
             gaps = len(out.tuple()[0]) != out.size  # published kernels loop over len(out)
             full = out.zeros() if gaps else out
@@ -80,7 +78,7 @@ class SimpleOps(TensorOps):
         kernel = tensor_reduce(fn)
 
         @np.errstate(all="ignore")
-        def reduced(a: Tensor, dim: int, out: Tensor | None = None) -> Tensor:
+        def reduced(a: Tensor, dim: int, out: Any = None) -> Tensor:
             dim = a._dim(dim)
             out = a.zeros((*a.shape[:dim], 1, *a.shape[dim + 1 :])) if out is None else out
             out._tensor.array()[...] = start  # a fold begins with what stands in out

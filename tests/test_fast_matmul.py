@@ -29,7 +29,6 @@ B = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
 A_TIMES_B = [[14, 140], [32, 320]]
 
 
-
 def arrays_of(*operands):
     """What a kernel is given: for each operand the storage, and shape and strides as arrays."""
     given = []

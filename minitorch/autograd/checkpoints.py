@@ -56,7 +56,7 @@ def checkpoint(fn: Callable[..., Any], *xs: Any) -> Any:
     run = Run(fn, xs, state, [y.shape for y in outputs.values()], sources, {}, next(iter(outputs.values())).zeros(()) + 1.0)
     inputs = [source.tensor for source in sources for _ in range(source.times)]
     ctx = TensorContext(Checkpoint, xs, False)
-    ctx.save_for_backward(run, *[x for x in xs if hasattr(x, "_tensor")], *inputs)
+    ctx.save_for_backward(run, *[x for x in xs if isinstance(x, Tensor)], *inputs)
     node = run.one._like(run.one._tensor, History(Checkpoint, ctx, inputs))
     results: dict[int, Any] = {}
     for number, (place, y) in enumerate(outputs.items()):

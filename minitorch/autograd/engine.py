@@ -84,10 +84,10 @@ def tensors_of(given: Any, expected: str, optional: bool = False) -> list[Any]:
     Raises:
         TypeError: If there is anything else.
     """
-    several = isinstance(given, Iterable) and not hasattr(given, "_tensor")
+    several = isinstance(given, Iterable) and not isinstance(given, Tensor)
     found = [x.value if isinstance(x, Parameter) else x for x in (given if several else [given])]
     for x in found:
-        if not (hasattr(x, "_tensor") or (optional and x is None)):
+        if not (isinstance(x, Tensor) or (optional and x is None)):
             raise TypeError(f"{expected}, got {type(x).__name__}")
     return found
 
@@ -205,7 +205,7 @@ def recorded(fn: type[Function], ctx: TensorContext, out: Tensor, gradient: Tens
         return watched_gradients(fn, ctx, out, gradient)
     except Unrecorded as error:
         reason = str(error)
-    inputs = [arg for arg in ctx.args if hasattr(arg, "_tensor")]
+    inputs = [arg for arg in ctx.args if isinstance(arg, Tensor)]
     with no_grad():
         gradients = fn._backward(ctx, gradient.detach())
         gradients = gradients if len(gradients) == len(inputs) else select_tensor_gradients(gradients, inputs, ctx)
@@ -231,7 +231,7 @@ def composed_gradients(composed: Callable[..., Tensor], ctx: TensorContext, grad
     )
     for arg, twin in pairs:  # only now, so that nobody went on through the graph behind the arguments
         twin.history = History(Alias, TensorContext(Alias, (arg,), False), [arg])
-    return [found.get(twin) if hasattr(twin, "_tensor") else None for twin in twins]
+    return [found.get(twin) if isinstance(twin, Tensor) else None for twin in twins]
 
 
 def unchanged(ctx: TensorContext) -> None:
@@ -242,7 +242,7 @@ def unchanged(ctx: TensorContext) -> None:
     """
     tick = getattr(ctx, "_tick", math.inf)
     for arg in ctx.args:
-        if hasattr(arg, "_tensor") and arg._tensor._version[1] > tick:
+        if isinstance(arg, Tensor) and arg._tensor._version[1] > tick:
             raise RuntimeError(
                 f"backward of {ctx.fn.__name__} needs a tensor of shape {arg.shape} as it was in forward, "
                 "but it has been written into since; write into a copy: x.clone()"

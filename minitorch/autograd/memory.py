@@ -10,6 +10,7 @@ import numpy as np
 
 from minitorch.autograd.observing import Call, Observer
 from minitorch.autograd.profiler import WIDTH, cut, size
+from minitorch.tensor import Tensor
 
 KINDS = ("results", "saved", "backward")
 
@@ -120,7 +121,7 @@ def storages(values: Any) -> Iterator[np.ndarray]:
     Raises:
         RuntimeError: If a tensor lies on a GPU.
     """
-    if hasattr(values, "_tensor"):
+    if isinstance(values, Tensor):
         if values.backend.cuda:
             raise RuntimeError(f'ledger expected tensors on the CPU, got one on {values.backend.name}; move the model: .to("cpu")')
         yield values._tensor._storage

@@ -87,7 +87,7 @@ _running = _Depth()
 
 def tensors_in(values: Sequence[Any]) -> list[Tensor]:
     """The tensors among them."""
-    return [x for x in values if hasattr(x, "_tensor")]
+    return [x for x in values if isinstance(x, Tensor)]
 
 
 def _observed(fn: type[Function], ctx: Any, args: Sequence[Any], backward: bool, call: Callable[[], Any]) -> Any:

@@ -154,6 +154,6 @@ def _value(op: str, f: Callable[..., Tensor], xs: Sequence[Tensor]) -> Tensor:
         TypeError: If it is no Tensor.
     """
     out: Any = f(*xs)
-    if not hasattr(out, "_tensor"):
+    if not isinstance(out, Tensor):
         raise TypeError(f"{op} expected a function that returns a Tensor, got {type(out).__name__}")
     return out

@@ -12,7 +12,7 @@ arguments and its result (`out`), in one of four ways:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,12 +37,9 @@ from minitorch.nn.convolution import Convolution, input_gradient, weight_gradien
 from minitorch.nn.embedding import Lookup
 from minitorch.nn.linear import BiasReLU
 from minitorch.operators import EPS
+from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
-
 
 # Their own backward is made of operations on tensors, on what was given
 
@@ -283,7 +280,7 @@ class BySecond(Function):
 def of_product(product: Product, ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """The gradients of both arguments, in the dtype in which they were multiplied."""
     unchanged(ctx)
-    first, second = (x.to(promote_to_float(*(arg.dtype for arg in ctx.args if hasattr(arg, "_tensor")))) for x in ctx.args[:2])
+    first, second = (x.to(promote_to_float(*(arg.dtype for arg in ctx.args if isinstance(arg, Tensor)))) for x in ctx.args[:2])
     by_first = ByFirst.apply(grad, second, product, first.shape) if first.requires_grad else None
     by_second = BySecond.apply(grad, first, product, second.shape) if second.requires_grad else None
     return by_first, by_second

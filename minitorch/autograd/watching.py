@@ -120,7 +120,7 @@ def watched_gradients(fn: type[Function], ctx: TensorContext, out: Tensor, grad_
     """
     if out.backend.cuda:
         raise Unrecorded("on a GPU it cannot be seen whether its backward is made of operations on tensors")
-    known = [(x, watched(x)) for x in (out, *[arg for arg in ctx.args if hasattr(arg, "_tensor")])]
+    known = [(x, watched(x)) for x in (out, *[arg for arg in ctx.args if isinstance(arg, Tensor)])]
     args = [next((twin for x, twin in known if x is arg), arg) for arg in ctx.args]
     shadow = TensorContext(fn, args, False)
     shadow._saved, shadow._tick = tuple(connected(ctx.saved_values, known)), getattr(ctx, "_tick", 0)
@@ -147,18 +147,18 @@ def connected(value: Any, known: Sequence[tuple[Tensor, Tensor]]) -> Any:
         return type(value)(connected(part, known) for part in value)
     if type(value) is dict:
         return {name: connected(part, known) for name, part in value.items()}
-    is_tensor = hasattr(value, "_tensor")
+    is_tensor = isinstance(value, Tensor)
     for x, twin in known if is_tensor else ():
         if value is x or value._tensor is x._tensor:
             return twin
     if (is_tensor or isinstance(value, np.ndarray)) and value.dtype.kind not in "iub":  # whole numbers and truth values change in steps
         raise Unrecorded(f"it saved numbers of shape {tuple(value.shape)} that are neither an argument nor the result")
-    return watched(value) if hasattr(value, "_tensor") else value
+    return watched(value) if isinstance(value, Tensor) else value
 
 
 def independent(gradient: Any) -> bool:
     """Whether a gradient is not 0 and depends on nothing."""
-    if hasattr(gradient, "_tensor"):
+    if isinstance(gradient, Tensor):
         return gradient.history is None and bool(gradient._tensor.array().any())
     return gradient is not None and gradient != 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import minitorch.operators as operators
 from minitorch.core.dtypes import (
@@ -17,10 +17,8 @@ from minitorch.core.dtypes import (
 )
 from minitorch.core.half_precision import compute_widened
 from minitorch.core.kernel import find_kernel
+from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData, cached_broadcast
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
 
 
 class TensorOps:

@@ -8,6 +8,7 @@ from contextlib import ContextDecorator
 from typing import Any
 
 from minitorch.autodiff import Context
+from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor_data import version_counter
 
 
@@ -68,7 +69,7 @@ class TensorContext(Context):
     @property
     def is_tensor(self) -> list[bool]:
         """For every argument, whether it is a tensor."""
-        return [hasattr(arg, "_tensor") for arg in self.args]
+        return [isinstance(arg, TensorBase) for arg in self.args]
 
     @property
     def needs_input_grad(self) -> list[bool]:
@@ -88,7 +89,7 @@ class TensorContext(Context):
             RuntimeError: If one was written into since.
         """
         for value in self._saved:
-            if hasattr(value, "_tensor") and value._tensor._version[1] > self._tick:
+            if isinstance(value, TensorBase) and value._tensor._version[1] > self._tick:
                 raise RuntimeError(
                     f"backward of {self.fn.__name__} needs a tensor of shape {value.shape} as it was in forward, "
                     "but it has been written into since; write into a copy: x.clone()"

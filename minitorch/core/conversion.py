@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import copy
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from minitorch.core.dlpack import lend_bfloat16
 from minitorch.core.dtypes import printable
+from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
-
 
 # Printing
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minitorch.core.context import grad_mode
 from minitorch.core.dtypes import compute_dtype, is_float
+from minitorch.core.tensor_base import Tensor, TensorBase
 from minitorch.tensor_data import IndexingError, cached_broadcast
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
 
 RECORDED: dict[str, Callable[..., None]] = {}
 """The backward pass that is recorded, for create_graph; `minitorch.autograd` registers it."""
@@ -94,7 +92,7 @@ def unbroadcast(gradient: Any, x: Tensor, source: str) -> Tensor:
     """
     if gradient is None:
         return x.zeros()
-    if not hasattr(gradient, "_tensor"):
+    if not isinstance(gradient, TensorBase):
         gradient = x.zeros() + gradient
     shape = x.shape
     if gradient.shape != shape:

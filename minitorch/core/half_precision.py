@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from minitorch.core.dtypes import cast_array, compute_dtype, float32, is_half
+from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import convert_array, to_array
+from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor_data import IndexingError, TensorData
 
 
@@ -25,7 +26,7 @@ def as_index(index: Any) -> tuple[Any, ...]:
     for part in index if isinstance(index, tuple) else (index,):
         if part is None or part is ... or isinstance(part, slice):
             parts.append(part)
-        elif hasattr(part, "_tensor") or isinstance(part, (list, tuple, range, np.ndarray, bool, np.bool_)):
+        elif isinstance(part, (TensorBase, list, tuple, range, np.ndarray, bool, np.bool_)):
             array = _as_array(part)
             parts.append(int(array) if array.ndim == 0 and array.dtype.kind in "iu" else array)
         else:

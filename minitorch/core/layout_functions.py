@@ -14,11 +14,11 @@ from minitorch.core.backend import resolve_backend
 from minitorch.core.context import grad_mode
 from minitorch.core.dtypes import as_dtype, cast_array, compute_dtype, float32, is_float, is_half, promote_types
 from minitorch.core.indexing import as_index, basic_view, is_basic, is_element, selected_elements, write
+from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import IndexingError, TensorData, as_shape, broadcast_strides, cached_broadcast
 from minitorch.tensor_functions import Function, Permute
 
 if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
     from minitorch.tensor_ops import TensorBackend
 
 

@@ -6,7 +6,7 @@ Each with the functions on numbers that it is made of, its forward and its backw
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,8 @@ from minitorch.core.dtypes import (
     promote_to_float,
     promote_to_number,
 )
+from minitorch.core.tensor_base import Tensor, TensorBase
 from minitorch.tensor_functions import Function, Inv, Mul
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
-
 
 # Element by element
 
@@ -223,7 +220,7 @@ def where(condition: Tensor, a: Tensor, other: Any) -> Tensor:
     Raises:
         TypeError: If the condition is not a Tensor.
     """
-    if not hasattr(condition, "_tensor"):
+    if not isinstance(condition, TensorBase):
         raise TypeError(f"where expected a Tensor as condition, got {type(condition).__name__}; compare tensors, such as x > 0")
     return Where.apply(condition, a, a._ensure_tensor(other))
 
@@ -235,7 +232,7 @@ def clip(a: Tensor, low: float | None, high: float | None) -> Tensor:
 
 def _limit(a: Tensor, limit: Any, sign: int) -> Tensor:
     """The lower (sign -1) or upper (1) limit of clip as a tensor; for None one that no element of a exceeds."""
-    if hasattr(limit, "_tensor"):
+    if isinstance(limit, TensorBase):
         raise TypeError("clip expected numbers for low and high, got a Tensor; use where(x < low, low, x)")
     if limit is None and a.dtype.kind in "iu":
         limit = np.iinfo(a.dtype).max if sign > 0 else np.iinfo(a.dtype).min

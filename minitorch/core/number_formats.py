@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitorch.core.dtypes import as_dtype, is_float
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor
 
 FIELDS = {"float64": (11, 52), "float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}
 """Bits of the exponent and of the fraction of every float; in front of them stands one for the sign."""
@@ -100,7 +98,7 @@ def bits(x: Tensor) -> Any:
     Raises:
         TypeError: If x is no Tensor.
     """
-    if not hasattr(x, "_tensor"):
+    if not isinstance(x, Tensor):
         raise TypeError(f"bits expected a Tensor, got {type(x).__name__}; make one with tensor(..., dtype=...)")
     array = np.ascontiguousarray(x._tensor.array()).reshape(x.shape)
     size = 1 if array.dtype.kind == "b" else 8 * array.itemsize

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +17,9 @@ from minitorch.core.dtypes import accumulator_dtype, is_float
 from minitorch.core.half_precision import compute_in_float32
 from minitorch.core.layout_functions import concatenate, unbind
 from minitorch.core.math_functions import mask_select
+from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
 
 
 class MaxMin(Function):

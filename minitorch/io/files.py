@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.io.formats import FileFormatError, read_arrays, replace_file, write_arrays
-from minitorch.tensor import make_tensor
+from minitorch.tensor import Tensor, make_tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
     from minitorch.core.backend import TensorBackend
     from minitorch.nn.module import Keys
-    from minitorch.tensor import Tensor
 
 TREE = "minitorch"
 """The note in which the form of a state stands that is more than tensors by name."""
@@ -217,9 +216,9 @@ def _dictionary(state: Any, who: str) -> None:
 
 def _as_array(value: Any) -> np.ndarray | None:
     """A tensor of ours or of PyTorch's, a Parameter or an array as an array; None for anything else. The numbers are not copied."""
-    if hasattr(value, "value") and hasattr(value.value, "_tensor"):  # a Parameter
+    if hasattr(value, "value") and isinstance(value.value, Tensor):  # a Parameter
         value = value.value
-    if hasattr(value, "_tensor"):
+    if isinstance(value, Tensor):
         return value._tensor.array()
     if hasattr(value, "detach"):
         value = value.detach().cpu().numpy()

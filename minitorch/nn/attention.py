@@ -16,14 +16,13 @@ from minitorch.nn.init import xavier_uniform_
 from minitorch.nn.linear import Linear, linear
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn.sizes import at_least_1, floats, share
-from minitorch.tensor import tensor, zeros
+from minitorch.tensor import Tensor, tensor, zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
     from minitorch.core.backend import TensorBackend
-    from minitorch.tensor import Tensor
 
 
 def scaled_dot_product_attention(
@@ -150,8 +149,8 @@ def _check(op: str, name: str, x: Any, dims: int = 2) -> None:
 
 def _check_kind(op: str, name: str, mask: Any) -> None:
     """That a mask holds truth values or floats."""
-    if not hasattr(mask, "_tensor") or not (mask.dtype.kind == "b" or is_float(mask.dtype)):
-        got = mask.dtype.name if hasattr(mask, "_tensor") else type(mask).__name__
+    if not isinstance(mask, Tensor) or not (mask.dtype.kind == "b" or is_float(mask.dtype)):
+        got = mask.dtype.name if isinstance(mask, Tensor) else type(mask).__name__
         raise TypeError(f"{op} expected a Tensor of bool or floats as {name}, got {got}; compare first, such as x != 0")
 
 

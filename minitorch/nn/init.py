@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from minitorch.core.context import no_grad
 from minitorch.module import Parameter
-from minitorch.tensor import generator
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor, generator
 
 GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 """By how much a function's input may vary more than its output, so that numbers neither grow nor fade from layer to layer."""
@@ -165,7 +162,7 @@ def _tensor_of(x: Any) -> Tensor:
         TypeError: If it is none.
     """
     x = x.value if isinstance(x, Parameter) else x
-    if not hasattr(x, "_tensor"):
+    if not isinstance(x, Tensor):
         raise TypeError(f"initial weights expected a Tensor or a Parameter of one, got {type(x).__name__}; pass layer.weight")
     return x
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from minitorch.core.dtypes import is_float
 from minitorch.nn.sizes import a_tensor
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -39,7 +37,7 @@ def check_rows(input: Tensor, target: Tensor, reduction: str, op: str) -> None:
 
 def check_weight(input: Tensor, weight: Any, op: str) -> None:
     """That every class has a weight, if there are weights."""
-    if weight is not None and (not hasattr(weight, "_tensor") or weight.shape != input.shape[1:]):
+    if weight is not None and (not isinstance(weight, Tensor) or weight.shape != input.shape[1:]):
         raise _unfit(op, f"as weight a Tensor of shape {input.shape[1:]}, a number for each class", weight)
 
 
@@ -48,14 +46,14 @@ def check_factor(input: Tensor, factor: Any, name: str, op: str) -> None:
     if factor is None:
         return
     given, own = getattr(factor, "shape", ()), input.shape
-    fits = hasattr(factor, "_tensor") and len(given) <= len(own)
+    fits = isinstance(factor, Tensor) and len(given) <= len(own)
     if not fits or any(n not in (1, m) for n, m in zip(reversed(given), reversed(own), strict=False)):
         raise _unfit(op, f"as {name} a Tensor whose shape broadcasts to that of input, {own}", factor)
 
 
 def _unfit(op: str, wanted: str, given: Any) -> ValueError:
     """What to say of a weight."""
-    got = given.shape if hasattr(given, "_tensor") else repr(given)
+    got = given.shape if isinstance(given, Tensor) else repr(given)
     remedy = f"; a reduction goes by its name: reduction={given!r}" if isinstance(given, str) else ""
     return ValueError(f"{op} expected {wanted}, got {got}{remedy}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -13,11 +13,8 @@ from minitorch.core.dtypes import as_dtype, convert_array, is_float, to_array
 from minitorch.core.gradients import Hook
 from minitorch.module import Parameter
 from minitorch.nn.tree import Node, buffers_of, join, places, upwards, walk, warn_of_hidden
-from minitorch.tensor import make_tensor
+from minitorch.tensor import Tensor, make_tensor
 from minitorch.tensor_data import TensorData
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
 
 
 class Keys(NamedTuple):
@@ -336,7 +333,7 @@ class Module(minitorch.module.Module):
 
 def _check_buffer(module: Node, name: str, value: Any) -> None:
     """That a value can be a buffer."""
-    if value is not None and not hasattr(value, "_tensor"):
+    if value is not None and not isinstance(value, Tensor):
         raise TypeError(f"{type(module).__name__}.{name} expected a Tensor or None as a buffer, got {type(value).__name__}")
 
 
@@ -357,9 +354,9 @@ def _like(own: Tensor, given: Any, name: str) -> Tensor:
     """
     if hasattr(given, "detach"):
         given = given.detach()
-    if hasattr(given, "cpu") and not hasattr(given, "_tensor"):  # PyTorch's, whose bfloat16 NumPy does not know
+    if hasattr(given, "cpu") and not isinstance(given, Tensor):  # PyTorch's, whose bfloat16 NumPy does not know
         given = given.cpu().float() if str(given.dtype) == "torch.bfloat16" else given.cpu()
-    values = to_array(given.to_numpy() if hasattr(given, "_tensor") else given, name)
+    values = to_array(given.to_numpy() if isinstance(given, Tensor) else given, name)
     if values.shape != own.shape:
         raise ValueError(f"{name} of shape {own.shape}, got {values.shape}")
     if not is_float(own.dtype) and is_float(values.dtype):

@@ -17,12 +17,11 @@ from minitorch.core.number_formats import finfo
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn.norm_functions import PlaneNorm, Planes, RowNorm, fits_loops
 from minitorch.nn.sizes import at_least_1
-from minitorch.tensor import zeros
+from minitorch.tensor import Tensor, zeros
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
     from minitorch.core.backend import TensorBackend
-    from minitorch.tensor import Tensor
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
@@ -109,8 +108,8 @@ def rms_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Tenso
 
 def check_input(op: str, input: Any, dims: int, shape: str) -> None:
     """That the input is a tensor of floats with enough dimensions."""
-    if not hasattr(input, "_tensor") or not is_float(input.dtype):
-        got = input.dtype.name if hasattr(input, "_tensor") else type(input).__name__
+    if not isinstance(input, Tensor) or not is_float(input.dtype):
+        got = input.dtype.name if isinstance(input, Tensor) else type(input).__name__
         raise TypeError(f"{op} expected a Tensor of floats as input, got {got}; make one with tensor(...)")
     if input.dims < dims or not input.shape[dims - 1]:
         raise ValueError(f"{op} expected input of shape {shape}, got {input.shape}")
@@ -120,8 +119,8 @@ def check_fits(op: str, name: str, x: Any, shape: tuple[int, ...], input: Tensor
     """That what comes with the input is None, or a tensor of floats of the right shape."""
     if x is None:
         return
-    if not hasattr(x, "_tensor") or not is_float(x.dtype):
-        got = x.dtype.name if hasattr(x, "_tensor") else type(x).__name__
+    if not isinstance(x, Tensor) or not is_float(x.dtype):
+        got = x.dtype.name if isinstance(x, Tensor) else type(x).__name__
         raise TypeError(f"{op} expected a Tensor of floats as {name}, got {got}; make one with tensor(...)")
     if x.shape != shape:
         raise ValueError(f"{op} expected {name} of shape {shape} for input of shape {input.shape}, got {x.shape}")

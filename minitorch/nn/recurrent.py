@@ -16,12 +16,11 @@ from minitorch.nn.linear import linear
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn.recurrence import KINDS, States, recurrence
 from minitorch.nn.sizes import at_least_1
-from minitorch.tensor import zeros
+from minitorch.tensor import Tensor, zeros
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
     from minitorch.core.backend import TensorBackend
-    from minitorch.tensor import Tensor
 
 
 class _Recurrent(Module):
@@ -330,8 +329,8 @@ def _known(nonlinearity: str, layer: str) -> str:
 def _checked(layer: Any, input: Any, dims: tuple[int, int]) -> int:
     """How many dimensions the input has, if it fits."""
     name = type(layer).__name__
-    if not hasattr(input, "_tensor") or not is_float(input.dtype):
-        got = input.dtype.name if hasattr(input, "_tensor") else type(input).__name__
+    if not isinstance(input, Tensor) or not is_float(input.dtype):
+        got = input.dtype.name if isinstance(input, Tensor) else type(input).__name__
         raise TypeError(f"{name} expected a Tensor of floats as input, got {got}; make one with tensor(...)")
     if input.dims not in dims or input.shape[-1] != layer.input_size:
         rest = "" if dims[0] == 1 else "N, L, " if layer.batch_first else "L, N, "
@@ -346,8 +345,8 @@ def _check_states(layer: Any, states: Any, shape: tuple[int, ...]) -> None:
     if not isinstance(states, (tuple, list)) or len(states) != count:
         raise TypeError(f"{name} expected hx as a pair of Tensors, hidden state and cell, got {type(states).__name__}")
     for state in states:
-        if not hasattr(state, "_tensor") or not is_float(state.dtype):
-            got = state.dtype.name if hasattr(state, "_tensor") else type(state).__name__
+        if not isinstance(state, Tensor) or not is_float(state.dtype):
+            got = state.dtype.name if isinstance(state, Tensor) else type(state).__name__
             raise TypeError(f"{name} expected a Tensor of floats as hx, got {got}; make one with tensor(...)")
         if state.shape != shape:
             raise ValueError(f"{name} expected hx of shape {shape}, got {state.shape}")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minitorch.core.dtypes import is_float
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor
 
 Sizes = int | Sequence[int]
 """One number for all dimensions of a picture, or one for each."""
@@ -53,7 +51,7 @@ def a_tensor(op: str, x: Any, name: str) -> Tensor:
     Raises:
         TypeError: If it is none.
     """
-    if not hasattr(x, "_tensor"):
+    if not isinstance(x, Tensor):
         raise TypeError(f"{op} expected a Tensor as {name}, got {type(x).__name__}; make one with tensor(...)")
     return x
 
@@ -64,8 +62,8 @@ def floats(op: str, x: Any, name: str = "") -> Tensor:
     Raises:
         TypeError: If it is none.
     """
-    if not hasattr(x, "_tensor") or not is_float(x.dtype):
-        got = x.dtype.name if hasattr(x, "_tensor") else type(x).__name__
+    if not isinstance(x, Tensor) or not is_float(x.dtype):
+        got = x.dtype.name if isinstance(x, Tensor) else type(x).__name__
         raise TypeError(f"{op} expected a Tensor of floats{f' as {name}' if name else ''}, got {got}; make one with tensor(...)")
     return x
 

@@ -6,16 +6,13 @@ import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minitorch.core.context import no_grad
 from minitorch.nn.module import Module
 from minitorch.nn.tree import Node, buffers_of, walk
-from minitorch.tensor import generator, zeros
+from minitorch.tensor import Tensor, generator, zeros
 from minitorch.tensor_ops import SimpleBackend
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
 
 COLUMNS = (30, 20, 12, 15)
 """Characters of the table's columns, which with the blanks between them make 80."""
@@ -60,7 +57,7 @@ def summary(model: Node, input_shape: Sequence[int] | Sequence[Sequence[int]], d
         TypeError: If the model is no module of tensors, or input_shape is no shape.
         ValueError: If a size is negative.
     """
-    if not isinstance(model, Node) or not all(hasattr(parameter.value, "_tensor") for parameter in model.parameters()):
+    if not isinstance(model, Node) or not all(isinstance(parameter.value, Tensor) for parameter in model.parameters()):
         raise TypeError(f"summary expected a module whose parameters are tensors, got {type(model).__name__}; pass the network itself")
     first = next((parameter.value for parameter in model.parameters()), None)
     backend = SimpleBackend if first is None else first.backend
@@ -145,7 +142,7 @@ def _note(row: Row) -> Any:
 
 def _tensors(output: Any) -> Iterator[Tensor]:
     """The tensors in what came out, which may be one, or several in tuples, lists and dictionaries."""
-    if hasattr(output, "_tensor"):
+    if isinstance(output, Tensor):
         yield output
     elif isinstance(output, (tuple, list, dict)):
         for each in output.values() if isinstance(output, dict) else output:

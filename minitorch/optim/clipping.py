@@ -10,6 +10,7 @@ import minitorch.operators as operators
 from minitorch.module import Parameter
 from minitorch.optim.elements import each
 from minitorch.optim.optimizer import Setting
+from minitorch.tensor import Tensor
 
 
 def clip_grad_norm_(
@@ -78,7 +79,7 @@ def within(x: float, most: float) -> float:
 def _gradients(parameters: Any, name: str) -> Iterator[tuple[Any, str, Any]]:
     """Of every parameter that has one, each once: the value, the attribute that holds the gradient, and that."""
     seen: set[int] = set()
-    if hasattr(parameters, "_tensor") or not isinstance(parameters, (Parameter, Iterable)):
+    if isinstance(parameters, Tensor) or not isinstance(parameters, (Parameter, Iterable)):
         raise TypeError(f"{name} expected Parameters, got {type(parameters).__name__}; pass module.parameters()")
     for parameter in [parameters] if isinstance(parameters, Parameter) else parameters:
         if not isinstance(parameter, Parameter):

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minitorch.core.dtypes import compute_dtype, is_half
 from minitorch.optim.optimizer import Optimizer
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor
 
 SMALLEST = 2.0**-126
 """The least scale, by whose inverse float32 can still be multiplied; it is reached if all gradients are NaN for long."""
@@ -81,7 +78,7 @@ class GradScaler:
         Raises:
             TypeError: If it is no Tensor.
         """
-        if not hasattr(outputs, "_tensor"):
+        if not isinstance(outputs, Tensor):
             raise TypeError(f"scale expected a Tensor, got {type(outputs).__name__}; scale the loss before backward")
         return outputs.to(compute_dtype(outputs.dtype)) * self._scale if self._enabled else outputs
 

@@ -1,0 +1,26 @@
+"""Stage 2 - TensorBase: how the modules that come before tensor.py recognize and annotate a Tensor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+
+class TensorBase:
+    """Base class of `Tensor`, for `isinstance(x, TensorBase)` where the class itself cannot be imported yet."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # what these modules use after that check; Tensor defines it
+        _tensor: Any
+        backend: Any
+        detach: Any
+        dtype: Any
+        expand: Any
+        history: Any
+        shape: Any
+        to: Any
+        _like: Any
+
+
+Tensor: TypeAlias = Any
+"""Annotation of a `Tensor` in those modules. Type checkers accept any value for it."""
