@@ -226,8 +226,13 @@ def integer_power(x: float, y: float) -> float:
 
 
 def absolute(x: float) -> float:
+    """|x|."""
+    return math.fabs(x)
+
+
+def magnitude(x: float) -> float:
     """|x|, an integer if x is one."""
-    return x if x > 0 else 0 - x
+    return x if x >= 0 else -x
 
 
 def div(x: float, y: float) -> float:
