@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 APP_SET := requirements.txt requirements.extra.txt
 DEV_SET := $(APP_SET) requirements.dev.txt
 
-.PHONY: help app test test-cuda-sim check check-cuda docs prove bench format clean
+.PHONY: help app test test-all test-cuda-sim check check-cuda docs prove bench format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-14s %s\n", $$1, $$2}'
@@ -15,8 +15,11 @@ help:  ## Show this list
 app: $(VENV)/.app  ## Serve the app and open it in the browser
 	$(PY) -m streamlit run project/app.py
 
-test: $(VENV)/.dev  ## Run all tests; with TESTS=tests/test_scalar.py some
-	$(PY) -m pytest $(TESTS)
+test: $(VENV)/.dev  ## Test every module once, in a few minutes; with TESTS=tests/test_scalar.py a part
+	$(PY) -m pytest -n 2 --dist worksteal $(TESTS)
+
+test-all: $(VENV)/.dev  ## Run the exhaustive tests as well: whole classes, attacks, every stub, the browser
+	$(PY) -m pytest -m "exhaustive or not exhaustive" $(TESTS)
 
 check: $(VENV)/.dev  ## Check style, types and the layers of the package
 	@status=0; \

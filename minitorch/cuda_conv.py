@@ -1,25 +1,15 @@
 """Stage 4 - Convolution on the GPU: the kernels of one and of two dimensions, one thread for every element of out.
 
-The reference runs on the kernels of `cuda_conv_tiles` instead, which compute several output channels in a thread; without that room the
-two below do all of it.
+They are the textbook solutions of Task 4.4b. The optimized kernels in `kernels/cuda/conv.py` compute several output channels in a thread.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from minitorch.core.dtypes import promote_to_float
-from minitorch.fast_conv import CONVOLUTIONS
+from minitorch.core.kernel import register_kernel
 from minitorch.kernels.cuda.device import SIMULATED, blocks_for, cuda, jit, launch
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
-
-tiles: Any = None
-with suppress(ModuleNotFoundError):  # without that room the kernels below compute every convolution
-    import minitorch.kernels.cuda.conv as tiles
 
 CONV_BLOCK = 8 if SIMULATED else 128
 """Threads of a block."""
@@ -106,47 +96,19 @@ def _tensor_conv2d(
         out[b * out_strides[0] + o * out_strides[1] + h * out_strides[2] + w * out_strides[3]] = total[0]
 
 
-def convolved(input: Tensor, weight: Tensor, shape: tuple[int, ...], reverse: bool = False) -> Tensor:
-    """The convolution of tensors of the GPU, of one dimension or of two.
-
-    Args:
-        input: Shape (B, C, W) or (B, C, H, W).
-        weight: Shape (O, C, K) or (O, C, KH, KW).
-        shape: Of the result: (B, O, …), with the sizes of the input or smaller ones.
-        reverse: Whether the window reaches back.
-
-    Returns:
-        That shape, in the dtype of both.
-    """
-    out = input.zeros(shape, dtype=promote_to_float(input.dtype, weight.dtype))
-    if not out.size:
-        return out
-    if tiles is not None:
-        tiles.convolve(*_layouts(out, input, weight), reverse)
-        return out
-    data: Any = out._tensor
-    first: Any = input._tensor
-    second: Any = weight._tensor
-    kernel = _made(_tensor_conv1d if len(shape) == 3 else _tensor_conv2d)
-    target = data.target(), shape, data.strides, data.size
-    launch(kernel, blocks_for(data.size, CONV_BLOCK), CONV_BLOCK, *target, *first.tuple(), *second.tuple(), reverse)
-    return out
-
-
-def _layouts(out: Tensor, *operands: Tensor) -> list[tuple[Any, tuple[int, ...], tuple[int, ...]]]:
-    """Array, shape and strides of each tensor as one of four dimensions: without a third, that one has size 1."""
-    data: Any = out._tensor
-    layouts = [(data.target(), out.shape, data.strides), *(x._tensor.tuple() for x in operands)]
-    return [
-        (array, (*shape[:2], 1, *shape[2:]), (*strides[:2], 0, *strides[2:])) if len(shape) == 3 else (array, shape, strides)
-        for array, shape, strides in layouts
-    ]
+def textbook_conv(out: Any, input: Any, weight: Any, reverse: bool) -> None:
+    """Write the convolution of one or two dimensions into out, by the kernels above; data on the GPU, shapes as in `fast_conv`."""
+    if out.size:
+        kernel = _compiled(_tensor_conv1d if len(out.shape) == 3 else _tensor_conv2d)
+        target = out.target(), out.shape, out.strides, out.size
+        launch(kernel, blocks_for(out.size, CONV_BLOCK), CONV_BLOCK, *target, *input.tuple(), *weight.tuple(), reverse)
 
 
 @cache
-def _made(kernel: Any) -> Any:
+def _compiled(kernel: Any) -> Any:
     """A kernel, compiled at its first launch."""
     return jit(kernel)
 
 
-CONVOLUTIONS["cuda"] = convolved
+for op in ("conv1d", "conv2d"):
+    register_kernel(op, "cuda", textbook_conv, textbook=True)

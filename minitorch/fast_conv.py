@@ -1,84 +1,110 @@
-"""Stage 4 - Convolution as the course has it: results as large as the input, kernels anchored at its first or last tap, compiled.
+"""Stage 4 - The course's convolutions: outputs as large as the input, compiled by numba.
 
-The functions `conv1d_kernel` and `conv2d_kernel` return kernels. What the reference's stand on stands in rooms of its own (`conv_loops`,
-`conv_products`), which they import for themselves: in a workspace where a student writes them, these rooms are not there.
+`_tensor_conv1d` and `_tensor_conv2d` are the textbook solutions of Tasks 4.1 and 4.2. Optimized kernels are in
+`kernels/`; `convolve` is the place where they are preferred.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np  # noqa: F401 - for what students write here
-from numba import prange as prange  # likewise, as the names marked so below
+import numpy as np
+from numba import prange
 
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import compute_dtype, promote_to_float
-from minitorch.fast_ops import Later, is_reference, ready
-from minitorch.fast_ops import njit as njit
-from minitorch.tensor_data import MAX_DIMS as MAX_DIMS
-from minitorch.tensor_data import Shape as Shape
-from minitorch.tensor_data import Storage as Storage
-from minitorch.tensor_data import Strides as Strides
-from minitorch.tensor_data import TensorData
-from minitorch.tensor_data import index_to_position as index_to_position
-from minitorch.tensor_data import to_index as to_index
+from minitorch.core.kernel import find_kernel
+from minitorch.fast_ops import arrays, njit
+from minitorch.kernels.jit import launch
+from minitorch.tensor_data import MAX_DIMS, Shape, Storage, Strides, TensorData, index_to_position, to_index
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
-ConvKernel = Callable[[Storage, Shape, Strides, int, Storage, Shape, Strides, Storage, Shape, Strides, bool], None]
+
+# The textbook kernels. A storage begins with the tensor's first element: index (0, 0, …) is at position 0. Shapes and strides are arrays.
 
 
-# The kernels. A storage is given from the tensor's offset on, so that index 0 stands at position 0; shapes and strides are arrays.
+def _tensor_conv1d(
+    out: Storage,
+    out_shape: Shape,
+    out_strides: Strides,
+    out_size: int,
+    input: Storage,
+    input_shape: Shape,
+    input_strides: Strides,
+    weight: Storage,
+    weight_shape: Shape,
+    weight_strides: Strides,
+    reverse: bool,
+) -> None:
+    """The convolution along one dimension, in parallel.
 
-
-def conv1d_kernel() -> ConvKernel:
-    """The compiled kernel of the convolution along one dimension, in parallel.
-
-    out[b, o, w] = Σ_c Σ_k input[b, c, w + k] · weight[o, c, k]; reversed, input[b, c, w - k]. Where w + k or w - k leads out of the input,
-    there is nothing to add.
+    out[b, o, w] = Σ_c Σ_k input[b, c, w + k] · weight[o, c, k]; if reverse, input[b, c, w - k]. Terms whose position w + k or w - k is
+    outside the input are 0.
 
     * Shapes: out (batch, out_channels, out_width), input (batch, in_channels, width), weight (out_channels, in_channels, kernel_width).
       out may be narrower than the input, and the kernel wider than either.
-    * The outer loop is a `prange`; every element of out is written once, whatever stood there.
-
-    Returns:
-        `njit(_tensor_conv1d, parallel=True)` of a function _tensor_conv1d(out, out_shape, out_strides, out_size, input, input_shape,
-        input_strides, weight, weight_shape, weight_strides, reverse).
+    * The outer loop is a `prange`; every element of out is written once, whatever its value was.
     """
-    from minitorch.kernels.conv_matmul import Anchored
+    for i in prange(out_size):
+        index = np.empty(MAX_DIMS, np.int32)
+        to_index(i, out_shape, index)
+        b, o, w = index[0], index[1], index[2]
+        total = 0.0
+        for c in range(weight_shape[1]):
+            for k in range(weight_shape[2]):
+                x = w - k if reverse else w + k
+                if 0 <= x < input_shape[2]:
+                    value = input[b * input_strides[0] + c * input_strides[1] + x * input_strides[2]]
+                    total += value * weight[o * weight_strides[0] + c * weight_strides[1] + k * weight_strides[2]]
+        out[index_to_position(index, out_strides)] = total
 
-    return Anchored(1)
 
+def _tensor_conv2d(
+    out: Storage,
+    out_shape: Shape,
+    out_strides: Strides,
+    out_size: int,
+    input: Storage,
+    input_shape: Shape,
+    input_strides: Strides,
+    weight: Storage,
+    weight_shape: Shape,
+    weight_strides: Strides,
+    reverse: bool,
+) -> None:
+    """The convolution along two dimensions, in parallel.
 
-def conv2d_kernel() -> ConvKernel:
-    """The compiled kernel of the convolution along two dimensions, in parallel.
-
-    out[b, o, h, w] = Σ_c Σ_k Σ_l input[b, c, h + k, w + l] · weight[o, c, k, l]; reversed, input[b, c, h - k, w - l]. As `conv1d_kernel`,
-    with a height before each width.
-
-    Returns:
-        `njit(_tensor_conv2d, parallel=True)` of a function _tensor_conv2d, called like _tensor_conv1d.
+    out[b, o, h, w] = Σ_c Σ_j Σ_k input[b, c, h + j, w + k] · weight[o, c, j, k]; if reverse, input[b, c, h - j, w - k]. As
+    `_tensor_conv1d`, with a height before each width.
     """
-    from minitorch.kernels.conv_matmul import Anchored
+    for i in prange(out_size):
+        index = np.empty(MAX_DIMS, np.int32)
+        to_index(i, out_shape, index)
+        b, o, h, w = index[0], index[1], index[2], index[3]
+        total = 0.0
+        for c in range(weight_shape[1]):
+            for j in range(weight_shape[2]):
+                y = h - j if reverse else h + j
+                for k in range(weight_shape[3]):
+                    x = w - k if reverse else w + k
+                    if 0 <= y < input_shape[2] and 0 <= x < input_shape[3]:
+                        value = input[b * input_strides[0] + c * input_strides[1] + y * input_strides[2] + x * input_strides[3]]
+                        weight_at = o * weight_strides[0] + c * weight_strides[1] + j * weight_strides[2] + k * weight_strides[3]
+                        total += value * weight[weight_at]
+        out[index_to_position(index, out_strides)] = total
 
-    return Anchored(2)
+
+tensor_conv1d: Any = njit(_tensor_conv1d, parallel=True)
+"""`_tensor_conv1d`, compiled at its first call."""
+
+tensor_conv2d: Any = njit(_tensor_conv2d, parallel=True)
+"""`_tensor_conv2d`, compiled at its first call."""
 
 
-tensor_conv1d: Any = Later(conv1d_kernel)
-"""The kernel of `Conv1dFun`."""
-
-tensor_conv2d: Any = Later(conv2d_kernel)
-"""The kernel of `Conv2dFun`."""
-
-
-CONVOLUTIONS: dict[str, Callable[[Any, Any, tuple[int, ...], bool], Any]] = {}
-"""What convolves tensors of a GPU, by the name of its operations, called as `convolved` is; the room of its kernels enters it here."""
-
-
-# The functions, which are given: the kernel is all that they compute with
+# The functions, which are given: everything is computed by the kernels
 
 
 class Conv1dFun(Function):
@@ -86,16 +112,16 @@ class Conv1dFun(Function):
 
     @staticmethod
     def forward(ctx: Context, input: Tensor, weight: Tensor) -> Tensor:
-        """What stands in the window of K numbers that begins at w, times the weights; beyond the right edge are zeros."""
+        """The sum of products of the weights and the K elements from w on; past the right edge there are zeros."""
         check("conv1d", input, weight, 3)
         ctx.save_for_backward(input, weight)
-        return convolved(tensor_conv1d, input, weight, (*input.shape[:1], *weight.shape[:1], *input.shape[2:]))
+        return convolve("conv1d", input, weight, (*input.shape[:1], *weight.shape[:1], *input.shape[2:]))
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
         """Both gradients are convolutions by the same kernel: of the gradient with the weights, and of the input with the gradient."""
         input, weight = ctx.saved_values
-        return gradients(tensor_conv1d, grad_output, input, weight)
+        return gradients("conv1d", grad_output, input, weight)
 
 
 class Conv2dFun(Function):
@@ -103,16 +129,16 @@ class Conv2dFun(Function):
 
     @staticmethod
     def forward(ctx: Context, input: Tensor, weight: Tensor) -> Tensor:
-        """What stands in the window of KH × KW numbers that begins at (h, w), times the weights; beyond the edges are zeros."""
+        """The sum of products of the weights and the KH × KW elements from (h, w) on; past the edges there are zeros."""
         check("conv2d", input, weight, 4)
         ctx.save_for_backward(input, weight)
-        return convolved(tensor_conv2d, input, weight, (*input.shape[:1], *weight.shape[:1], *input.shape[2:]))
+        return convolve("conv2d", input, weight, (*input.shape[:1], *weight.shape[:1], *input.shape[2:]))
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
         """As that of `Conv1dFun`."""
         input, weight = ctx.saved_values
-        return gradients(tensor_conv2d, grad_output, input, weight)
+        return gradients("conv2d", grad_output, input, weight)
 
 
 def check(op: str, input: Tensor, weight: Tensor, dims: int) -> None:
@@ -123,7 +149,7 @@ def check(op: str, input: Tensor, weight: Tensor, dims: int) -> None:
         ValueError: If they have another number of dimensions, or the channels differ.
     """
     sizes, kernel = (("W", "K"), ("H, W", "KH, KW"))[dims - 3]
-    if input.backend.cuda and input.backend.name not in CONVOLUTIONS:
+    if input.backend.cuda and find_kernel(op, input.backend.ops) is None:
         raise RuntimeError(f'{op} expected tensors on the CPU, got them on {input.backend.name}; move them: x.to("cpu")')
     if input.dims != dims or weight.dims != dims:
         raise ValueError(
@@ -138,36 +164,38 @@ def check(op: str, input: Tensor, weight: Tensor, dims: int) -> None:
         )
 
 
-def convolved(kernel: Any, input: Tensor, weight: Tensor, shape: tuple[int, ...], reverse: bool = False) -> Tensor:
-    """A new tensor of this shape, into which the kernel has written, or that of the tensors' device."""
-    if input.backend.cuda:
-        return CONVOLUTIONS[input.backend.name](input, weight, shape, reverse)
-    if isinstance(kernel, Later):  # else a solution to the published course has put its own in this place
-        kernel = kernel.kernel()
+def convolve(op: str, input: Tensor, weight: Tensor, shape: tuple[int, ...], reverse: bool = False) -> Tensor:
+    """A new tensor of this shape with the convolution "conv1d" or "conv2d" of input and weight."""
     dtype = promote_to_float(input.dtype, weight.dtype)
     inner = compute_dtype(dtype)
-    input, weight = input.to(inner), weight.to(inner)
-    out = input._like(TensorData.empty(shape, inner)) if is_reference(kernel) else input.zeros(shape)
-    ready(kernel)(*out.tuple(), out.size, *input.tuple(), *weight.tuple(), reverse)
+    x, w = input.to(inner), weight.to(inner)
+    kernel = find_kernel(op, input.backend.ops)
+    if kernel:  # the optimized kernel of this backend
+        out = x._like(x.backend.ops.zeros(shape, inner) if x.backend.cuda else TensorData.empty(shape, inner))
+        kernel(out._tensor, x._tensor, w._tensor, reverse)
+    else:
+        out = x.zeros(shape)
+        textbook = tensor_conv1d if op == "conv1d" else tensor_conv2d
+        launch(textbook, *arrays(out._tensor), out.size, *arrays(x._tensor), *arrays(w._tensor), reverse)
     return out.to(dtype)
 
 
-def gradients(kernel: Any, grad_output: Tensor, input: Tensor, weight: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """Those of a convolution's input and weight; None for one that is not needed.
+def gradients(op: str, grad_output: Tensor, input: Tensor, weight: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """The gradients of a convolution with respect to input and weight; None where none is needed.
 
-    * An element of the input goes into the results up to one kernel before it: its gradient is the convolution of theirs, reversed, in
-      which the output channels are what is summed over.
-    * A weight goes into every result, with the input that lies as far from it as the weight from the anchor: its gradient is the
-      convolution of the input by the gradient of the result, in which the batch is what is summed over.
+    * An element of the input contributes to the outputs up to one kernel before it. Its gradient is the convolution of grad_output with
+      the weight, reversed, summed over the output channels.
+    * A weight contributes to every output, with the input at a fixed distance from it. Its gradient is the convolution of the input with
+      grad_output, summed over the batch.
     """
     swap = (1, 0, *range(2, input.dims))
-    by_input = by_weight = None
+    grad_input = grad_weight = None
     if input.requires_grad:
-        by_input = convolved(kernel, grad_output, weight.permute(*swap), input.shape, reverse=True)
+        grad_input = convolve(op, grad_output, weight.permute(*swap), input.shape, reverse=True)
     if weight.requires_grad:
         shape = (weight.shape[1], weight.shape[0], *weight.shape[2:])
-        by_weight = convolved(kernel, input.permute(*swap), grad_output.permute(*swap), shape).permute(*swap)
-    return by_input, by_weight
+        grad_weight = convolve(op, input.permute(*swap), grad_output.permute(*swap), shape).permute(*swap)
+    return grad_input, grad_weight
 
 
 conv1d = Conv1dFun.apply

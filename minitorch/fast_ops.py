@@ -1,7 +1,7 @@
-"""Stage 3 - FastOps: the four patterns compiled to machine code that uses every core of the processor.
+"""Stage 3 - FastOps: map, zip, reduce and the matrix product compiled by numba, in parallel on all cores.
 
-The functions below return kernels. What the kernels stand on stands in rooms of its own (`loops`, `folds`, `blocked_matmul`, `fast_math`),
-which each function imports for itself: in a workspace where a student writes the function, these rooms are not there.
+The four kernels below are the textbook solutions of Tasks 3.1 and 3.2. Optimized kernels for the same operations are in `kernels/`;
+`choose_kernel` is the one place where they are preferred. `FastOps.optimized = False` computes with the textbook kernels instead.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
-from numba import prange as prange  # for what students write here, as the names marked so below
+from numba import prange
 
 from minitorch.core.backend import DEVICES, TensorBackend, TensorOps
 from minitorch.core.dtypes import promote_types
+from minitorch.core.kernel import find_kernel
 from minitorch.kernels.jit import FLAGS, compiler_is_off, jitable, launch
-from minitorch.tensor_data import MAX_DIMS as MAX_DIMS
 from minitorch.tensor_data import (
+    MAX_DIMS,
     Shape,
     Storage,
     Strides,
@@ -41,11 +42,11 @@ ReduceKernel = Callable[[Storage, Shape, Strides, Storage, Shape, Strides, int],
 
 
 for _fn in (to_index, index_to_position, broadcast_index):
-    jitable(_fn)  # so that compiled kernels may call them
+    jitable(_fn)  # compiled kernels may call them
 
 
 def njit(fn: Callable[..., Any], **options: Any) -> Any:
-    """numba's, with the arithmetic of all kernels here: 1 / 0 is infinity, as in NumPy, and no error."""
+    """`numba.njit` with the arithmetic of all kernels here: 1 / 0 is infinity, as in NumPy, and not an error."""
     return numba.njit(**{**FLAGS, **options})(fn)
 
 
@@ -53,154 +54,142 @@ class FastOps(TensorOps):
     """The operations as compiled loops on all cores."""
 
     name = "fast"
+    optimized = not compiler_is_off()  # the optimized kernels are slower than the textbook kernels where they are not compiled
 
     @staticmethod
     def map(fn: Callable[[float], float]) -> Callable[..., Tensor]:
         """See `TensorOps.map`."""
-        kernel = tensor_map(callable_from_kernels(fn))
-        run = on_data(kernel)
+        kernel = choose_kernel("map", fn, tensor_map)
 
         def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
             out = a.zeros() if out is None else out
-            run(out._tensor, a._tensor)
+            kernel(out._tensor, a._tensor)
             return out
 
-        return marked(mapped, on_data=direct(kernel))
+        return offer_kernel(mapped, kernel)
 
     @staticmethod
     def zip(fn: Callable[[float, float], float]) -> Callable[..., Tensor]:
         """See `TensorOps.zip`."""
-        kernel = tensor_zip(callable_from_kernels(fn))
-        run = on_data(kernel)
+        kernel = choose_kernel("zip", fn, tensor_zip)
 
         def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
             out = a.zeros(shape_broadcast(a.shape, b.shape), promote_types(a.dtype, b.dtype)) if out is None else out
-            run(out._tensor, a._tensor, b._tensor)
+            kernel(out._tensor, a._tensor, b._tensor)
             return out
 
-        return marked(zipped, on_data=direct(kernel))
+        return offer_kernel(zipped, kernel)
 
     @staticmethod
     def reduce(fn: Callable[[float, float], float], start: float = 0.0) -> Callable[..., Tensor]:
-        """See `TensorOps.reduce`; of the reference, dim may also be a tuple of dimensions, which are folded in one pass."""
-        kernel = tensor_reduce(callable_from_kernels(fn))
-        run = on_data(kernel)
+        """See `TensorOps.reduce`; if the kernel `reduces_many`, dim may also be a tuple of dimensions."""
+        kernel = choose_kernel("reduce", fn, tensor_reduce)
 
         def reduced(a: Tensor, dim: int | tuple[int, ...], out: Tensor | None = None) -> Tensor:
             if out is None:
                 dims = dim if isinstance(dim, tuple) else (dim,)
                 out = a.zeros([1 if i in dims else size for i, size in enumerate(a.shape)])
             data = out._tensor
-            (data._storage if len(data._storage) == data.size else data.array())[...] = start  # a fold begins with what stands in out
-            run(data, a._tensor, dim)
+            (data._storage if len(data._storage) == data.size else data.array())[...] = start  # the kernel reduces into out
+            kernel(data, a._tensor, dim)
             return out
 
-        return marked(reduced, folds_several=is_reference(kernel))
+        return offer_kernel(reduced, kernel)
 
     @staticmethod
     def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
         """See `TensorOps.matrix_multiply`."""
-        batch = cached_broadcast(a.shape[:-2], b.shape[:-2])
-        shape, dtype = (*batch, a.shape[-2], b.shape[-1]), promote_types(a.dtype, b.dtype)
-        kernel = tensor_matrix_multiply
-        if isinstance(kernel, Later):  # else a solution to the published course has put its own in this place
-            kernel = kernel.kernel()
-        if is_reference(kernel):
-            out = a._like(TensorData.empty(shape, dtype))  # all of it is written
-            on_data(kernel)(out._tensor, a._tensor, b._tensor)
+        x, y = a._tensor, b._tensor
+        batch = cached_broadcast(x.shape[:-2], y.shape[:-2])
+        dtype = x.dtype if x.dtype is y.dtype else promote_types(x.dtype, y.dtype)
+        out = TensorData.empty((*batch, x.shape[-2], y.shape[-1]), dtype)
+        optimized = find_kernel("matrix_multiply", FastOps)
+        if optimized:
+            optimized(out, x, y)
         else:
-            out = a.zeros(shape, dtype)
-            shape = (math.prod(batch), *shape[-2:])
-            target = (out.tuple()[0], shape, strides_from_shape(shape))
-            ready(kernel)(*target, *in_three_dimensions(a._tensor, batch), *in_three_dimensions(b._tensor, batch))
-        return out
+            shape = (math.prod(batch), *out.shape[-2:])  # the textbook kernel takes one batch dimension
+            kernel = TextbookKernel(tensor_matrix_multiply)
+            kernel(out.as_view(shape, strides_from_shape(shape), 0), with_one_batch_dim(x, batch), with_one_batch_dim(y, batch))
+        return type(a)(out, None, None, a.backend)
 
 
-def callable_from_kernels(fn: Callable[..., float]) -> Callable[..., float]:
-    """fn, made known to the compiler; with the compiler off (NUMBA_DISABLE_JIT=1), answering at a pole as compiled code does."""
-    return ieee(fn) if compiler_is_off() else jitable(fn)
+# Which kernel computes an operation
 
 
-def is_reference(kernel: Any) -> bool:
-    """Whether a kernel is one of `loops`, `folds` or `blocked_matmul`, not a function of its own."""
-    return getattr(kernel, "takes_tuples", False)
-
-
-def marked(operation: Any, **marks: Any) -> Callable[..., Tensor]:
-    """A tensor function that tells the backend what its kernel can do.
+def choose_kernel(pattern: str, fn: Callable[..., float], textbook: Callable[..., Any]) -> Any:
+    """The kernel of a pattern around fn: the optimized one if there is one, else the textbook kernel below.
 
     Args:
-        operation: The function.
-        marks: `on_data`, the kernel as it is called with tensors' data, if it writes all of out, whatever stood there; or None.
-            `folds_several`, whether dim may be a tuple.
+        pattern: "map", "zip" or "reduce".
+        fn: The scalar function.
+        textbook: What makes the textbook kernel of fn.
     """
-    vars(operation).update(marks)
+    optimized = find_kernel(pattern, FastOps)
+    return optimized(callable_from_kernels(fn)) if optimized else TextbookKernel(textbook(callable_from_kernels(fn)))
+
+
+def offer_kernel(operation: Any, kernel: Any) -> Callable[..., Tensor]:
+    """The operation with its kernel as an attribute, which the backend then calls directly; see `TensorBackend.map`."""
+    operation.kernel = kernel
     return operation
 
 
-def direct(kernel: Any) -> Callable[..., None] | None:
-    """A kernel of the reference as it is called with tensors' data; None of others, and with the compiler off."""
-    return kernel.on_data if is_reference(kernel) and not compiler_is_off() else None
+def callable_from_kernels(fn: Callable[..., float]) -> Callable[..., float]:
+    """fn, made known to the compiler. With the compiler off (NUMBA_DISABLE_JIT=1) it returns at a pole what compiled code does."""
+    return ieee(fn) if compiler_is_off() else jitable(fn)
 
 
-def on_data(kernel: Any) -> Callable[..., None]:
-    """Any kernel as it is called with tensors' data."""
-    run = ready(kernel)
+class TextbookKernel:
+    """A kernel over storages, shapes and strides, called with TensorData: `Kernel` from the published signature.
 
-    def unpacked(*operands: Any) -> None:
-        run(*[part for x in operands for part in (x.tuple() if isinstance(x, TensorData) else (x,))])
+    Shapes and strides become arrays, because numba would compile again for tuples of each length. The storage of out gets no gaps, because
+    a textbook kernel loops over all of `out`. It runs alone: see `launch`.
 
-    return direct(kernel) or unpacked
-
-
-def ready(kernel: Callable[..., None]) -> Callable[..., None]:
-    """A kernel as it is called with tensors' tuples.
-
-    Those of the reference are taken as they are. A function compiled by numba is given shapes and strides as arrays, since it would be
-    compiled again for tuples of every length, and an out without gaps, since it may go through all of `out`; and it runs alone: see
-    `launch`.
+    Args:
+        kernel: Called with storage, shape and strides of out and of each input, and with plain values.
     """
-    takes_tuples = is_reference(kernel)
-    if takes_tuples and not compiler_is_off():
-        return kernel
 
-    def launched(out: Storage, out_shape: Shape, out_strides: Strides, *operands: Any) -> None:
-        full, view = out, None
-        if not takes_tuples:
-            if out.size != math.prod(out_shape):
-                view = np.ndarray(out_shape, out.dtype, out, 0, [stride * out.itemsize for stride in out_strides])
-                full, out_strides = view.flatten(), strides_from_shape(out_shape)
-            layout = np.array(out_shape, np.int32), np.array(out_strides, np.int32)
-            operands = layout + tuple(np.array(x, np.int32) if isinstance(x, tuple) else x for x in operands)
-        else:
-            operands = (out_shape, out_strides, *operands)
+    writes_all = False
+    reduces_many = False
+
+    def __init__(self, kernel: Callable[..., None]) -> None:
+        self.kernel = kernel
+
+    def __call__(self, out: TensorData, *inputs: Any) -> None:
+        """Write the result into out."""
+        full = out if len(out.tuple()[0]) == out.size else TensorData(out.array().flatten(), out.shape)
+        arguments = [part for x in (full, *inputs) for part in (arrays(x) if isinstance(x, TensorData) else (x,))]
         with np.errstate(all="ignore"):  # with the compiler off, NumPy's numbers warn
-            launch(kernel, full, *operands)
-        if view is not None:
-            view[...] = full.reshape(out_shape)
-
-    return launched
+            launch(self.kernel, *arguments)
+        if full is not out:
+            out.array()[...] = full.array()
 
 
-def in_three_dimensions(a: TensorData, batch: tuple[int, ...]) -> tuple[Storage, Shape, Strides]:
-    """A factor as a textbook kernel takes it: batch, rows, columns. A batch of several dimensions becomes one, by a copy where it must."""
-    storage, shape, strides = a.tuple()
-    if math.prod(shape[:-2]) == 1:
-        return storage, (1, *shape[-2:]), (0, *strides[-2:])
+def arrays(x: TensorData) -> tuple[Storage, np.ndarray, np.ndarray]:
+    """The storage from the first element on, shape and strides as arrays."""
+    storage, shape, strides = x.tuple()
+    return storage, np.array(shape, np.int32), np.array(strides, np.int32)
+
+
+def with_one_batch_dim(a: TensorData, batch: tuple[int, ...]) -> TensorData:
+    """A factor of a matrix product with shape (N, rows, columns), N = 1 or the product of batch; copied where it must."""
+    rows, columns = a.shape[-2:]
+    if math.prod(a.shape[:-2]) == 1:
+        return a.as_view((1, rows, columns), (0, *a.strides[-2:]), a.offset)
     if len(batch) == 1:
-        return storage, shape, strides
-    full, shape = np.broadcast_to(a.array(), (*batch, *shape[-2:])), (math.prod(batch), *shape[-2:])
-    return np.ascontiguousarray(full).reshape(-1), shape, strides_from_shape(shape)
+        return a
+    full = np.broadcast_to(a.array(), (*batch, rows, columns))
+    return TensorData(np.ascontiguousarray(full).reshape(-1), (math.prod(batch), rows, columns))
 
 
-# The kernels. A storage is given from the tensor's offset on, so that index 0 stands at position 0; shapes and strides are arrays.
+# The textbook kernels. A storage begins with the tensor's first element: index (0, 0, …) is at position 0. Shapes and strides are arrays.
 
 
 def tensor_map(fn: Callable[[float], float]) -> MapKernel:
     """The compiled kernel that writes fn of every element of a tensor into another, in parallel.
 
     * The loop over the elements is a `prange`.
-    * Where out and the input are stride-aligned (same shape, same strides), no index is worked out.
+    * Where out and the input are stride-aligned (same shape, same strides), no index is computed.
     * Index buffers are NumPy arrays, made inside the loop: two iterations that share one overwrite each other's.
 
     Args:
@@ -209,16 +198,26 @@ def tensor_map(fn: Callable[[float], float]) -> MapKernel:
     Returns:
         `njit(_map, parallel=True)` of a function _map(out, out_shape, out_strides, in_storage, in_shape, in_strides).
     """
-    from minitorch.kernels.elementwise import Map
-    from minitorch.kernels.vector_math import INSTEAD
 
-    return Map(INSTEAD.get(fn, fn))
+    def _map(out, out_shape, out_strides, in_storage, in_shape, in_strides):
+        if np.array_equal(out_shape, in_shape) and np.array_equal(out_strides, in_strides):
+            for i in prange(len(out)):
+                out[i] = fn(in_storage[i])
+        else:
+            for i in prange(len(out)):
+                out_index = np.empty(MAX_DIMS, np.int32)
+                in_index = np.empty(MAX_DIMS, np.int32)
+                to_index(i, out_shape, out_index)
+                broadcast_index(out_index, out_shape, in_shape, in_index)
+                out[index_to_position(out_index, out_strides)] = fn(in_storage[index_to_position(in_index, in_strides)])
+
+    return njit(_map, parallel=True)
 
 
 def tensor_zip(fn: Callable[[float, float], float]) -> ZipKernel:
     """The compiled kernel that writes fn of two tensors, element by element, into a third, in parallel.
 
-    As `tensor_map`, with two inputs; no index is worked out where all three are stride-aligned.
+    As `tensor_map`, with two inputs; no index is computed where all three are stride-aligned.
 
     Args:
         fn: From two numbers to a number; compiled functions may call it.
@@ -227,74 +226,88 @@ def tensor_zip(fn: Callable[[float, float], float]) -> ZipKernel:
         `njit(_zip, parallel=True)` of a function _zip(out, out_shape, out_strides, a_storage, a_shape, a_strides, b_storage, b_shape,
         b_strides).
     """
-    from minitorch.kernels.elementwise import Zip
-    from minitorch.kernels.vector_math import INSTEAD
 
-    return Zip(INSTEAD.get(fn, fn))
+    def _zip(out, out_shape, out_strides, a_storage, a_shape, a_strides, b_storage, b_shape, b_strides):
+        a_aligned = np.array_equal(out_shape, a_shape) and np.array_equal(out_strides, a_strides)
+        b_aligned = np.array_equal(out_shape, b_shape) and np.array_equal(out_strides, b_strides)
+        if a_aligned and b_aligned:
+            for i in prange(len(out)):
+                out[i] = fn(a_storage[i], b_storage[i])
+        else:
+            for i in prange(len(out)):
+                out_index = np.empty(MAX_DIMS, np.int32)
+                a_index = np.empty(MAX_DIMS, np.int32)
+                b_index = np.empty(MAX_DIMS, np.int32)
+                to_index(i, out_shape, out_index)
+                broadcast_index(out_index, out_shape, a_shape, a_index)
+                broadcast_index(out_index, out_shape, b_shape, b_index)
+                a_value = a_storage[index_to_position(a_index, a_strides)]
+                b_value = b_storage[index_to_position(b_index, b_strides)]
+                out[index_to_position(out_index, out_strides)] = fn(a_value, b_value)
+
+    return njit(_zip, parallel=True)
 
 
 def tensor_reduce(fn: Callable[[float, float], float]) -> ReduceKernel:
-    """The compiled kernel that folds one dimension of a tensor into another, in which it has size 1, in parallel.
+    """The compiled kernel that reduces one dimension of a tensor into another, in which it has size 1, in parallel.
 
-    * The loop over the results is a `prange`; each begins with what stands in out.
-    * The loop over the folded dimension calls nothing but fn and keeps its result in a local variable.
+    * The loop over the results is a `prange`; each starts from the value already in out.
+    * The loop over the reduced dimension calls nothing but fn and keeps its result in a local variable.
 
     Args:
-        fn: From what has been folded so far and the next element; compiled functions may call it.
+        fn: From the result so far and the next element to a number; compiled functions may call it.
 
     Returns:
         `njit(_reduce, parallel=True)` of a function _reduce(out, out_shape, out_strides, a_storage, a_shape, a_strides, reduce_dim).
     """
-    from minitorch.kernels.reduce import Fold
 
-    return Fold(fn)
+    def _reduce(out, out_shape, out_strides, a_storage, a_shape, a_strides, reduce_dim):
+        for i in prange(len(out)):
+            out_index = np.empty(MAX_DIMS, np.int32)
+            to_index(i, out_shape, out_index)
+            target = index_to_position(out_index, out_strides)
+            start = index_to_position(out_index, a_strides)
+            step = a_strides[reduce_dim]
+            so_far = out[target]
+            for k in range(a_shape[reduce_dim]):
+                so_far = fn(so_far, a_storage[start + k * step])
+            out[target] = so_far
+
+    return njit(_reduce, parallel=True)
 
 
-def matrix_multiply_kernel() -> ZipKernel:
-    """The compiled kernel of the matrix product over the last two dimensions, in parallel.
+def _tensor_matrix_multiply(
+    out: Storage,
+    out_shape: Shape,
+    out_strides: Strides,
+    a_storage: Storage,
+    a_shape: Shape,
+    a_strides: Strides,
+    b_storage: Storage,
+    b_shape: Shape,
+    b_strides: Strides,
+) -> None:
+    """The matrix product over the last two dimensions, in parallel: out[n, i, j] = Σ_k a[n, i, k] · b[n, k, j].
 
-    FastOps calls it with tensors of three dimensions: batch, rows, columns. A batch of size 1 serves all of the other's. The reference's
-    takes any number of dimensions before the last two.
+    All tensors have three dimensions: batch, rows, columns. A batch of size 1 is used for every matrix of the other factor.
 
-    * The outer loop is a `prange`; nothing is written to memory but one number for every element of out.
-    * No index buffers: positions are worked out from strides, with a stride of 0 where a batch of size 1 serves all others.
-
-    Returns:
-        `njit(_tensor_matrix_multiply, parallel=True)` of a function _tensor_matrix_multiply(out, out_shape, out_strides, a_storage,
-        a_shape, a_strides, b_storage, b_shape, b_strides).
+    * The outer loop is a `prange`; each element of out is written once, and nothing else is written to memory.
+    * No index buffers: positions are computed from strides, with a stride of 0 for a batch of size 1.
     """
-    from minitorch.kernels.matmul import Product
-
-    return Product()
-
-
-class Later:
-    """A kernel that is made when it is first used.
-
-    Args:
-        make: What returns it.
-    """
-
-    def __init__(self, make: Callable[[], Callable[..., None]]) -> None:
-        self._make = make
-        self._kernel: Any = None
-
-    def kernel(self) -> Any:
-        """The kernel."""
-        if self._kernel is None:
-            self._kernel = self._make()
-        return self._kernel
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.kernel(), name)
-
-    def __call__(self, *operands: Any) -> None:
-        """Call the kernel."""
-        self.kernel()(*operands)
+    a_batch = a_strides[0] if a_shape[0] > 1 else 0
+    b_batch = b_strides[0] if b_shape[0] > 1 else 0
+    for i in prange(out_shape[1]):
+        for n in range(out_shape[0]):
+            for j in range(out_shape[2]):
+                total = 0.0
+                for k in range(a_shape[2]):
+                    a_value = a_storage[n * a_batch + i * a_strides[1] + k * a_strides[2]]
+                    total += a_value * b_storage[n * b_batch + k * b_strides[1] + j * b_strides[2]]
+                out[n * out_strides[0] + i * out_strides[1] + j * out_strides[2]] = total
 
 
-tensor_matrix_multiply: Any = Later(matrix_multiply_kernel)
-"""The kernel of the matrix product, called like that of a zip."""
+tensor_matrix_multiply: Any = njit(_tensor_matrix_multiply, parallel=True)
+"""`_tensor_matrix_multiply`, compiled at its first call."""
 
 FastBackend = TensorBackend(FastOps)
 """The compiled backend."""

@@ -337,7 +337,7 @@ class Tensor(TensorBase):
             out = self.to(float32)._reduce(reduction, dims, keepdim)
             return out.to(self.dtype) if out.dtype is float32 else out
         out = self
-        if len(dims) > 1 and reduction in (Sum.apply, All.apply) and self.backend.folds_several:
+        if len(dims) > 1 and reduction in (Sum.apply, All.apply) and self.backend.reduces_many:
             out = reduction(out, dims)
         else:
             for d in sorted(dims, reverse=True):  # last dimension first: of equal elements, max then finds the first

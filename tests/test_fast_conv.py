@@ -4,15 +4,13 @@ A kernel is given three tensors, storages from the first element on, shapes and 
 have its dimensions in any order, but has no gaps; inputs may lie in storage anyhow.
 """
 
-from functools import cache
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis.strategies import booleans, composite, data, integers, permutations
 
 from minitorch import FastBackend, SimpleBackend, Tensor, grad_check, tensor
-from minitorch.fast_conv import Conv1dFun, Conv2dFun, conv1d_kernel, conv2d_kernel
+from minitorch.fast_conv import Conv1dFun, Conv2dFun, tensor_conv1d, tensor_conv2d
 from minitorch.kernels.jit import compiler_is_off
 
 from .parallel import assert_shares_its_loop
@@ -26,8 +24,6 @@ LONG = 60 if compiler_is_off() else 300_000
 
 TIMES = 2 if compiler_is_off() else 50
 """So many times that number is computed."""
-
-kernel1d, kernel2d = cache(conv1d_kernel), cache(conv2d_kernel)  # compiled once for all tests
 
 IMAGE = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0]])
 SQUARE = np.array([[1.0, 10.0], [100.0, 1000.0]])
@@ -51,7 +47,7 @@ def convolved(image, weight, size=None, reverse=False, out=None):
     """Out, after the kernel for images of that many dimensions has written into it; as large as the input unless a size is given."""
     if out is None:
         out = ordered(np.full((image.shape[0], weight.shape[0], *(image.shape[2:] if size is None else size)), np.nan))
-    kernel = kernel1d() if out.dims == 3 else kernel2d()
+    kernel = tensor_conv1d if out.dims == 3 else tensor_conv2d
     result, *operands = arrays_of(out, image, weight)
     kernel(*result, out.size, *operands[0], *operands[1], reverse)
     return Tensor(out)
@@ -268,7 +264,7 @@ def test_a_convolution_of_images_of_any_layout(case, draw, reverse):
 def test_the_loop_of_a_convolution_is_shared_among_threads(capsys):
     """The kernel is compiled by njit with parallel=True, and a loop of it is a prange, as numba's report says."""
     convolved(ordered([[[0, 1, 2, 3]]]), ordered([[[1, 2, 3]]]))
-    assert_shares_its_loop(kernel1d(), capsys)
+    assert_shares_its_loop(tensor_conv1d, capsys)
 
 
 @pytest.mark.task4_2
@@ -276,7 +272,7 @@ def test_the_loop_of_a_convolution_is_shared_among_threads(capsys):
 def test_the_loop_of_a_convolution_of_images_is_shared_among_threads(capsys):
     """The kernel is compiled by njit with parallel=True, and a loop of it is a prange, as numba's report says."""
     convolved(ordered([[IMAGE]]), ordered([[SQUARE]]))
-    assert_shares_its_loop(kernel2d(), capsys)
+    assert_shares_its_loop(tensor_conv2d, capsys)
 
 
 @pytest.mark.task4_1

@@ -18,7 +18,7 @@ def test_a_sum_over_several_dimensions_is_that_of_numpy():
     leaf = tensor(x, backend=FastBackend, requires_grad=True)
     (leaf * leaf).sum((0, 2)).sum().backward()
     assert np.allclose(leaf.grad.to_numpy(), 2 * x)
-    assert FastBackend.folds_several
+    assert FastBackend.reduces_many
 
 
 def test_zero_to_a_power_below_zero_is_infinite_with_the_sign_of_zero_if_the_power_is_odd():

@@ -3,15 +3,13 @@
 A kernel is given three tensors of three dimensions: storages from the first element on, shapes and strides as arrays.
 """
 
-from functools import cache
-
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis.strategies import composite, data, integers, permutations, sampled_from
 
 from minitorch import FastBackend, Tensor, TensorData, tensor
-from minitorch.fast_ops import matrix_multiply_kernel
+from minitorch.fast_ops import tensor_matrix_multiply
 from minitorch.kernels.jit import compiler_is_off
 
 from .parallel import assert_shares_its_loop
@@ -29,8 +27,6 @@ TIMES = 2 if compiler_is_off() else 50
 A = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 B = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
 A_TIMES_B = [[14, 140], [32, 320]]
-
-kernel = cache(matrix_multiply_kernel)  # compiled once for all tests
 
 
 def arrays_of(*operands):
@@ -51,7 +47,7 @@ def product(a, b, out=None):
     """Out, after the kernel has multiplied into it."""
     if out is None:
         out = ordered(np.full((max(a.shape[0], b.shape[0]), a.shape[1], b.shape[2]), np.nan))
-    kernel()(*arrays_of(out, a, b))
+    tensor_matrix_multiply(*arrays_of(out, a, b))
     return Tensor(out)
 
 
@@ -138,13 +134,13 @@ def test_the_product_of_factors_of_any_layout(two, draw):
 def test_the_outer_loop_is_shared_among_threads(capsys):
     """The kernel is compiled by njit with parallel=True, and a loop of it is a prange, as numba's report says."""
     product(ordered([A]), ordered([B]))
-    assert_shares_its_loop(kernel(), capsys)
+    assert_shares_its_loop(tensor_matrix_multiply, capsys)
 
 
 @pytest.mark.task3_2
 def test_no_index_is_worked_out():
     """A position is the sum of indices times strides: no index buffer is made, and no function of tensor_data is called."""
-    used = getattr(getattr(kernel(), "py_func", kernel()), "__code__", None)
+    used = getattr(getattr(tensor_matrix_multiply, "py_func", tensor_matrix_multiply), "__code__", None)
     calls = {"to_index", "index_to_position", "broadcast_index", "empty", "zeros"} & set(used.co_names if used else ())
     assert calls == set(), f"expected no index buffers and no calls, found {', '.join(sorted(calls))}"
 

@@ -144,9 +144,9 @@ class TestLayouts:
         np.testing.assert_allclose((tensor(a) @ tensor(b)).to_numpy(), a @ b, rtol=1e-11, atol=1e-11)
 
 
-def half_and_add(accumulator_dtype: float, x: float) -> float:
+def half_and_add(total: float, x: float) -> float:
     """A fold that depends on the order."""
-    return accumulator_dtype / 2 + x
+    return total / 2 + x
 
 
 @pytest.mark.usefixtures("launched")
@@ -406,6 +406,7 @@ def test_a_kernel_put_in_the_place_of_the_matrix_product_is_called_with_three_di
         seen.append([tuple(map(int, shape)) for shape in (out_shape, a_shape, b_shape)])
         out[:] = [19, 22, 43, 50]
 
+    monkeypatch.setattr(FastOps, "optimized", False)
     monkeypatch.setattr(fast_ops, "tensor_matrix_multiply", kernel)
     a = minitorch.tensor([[1, 2], [3, 4]], backend=FastBackend)
     b = minitorch.tensor([[5, 6], [7, 8]], backend=FastBackend)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minitorch import FastBackend, SimpleBackend, Tensor, TensorData, float32, float64, int64, manual_seed, no_grad, rand, tensor
-from minitorch.kernels import pool as loops
+from minitorch import FastBackend, FastOps, SimpleBackend, Tensor, TensorData, float32, float64, int64, manual_seed, no_grad, rand, tensor
+from minitorch.kernels import pool
+from minitorch.kernels import softmax as softmax_kernels
 from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
 from .op_table import laid_out, layout_of
@@ -21,7 +22,7 @@ LAYOUTS = ("contiguous", "offset", "permuted", "sliced", "expanded")
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The plain backend, or the compiled one: as in a workspace without the loops, or with them."""
     if request.param == "composed":
-        monkeypatch.setattr(loops, "takes", lambda a: False)
+        monkeypatch.setattr(FastOps, "optimized", False)
     return SimpleBackend if request.param == "plain" else FastBackend
 
 
@@ -160,15 +161,15 @@ def test_gradients_of_what_is_used_in_two_places_are_summed(backend):
 @pytest.mark.parametrize(
     ("body", "sizes", "of_a_task", "operands"),
     [
-        (loops.spread_mean, (2, 2, 3), 12, [2]),
-        (loops.spread_largest, (2, 2, 3), 12, [12, 2, 2]),
-        (loops.keep_largest, (5, 1), 5, [5, 1, 1]),
-        (loops.keep_largest, (3, 2), 6, [6, 2, 2]),
-        (loops.row_maxima, (9,), 1, [9]),
-        (loops.softmax_rows, (9,), 9, [9]),
-        (loops.softmax_back, (9,), 9, [9, 9]),
-        (loops.logsoftmax_rows, (9,), 9, [9]),
-        (loops.logsoftmax_back, (9,), 9, [9, 9]),
+        (pool.spread_mean, (2, 2, 3), 12, [2]),
+        (pool.spread_largest, (2, 2, 3), 12, [12, 2, 2]),
+        (softmax_kernels.keep_largest, (5, 1), 5, [5, 1, 1]),
+        (softmax_kernels.keep_largest, (3, 2), 6, [6, 2, 2]),
+        (softmax_kernels.row_maxima, (9,), 1, [9]),
+        (softmax_kernels.softmax_rows, (9,), 9, [9]),
+        (softmax_kernels.softmax_back, (9,), 9, [9, 9]),
+        (softmax_kernels.logsoftmax_rows, (9,), 9, [9]),
+        (softmax_kernels.logsoftmax_back, (9,), 9, [9, 9]),
     ],
 )
 def test_a_loop_may_be_dealt_in_shares(body, sizes, of_a_task, operands):
@@ -183,7 +184,7 @@ def test_a_loop_may_be_dealt_in_shares(body, sizes, of_a_task, operands):
 
 
 def test_several_threads_compute_what_one_does(monkeypatch):
-    monkeypatch.setattr(loops, "PARALLEL", 1)
+    monkeypatch.setattr(pool, "PARALLEL", 1)
     array = numbers((3, 2, 4, 6))
     x = tensor(array, backend=FastBackend)
     check(maxpool2d(x, (2, 3)), windows_of(array, (2, 3)).max((3, 5)))

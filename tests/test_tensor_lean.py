@@ -44,10 +44,12 @@ def test_a_sum_over_several_dimensions_is_that_of_numpy():
     assert np.allclose(leaf.grad.to_numpy(), 2 * x)
 
 
-def test_a_backend_that_folds_several_dimensions_is_asked_once():
+def test_a_backend_that_reduces_several_dimensions_is_called_once():
     calls = []
 
     class Several(SimpleOps):
+        reduces_many = True
+
         @staticmethod
         def reduce(fn, start=0.0):
             def reduced(a, dim, out=None):
@@ -55,7 +57,6 @@ def test_a_backend_that_folds_several_dimensions_is_asked_once():
                 out._tensor.array()[...] = a.to_numpy().sum(dim, keepdims=True)
                 return out
 
-            reduced.folds_several = True
             return reduced
 
     x = tensor(np.ones((2, 3, 4)), backend=TensorBackend(Several))

@@ -20,7 +20,8 @@ import minitorch.core.layout_functions as layout
 import minitorch.core.math_functions as more
 import minitorch.core.reductions as reductions
 import minitorch.fast_conv as course
-import minitorch.kernels.pool as loops
+import minitorch.kernels.pool as pool
+import minitorch.kernels.softmax as softmax
 import minitorch.nn.functional as functional
 import minitorch.nn.losses as losses
 import minitorch.nn.pooling as pooling
@@ -31,7 +32,7 @@ from minitorch.autograd.watching import Alias, Once
 from minitorch.core.context import TensorContext
 from minitorch.core.creation import cat, stack
 from minitorch.core.dtypes import promote_to_float
-from minitorch.kernels.dropout import Keep, Ln
+from minitorch.core.math_functions import ExactLog, MaskedSelect
 from minitorch.nn.convolution import Convolution, input_gradient, weight_gradient
 from minitorch.nn.embedding import Lookup
 from minitorch.nn.linear import BiasReLU
@@ -50,7 +51,7 @@ def as_it_is(fn: type[Function]) -> Rule:
 
 MADE_OF_OPERATIONS = (
     basic.Sum, basic.Permute, basic.LT, basic.EQ, more.LE, more.NE, more.Sin, more.Cos, layout.Expand, layout.Cat, layout.Cast, layout.Move,
-    Ln, Alias, Once,
+    ExactLog, Alias, Once,
 )  # fmt: skip
 
 
@@ -75,10 +76,10 @@ def of_pow(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor |
     by_a = by_b = None
     if ctx.needs_input_grad[0]:
         fixed = (b.detach() == 0) & ((a.detach() == 0) | (a.detach() != a.detach()))  # 1 for every a, so that no power of it is asked for
-        by_a = Keep.apply(grad * b * a.where(~fixed, 1.0) ** (b - 1.0), ~fixed)
+        by_a = MaskedSelect.apply(grad * b * a.where(~fixed, 1.0) ** (b - 1.0), ~fixed)
     if ctx.needs_input_grad[1]:
         base, exponent = a.detach(), b.detach()
-        logarithm = Ln.apply(a.where(base > 0, 1.0))
+        logarithm = ExactLog.apply(a.where(base > 0, 1.0))
         undefined = (base < 0) | ((base == 0) & (exponent <= 0))
         by_b = grad * (logarithm.detach() * 0 + float("nan")).where(undefined, logarithm) * out
     return by_a, by_b
@@ -93,19 +94,19 @@ def of_abs(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
 def of_where(ctx: Any, out: Tensor, grad: Tensor) -> tuple[None, Tensor, Tensor]:
     """Those of a where a condition holds, else b."""
     condition = ctx.saved_values[0].detach()
-    return None, Keep.apply(grad, condition != 0), Keep.apply(grad, condition == 0)
+    return None, MaskedSelect.apply(grad, condition != 0), MaskedSelect.apply(grad, condition == 0)
 
 
 def of_extreme(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
     """That of the largest or smallest element."""
     a, dim, largest = ctx.saved_values
-    return Keep.apply(grad, reductions.extreme(a.detach(), dim, largest)[1])
+    return MaskedSelect.apply(grad, reductions.extreme(a.detach(), dim, largest)[1])
 
 
 def of_max(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
     """That of the largest elements, each of which gets it."""
-    a, largest, _ = ctx.saved_values
-    return Keep.apply(grad, a.detach() == largest)
+    a, largest, *_ = ctx.saved_values
+    return MaskedSelect.apply(grad, a.detach() == largest)
 
 
 def of_prod(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
@@ -128,7 +129,7 @@ def of_softmax(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
 
 def of_bias_relu(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Those of relu(a + b)."""
-    kept = Keep.apply(grad, ~(out.detach() <= 0))
+    kept = MaskedSelect.apply(grad, ~(out.detach() <= 0))
     return kept, kept
 
 
@@ -140,7 +141,7 @@ def of_surprise(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Ten
         by_p = grad * (p - t) / (p * (1 - p)).clip(low=1e-12)
     if ctx.needs_input_grad[1]:
         tiny = 3.8e-44  # e^-100, not less in float32 either
-        by_t = grad * (Ln.apply((1 - p).clip(low=tiny)) - Ln.apply(p.clip(low=tiny)))
+        by_t = grad * (ExactLog.apply((1 - p).clip(low=tiny)) - ExactLog.apply(p.clip(low=tiny)))
     return by_p, by_t
 
 
@@ -163,7 +164,7 @@ EXPRESSIONS: dict[type[Function], Rule] = {
     basic.Add: lambda ctx, out, grad: (grad, grad),
     basic.Mul: of_mul,
     basic.Sigmoid: lambda ctx, out, grad: grad * out * (1.0 - out),
-    basic.ReLU: lambda ctx, out, grad: Keep.apply(grad, ctx.saved_values[0].detach() > 0),
+    basic.ReLU: lambda ctx, out, grad: MaskedSelect.apply(grad, ctx.saved_values[0].detach() > 0),
     basic.Log: lambda ctx, out, grad: grad / (ctx.saved_values[0] + EPS),
     basic.Exp: lambda ctx, out, grad: grad * out,
     basic.View: lambda ctx, out, grad: grad.reshape(*ctx.saved_values[0]),
@@ -175,13 +176,14 @@ EXPRESSIONS: dict[type[Function], Rule] = {
     more.Abs: of_abs,
     more.Pow: of_pow,
     more.Where: of_where,
-    more.Clip: lambda ctx, out, grad: (Keep.apply(grad, ctx.saved_values[0]), None, None),
+    more.Clip: lambda ctx, out, grad: (MaskedSelect.apply(grad, ctx.saved_values[0]), None, None),
     reductions.MaxMin: of_extreme,
     reductions.Prod: of_prod,
-    Keep: lambda ctx, out, grad: (Keep.apply(grad, ctx.saved_values[0]), None),
+    MaskedSelect: lambda ctx, out, grad: (MaskedSelect.apply(grad, ctx.saved_values[0]), None),
     functional.Max: of_max,
-    loops.Softmax: of_softmax,
-    loops.LogSoftmax: lambda ctx, out, grad: grad - out.exp() * grad.sum(-1),
+    softmax.FastMax: of_max,
+    softmax.Softmax: of_softmax,
+    softmax.LogSoftmax: lambda ctx, out, grad: grad - out.exp() * grad.sum(-1),
     BiasReLU: of_bias_relu,
     losses.BinaryCrossEntropy: of_surprise,
     losses.BinaryCrossEntropyWithLogits: of_logit_surprise,
@@ -222,7 +224,7 @@ def select_again(ctx: Any, x: Tensor) -> Tensor:
 LINEAR: dict[type[Function], Callable[[Any, Tensor], Tensor]] = {
     layout.Select: select_again,
     reductions.CumSum: lambda ctx, x: x.cumsum(*ctx.saved_values),
-    loops.MeanPool: lambda ctx, x: loops.MeanPool.apply(x, ctx.saved_values[1]),
+    pool.MeanPool: lambda ctx, x: pool.MeanPool.apply(x, ctx.saved_values[1]),
     pooling.AvgPool: lambda ctx, x: pooling.AvgPool.apply(x, ctx.saved_values[1]),
 }
 
@@ -326,7 +328,7 @@ def rows_of_table(indices: Tensor, weight: Tensor, padding_idx: int | None) -> T
 
 
 COMPOSED: dict[type[Function], Callable[..., Tensor]] = {
-    loops.MaxPool: largest_of_tiles,
+    pool.MaxPool: largest_of_tiles,
     pooling.MaxPool: lambda input, sizes: stack(sizes.pieces(input, float("-inf"))).max(0, keepdim=False),
     Lookup: rows_of_table,
     losses.CrossEntropy: lambda input, target, reduction: losses.nll_loss(functional.logsoftmax(input, 1), target, reduction=reduction),

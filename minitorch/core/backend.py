@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import minitorch.operators as operators
@@ -17,6 +16,7 @@ from minitorch.core.dtypes import (
     promote_types,
 )
 from minitorch.core.half_precision import compute_widened
+from minitorch.core.kernel import find_kernel
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData, cached_broadcast
 
@@ -29,11 +29,13 @@ class TensorOps:
     Attributes:
         name: Shown in messages.
         cuda: Whether the storage lies on a GPU.
+        reduces_many: Whether `reduce` accepts several dimensions, as a tuple, whatever its kernel.
         optimized: Whether optimized kernels are preferred to the textbook kernels; set it to False to compare them.
     """
 
     name = "none"
     cuda = False
+    reduces_many = False
     optimized = True
 
     @staticmethod
@@ -125,93 +127,114 @@ class TensorBackend:
     def __reduce__(self) -> tuple[Any, ...]:
         return backend_of, (self.ops,)
 
-    @cached_property
-    def folds_several(self) -> bool:
-        """Whether its reductions may be given several dimensions, as a tuple, and fold them in one pass."""
-        return getattr(self.ops.reduce(operators.add), "folds_several", False)
+    @property
+    def reduces_many(self) -> bool:
+        """Whether its reductions accept several dimensions, as a tuple, and reduce them in one pass."""
+        return self.ops.reduces_many or getattr(find_kernel("reduce", self.ops), "reduces_many", False)
 
-    # Each operation is made once, at its first use, and answers in the dtype that `result` makes of the operands', or writes into out.
-    # One that offers `on_data(out, a)` or `on_data(out, a, b)` writes every element of a result, which then need not be zeros before.
+    # Each operation is made once and kept for as long as the backend: define fn once, not at every call.
 
     def map(self, fn: Callable[[float], float], result: Callable[..., Any] = promote_types) -> Callable[..., Tensor]:
-        """`TensorOps.map`; without `result` the answer has a's dtype.
-
-        The operation is kept for as long as the backend: define fn once, not at every call.
-        """
+        """`TensorOps.map` with a result of dtype `result(a.dtype)`; a's dtype where it is left out."""
         key = ("map", fn, result)
         if key not in self._made:
-            made: Any = None
-            on_data: Any = None
-
-            def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
-                nonlocal made, on_data
-                if a._tensor.dtype in HALF_DTYPES or (out is not None and out._tensor.dtype in HALF_DTYPES):
-                    return compute_widened(mapped, result, (a,), None if out is None else check_out(out, a.shape))
-                if made is None:
-                    made = self.ops.map(fn)
-                    on_data = getattr(made, "on_data", None)
-                x = a._tensor
-                dtype = x.dtype if result is promote_types else result(x.dtype)
-                if out is None and on_data:
-                    data = TensorData.empty(x.shape, dtype)
-                    on_data(data, x)
-                    return a._like(data)
-                return made(a, a.zeros(x.shape, dtype) if out is None else check_out(out, x.shape))
-
-            self._made[key] = mapped
+            self._made[key] = make_map(self.ops, fn, result)
         return self._made[key]
 
     def zip(self, fn: Callable[[float, float], float], result: Callable[..., Any] = promote_types) -> Callable[..., Tensor]:
-        """`TensorOps.zip`."""
+        """`TensorOps.zip` with a result of dtype `result(a.dtype, b.dtype)`."""
         key = ("zip", fn, result)
         if key not in self._made:
-            made: Any = None
-            on_data: Any = None
-
-            def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-                nonlocal made, on_data
-                x, y = a._tensor, b._tensor
-                if x.dtype in HALF_DTYPES or y.dtype in HALF_DTYPES or (out is not None and out._tensor.dtype in HALF_DTYPES):
-                    shape = cached_broadcast(x.shape, y.shape)
-                    return compute_widened(zipped, result, (a, b), None if out is None else check_out(out, shape))
-                if made is None:
-                    made = self.ops.zip(fn)
-                    on_data = getattr(made, "on_data", None)
-                shape = x.shape if x.shape == y.shape else cached_broadcast(x.shape, y.shape)
-                dtype = x.dtype if result is promote_types and x.dtype is y.dtype else result(x.dtype, y.dtype)
-                if out is None and on_data:
-                    data = TensorData.empty(shape, dtype)
-                    on_data(data, x, y)
-                    return a._like(data)
-                return made(a, b, a.zeros(shape, dtype) if out is None else check_out(out, shape))
-
-            self._made[key] = zipped
+            self._made[key] = make_zip(self.ops, fn, result)
         return self._made[key]
 
     def reduce(
         self, fn: Callable[[float, float], float], start: float, result: Callable[..., Any] = promote_types
     ) -> Callable[..., Tensor]:
-        """`TensorOps.reduce`."""
+        """`TensorOps.reduce` with a result of dtype `result(a.dtype)`."""
         key = ("reduce", fn, start, result)
         if key not in self._made:
-            made: Any = None
-
-            def reduced(a: Tensor, dim: Any, out: Tensor | None = None) -> Tensor:
-                nonlocal made
-                if a._tensor.dtype in HALF_DTYPES or (out is not None and out._tensor.dtype in HALF_DTYPES):
-                    return compute_widened(lambda x: reduced(x, dim), result, (a,), out)
-                if made is None:
-                    made = self.ops.reduce(fn, start)
-                x = a._tensor
-                if isinstance(dim, tuple):  # of a backend that `folds_several`
-                    shape = tuple([1 if d in dim else size for d, size in enumerate(x.shape)])
-                else:
-                    dim = a._dim(dim)
-                    shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
-                return made(a, dim, a._like(self.ops.zeros(shape, result(x.dtype))) if out is None else check_out(out, shape))
-
-            self._made[key] = reduced
+            self._made[key] = make_reduce(self.ops, fn, start, result)
         return self._made[key]
+
+
+# The operations of a backend: dtypes and half precision around what `ops` makes. An operation of `ops` may offer its kernel as an
+# attribute, if that kernel `writes_all`: then the result is allocated without zeros, and the kernel called directly.
+
+
+def make_map(ops: type[TensorOps], fn: Callable[[float], float], result: Callable[..., Any]) -> Callable[..., Tensor]:
+    """The function (a, out=None) of a backend."""
+    operation = kernel = made_for = None
+
+    def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
+        nonlocal operation, kernel, made_for
+        x = a._tensor
+        if x.dtype in HALF_DTYPES or (out is not None and out._tensor.dtype in HALF_DTYPES):
+            return compute_widened(mapped, result, (a,), None if out is None else check_out(out, x.shape))
+        if made_for is not ops.optimized:
+            operation, made_for = ops.map(fn), ops.optimized
+            kernel = offered_kernel(operation)
+        dtype = x.dtype if result is promote_types else result(x.dtype)
+        if out is None and kernel is not None:
+            data = TensorData.empty(x.shape, dtype)
+            kernel(data, x)
+            return type(a)(data, None, None, a.backend)
+        return operation(a, a.zeros(x.shape, dtype) if out is None else check_out(out, x.shape))  # type: ignore[misc] - made above
+
+    return mapped
+
+
+def make_zip(ops: type[TensorOps], fn: Callable[[float, float], float], result: Callable[..., Any]) -> Callable[..., Tensor]:
+    """The function (a, b, out=None) of a backend."""
+    operation = kernel = made_for = None
+
+    def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+        nonlocal operation, kernel, made_for
+        x, y = a._tensor, b._tensor
+        shape = x.shape if x.shape == y.shape else cached_broadcast(x.shape, y.shape)
+        if x.dtype in HALF_DTYPES or y.dtype in HALF_DTYPES or (out is not None and out._tensor.dtype in HALF_DTYPES):
+            return compute_widened(zipped, result, (a, b), None if out is None else check_out(out, shape))
+        if made_for is not ops.optimized:
+            operation, made_for = ops.zip(fn), ops.optimized
+            kernel = offered_kernel(operation)
+        dtype = x.dtype if result is promote_types and x.dtype is y.dtype else result(x.dtype, y.dtype)
+        if out is None and kernel is not None:
+            data = TensorData.empty(shape, dtype)
+            kernel(data, x, y)
+            return type(a)(data, None, None, a.backend)
+        return operation(a, b, a.zeros(shape, dtype) if out is None else check_out(out, shape))  # type: ignore[misc] - made above
+
+    return zipped
+
+
+def make_reduce(
+    ops: type[TensorOps], fn: Callable[[float, float], float], start: float, result: Callable[..., Any]
+) -> Callable[..., Tensor]:
+    """The function (a, dim, out=None) of a backend; dim is a tuple only where the backend `reduces_many`."""
+    operation = made_for = None
+
+    def reduced(a: Tensor, dim: int | tuple[int, ...], out: Tensor | None = None) -> Tensor:
+        nonlocal operation, made_for
+        x = a._tensor
+        if x.dtype in HALF_DTYPES or (out is not None and out._tensor.dtype in HALF_DTYPES):
+            return compute_widened(lambda x: reduced(x, dim), result, (a,), out)
+        if made_for is not ops.optimized:
+            operation, made_for = ops.reduce(fn, start), ops.optimized
+        if isinstance(dim, tuple):
+            shape = tuple([1 if d in dim else size for d, size in enumerate(x.shape)])
+        else:
+            dim = a._dim(dim)
+            shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
+        target = a._like(ops.zeros(shape, result(x.dtype))) if out is None else check_out(out, shape)
+        return operation(a, dim, target)  # type: ignore[misc] - made above
+
+    return reduced
+
+
+def offered_kernel(operation: Any) -> Any:
+    """The kernel that an operation offers, if it writes every element of a result; else None."""
+    kernel = getattr(operation, "kernel", None)
+    return kernel if getattr(kernel, "writes_all", False) else None
 
 
 def make_matrix_multiply(multiply: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
@@ -237,10 +260,10 @@ def resolve_backend(place: Any) -> TensorBackend | None:
     """
     if not isinstance(place, str):
         return place if isinstance(place, TensorBackend) else None
-    kind, numbered, promote_to_number = place.partition(":")
+    kind, numbered, number = place.partition(":")
     if kind not in DEVICES:
         return None
-    if numbered and promote_to_number != "0":
+    if numbered and number != "0":
         raise ValueError(
             f"expected the device {kind} or {kind}:0, got {place}; one of a kind is used, and with several GPUs the environment variable "
             "CUDA_VISIBLE_DEVICES says which, before Python starts"

@@ -229,13 +229,13 @@ FLOAT32_OVERFLOW = 2.0**128 - 2.0**103
 """From here on a number is rounded to infinity in float32; NumPy would warn."""
 
 
-def cast_scalar(promote_to_number: float, dtype: np.dtype) -> Any:
+def cast_scalar(number: float, dtype: np.dtype) -> Any:
     """A Python number as a storage of this dtype takes it: too large for a float, it becomes infinite.
 
     Raises:
         OverflowError: If it is a whole number beyond all floats.
     """
-    return cast_array(np.asarray(float(promote_to_number)), dtype) if is_float(dtype) else promote_to_number
+    return cast_array(np.asarray(float(number)), dtype) if is_float(dtype) else number
 
 
 def uniform(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.ndarray:

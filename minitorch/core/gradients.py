@@ -114,6 +114,6 @@ def sum_to_shape(gradient: Tensor, shape: Sequence[int]) -> Tensor:
     gradient = gradient.to(compute_dtype(gradient.dtype)) if len(dims) > 1 else gradient  # halves are rounded when all are summed
     if grad_mode.enabled:
         return (gradient.sum(dims) if dims else gradient).reshape(*shape)
-    for dim in (dims,) if len(dims) > 1 and gradient.backend.folds_several else dims:
+    for dim in (dims,) if len(dims) > 1 and gradient.backend.reduces_many else dims:
         gradient = gradient.f.add_reduce(gradient, dim)
     return gradient._like(gradient.contiguous()._tensor.reshaped(shape)) if missing else gradient

@@ -249,3 +249,31 @@ def mask_select(condition: Tensor, a: Tensor) -> Tensor:
 def _second(first: Any, second: Any) -> Any:
     """The dtype of what is picked."""
     return second
+
+
+class ExactLog(Function):
+    """ln a, without the shift by EPS of `Tensor.log`."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor) -> Tensor:
+        ctx.save_for_backward(a)
+        return a.f.map(operators.exact_log, promote_to_float)(a)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        (a,) = ctx.saved_values
+        return grad_output / a
+
+
+class MaskedSelect(Function):
+    """a where a mask is true, 0 elsewhere, even if a is infinite or NaN there."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, mask: Tensor) -> Tensor:
+        ctx.save_for_backward(mask)
+        return mask_select(mask, a)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None]:
+        (mask,) = ctx.saved_values
+        return mask_select(mask, grad_output), None

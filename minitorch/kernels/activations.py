@@ -1,7 +1,7 @@
 """Stage 5 - The curves of activations: functions of one number, with their slopes, exact also far from 0.
 
-Every backend can compute them as they stand. The compiled one takes others in their place (`INSTEAD`), which the compiler makes vector
-instructions of.
+Every backend can compute them as they are. The compiled backend replaces them by forms that the compiler vectorizes
+(`fast_equivalents`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numba.extending import overload
 
 from minitorch.kernels.jit import jitable
 from minitorch.kernels.pool import Loop, loop
-from minitorch.kernels.vector_math import INSTEAD, exp, sigmoid
+from minitorch.kernels.vector_math import exp, fast_equivalents, sigmoid
 
 ROOT_HALF = math.sqrt(0.5)
 DENSITY_AT_0 = 1 / math.sqrt(2 * math.pi)
@@ -255,5 +255,5 @@ def _of_two(slope: Slope) -> Slope:
     return fast
 
 
-INSTEAD |= {curve: _of_one(curve) for curve in (silu, gelu_tanh)}
-INSTEAD |= {slope: _of_two(slope) for slope in (silu_back, gelu_tanh_back)}
+fast_equivalents |= {curve: _of_one(curve) for curve in (silu, gelu_tanh)}
+fast_equivalents |= {slope: _of_two(slope) for slope in (silu_back, gelu_tanh_back)}

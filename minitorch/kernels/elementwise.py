@@ -18,8 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit, prange
 
+from minitorch.core.kernel import register_kernel
 from minitorch.kernels.jit import FLAGS, code_key, jitable, launch, parallel, serial, threads
-from minitorch.tensor_data import Shape, Storage, Strides, TensorData, broadcast_strides
+from minitorch.kernels.vector_math import fast_equivalents
+from minitorch.tensor_data import Storage, TensorData, broadcast_strides
 
 PARALLEL = 1 << 18
 """Elements below which waking the other threads costs more than they save; an eighth, if a function of `math` is called for each."""
@@ -129,15 +131,15 @@ class Kernels(NamedTuple):
     blocks_parallel: Any
 
 
-def zip_kernels(fn: Callable[[Any, Any], Any], inner: Callable[..., Any] | None = None) -> Kernels:
+def zip_kernels(fn: Callable[[Any, Any], Any], unary: Callable[..., Any] | None = None) -> Kernels:
     """The loops for a function of two numbers.
 
     Args:
         fn: The function.
-        inner: The function of one number that it consists of, if it does not look at the second.
+        unary: The function of one number that it consists of, if it ignores the second.
     """
-    key = code_key(fn, inner or fn)
-    unary = inner is not None
+    key = code_key(fn, unary or fn)
+    two_operands = unary is None
 
     @jitable
     def zip_rows(out, a, b, o, p, q, o_i, a_i, b_i, o_j, a_j, b_j, rows, n):
@@ -184,7 +186,7 @@ def zip_kernels(fn: Callable[[Any, Any], Any], inner: Callable[..., Any] | None 
             rows, columns = min(height, dims[0, last - 1] - i), min(width, dims[0, last] - j)
             if a_copied:
                 copy_block(a_copy, a, p, a_i, a_j, rows, columns)
-            if b_copied and not unary:
+            if b_copied and two_operands:
                 copy_block(b_copy, b, q, b_i, b_j, rows, columns)
             if a_copied and b_copied:
                 zip_rows(out, a_copy, b_copy, o, 0, 0, o_i, columns, columns, o_j, 1, 1, rows, columns)
@@ -231,40 +233,48 @@ def copy_block(copy, a, p, a_i, a_j, rows, columns):
 
 
 class Zip:
-    """A function of two numbers, applied to every pair of elements of two tensors: what `fast_ops.tensor_zip` returns.
+    """The optimized kernel that applies a function of two numbers to every pair of elements of two tensors.
 
     Args:
         fn: The function.
-        inner: See `zip_kernels`.
+        unary: The function of one number that it consists of, if it ignores the second; see `zip_kernels`.
     """
 
-    takes_tuples = True
+    writes_all = True
+    reduces_many = False
 
-    def __init__(self, fn: Callable[[Any, Any], Any], inner: Callable[..., Any] | None = None) -> None:
-        self.kernels = zip_kernels(jitable(fn), inner)
-        self.flat, self.blocks = self.kernels.flat, self.kernels.blocks  # found with one look
-        self.eighth = 3 if "math" in (inner or fn).__code__.co_names else 0
+    def __init__(self, fn: Callable[[Any, Any], Any], unary: Callable[..., Any] | None = None) -> None:
+        self.kernels = zip_kernels(jitable(fn), unary)
+        self.flat, self.blocks = self.kernels.flat, self.kernels.blocks  # one attribute lookup less in each call
+        self.threshold = PARALLEL >> 3 if "math" in (unary or fn).__code__.co_names else PARALLEL
 
-    def __call__(
+    def __call__(self, out: TensorData, a: TensorData, b: TensorData | None = None) -> None:
+        """Write fn of a and b into out; small contiguous tensors of one shape without looking further."""
+        if b is None:  # a map
+            b = a
+        size = out.size
+        if out.strides == a.strides == b.strides and out.shape == a.shape == b.shape and size < self.threshold:
+            o, p, q = out._storage, a._storage, b._storage
+            if len(o) == len(p) == len(q) == size:
+                self.flat(o, p, q, size)
+                return
+        self.run(*out.tuple(), *a.tuple(), *b.tuple())
+
+    def run(
         self,
         out: Storage,
-        out_shape: Shape,
-        out_strides: Strides,
+        out_shape: tuple[int, ...],
+        out_strides: tuple[int, ...],
         a: Storage,
-        a_shape: Shape,
-        a_strides: Strides,
-        b: Storage | None = None,
-        b_shape: Shape = (),
-        b_strides: Strides = (),
+        a_shape: tuple[int, ...],
+        a_strides: tuple[int, ...],
+        b: Storage,
+        b_shape: tuple[int, ...],
+        b_strides: tuple[int, ...],
     ) -> None:
-        """Compute; shapes and strides are tuples or arrays."""
-        if b is None:  # a map
-            b, b_shape, b_strides = a, a_shape, a_strides
-        if type(out_shape) is tuple:
-            size, blocks, args = layout(out_shape, out_strides, a_shape, a_strides, b_shape, b_strides)  # type: ignore[arg-type] - tuples
-        else:
-            size, blocks, args = layout(*(tuple(map(int, x)) for x in (out_shape, out_strides, a_shape, a_strides, b_shape, b_strides)))
-        if size < PARALLEL >> self.eighth or (workers := threads()) == 1:
+        """Compute on storages of any layout."""
+        size, blocks, args = layout(out_shape, out_strides, a_shape, a_strides, b_shape, b_strides)
+        if size < self.threshold or (workers := threads()) == 1:
             if blocks:
                 self.blocks(out, a, b, *args, blocks, 1)
             else:
@@ -273,18 +283,6 @@ class Zip:
             launch(self.kernels.blocks_parallel, out, a, b, *args, blocks, min(blocks, workers))
         else:
             launch(self.kernels.flat_parallel, out, a, b, size)
-
-    def on_data(self, out: TensorData, a: TensorData, b: TensorData | None = None) -> None:
-        """Compute; small tensors of one layout without gaps, most of a small network's, without looking further."""
-        if b is None:
-            b = a
-        size = out.size
-        if out.strides == a.strides == b.strides and out.shape == a.shape == b.shape and size < PARALLEL >> self.eighth:
-            o, p, q = out._storage, a._storage, b._storage
-            if len(o) == len(p) == len(q) == size:
-                self.flat(o, p, q, size)
-                return
-        self(*out.tuple(), *a.tuple(), *b.tuple())
 
     def parallel_diagnostics(self, level: int = 1) -> None:
         """Print what numba made of the parallel loop, for the operands of an earlier call."""
@@ -302,9 +300,9 @@ def print_diagnostics(used: Any, kernel: Any, level: int) -> None:
 
 
 class Map(Zip):
-    """A function of a number, applied to every element of a tensor: what `fast_ops.tensor_map` returns.
+    """The optimized kernel that applies a function of one number to every element of a tensor.
 
-    It is a zip whose second operand is not looked at: the compiler drops what is not used.
+    It is a zip that ignores its second operand: the compiler removes the unused load.
 
     Args:
         fn: The function.
@@ -317,3 +315,7 @@ class Map(Zip):
             return fn(x)
 
         super().__init__(of_first, fn)
+
+
+register_kernel("map", "fast", lambda fn: Map(fast_equivalents.get(fn, fn)))
+register_kernel("zip", "fast", lambda fn: Zip(fast_equivalents.get(fn, fn)))

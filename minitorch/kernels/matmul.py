@@ -12,16 +12,16 @@ Three ideas decide that:
 
 from __future__ import annotations
 
-import math
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import prange
 
+from minitorch.core.kernel import register_kernel
 from minitorch.kernels.elementwise import print_diagnostics
 from minitorch.kernels.jit import code_key, jitable, launch, parallel, serial, threads
-from minitorch.tensor_data import Shape, Storage, Strides, TensorData, broadcast_strides
+from minitorch.tensor_data import TensorData, broadcast_strides
 
 DEPTH = 64
 """How much of the inner dimension is packed at once; a multiple of 4."""
@@ -199,40 +199,27 @@ def plan(
     return kernels.serial if workers == 1 else kernels.parallel, (layout, tiles, height, rows, columns, inner, strides)
 
 
-class Product:
-    """out = a @ b, whatever the layouts; the dimensions before the last two broadcast. What `fast_ops.matrix_multiply_kernel` returns."""
+class MatrixMultiply:
+    """The optimized kernel of out = a @ b for any layouts; the dimensions before the last two broadcast."""
 
-    takes_tuples = True
+    writes_all = True
+    reduces_many = False
 
-    def __call__(
-        self,
-        out: Storage,
-        out_shape: Shape,
-        out_strides: Strides,
-        a: Storage,
-        a_shape: Shape,
-        a_strides: Strides,
-        b: Storage,
-        b_shape: Shape,
-        b_strides: Strides,
-    ) -> None:
-        """Multiply; shapes and strides are tuples or arrays."""
-        if type(out_shape) is not tuple:
-            layouts = (out_shape, out_strides, a_shape, a_strides, b_shape, b_strides)
-            out_shape, out_strides, a_shape, a_strides, b_shape, b_strides = (tuple(map(int, part)) for part in layouts)
-        workers = threads() if math.prod(out_shape) * a_shape[-1] >= PARALLEL else 1
-        kernel, args = plan(out_shape, out_strides, a_shape, a_strides, b_shape, b_strides, out.itemsize, workers)  # type: ignore[arg-type]
+    def __call__(self, out: TensorData, a: TensorData, b: TensorData) -> None:
+        """Write the product into out."""
+        workers = threads() if out.size * a.shape[-1] >= PARALLEL else 1
+        itemsize = out.dtype.itemsize
+        kernel, args = plan(out.shape, out.strides, a.shape, a.strides, b.shape, b.strides, itemsize, workers)
         if workers == 1:
-            kernel(out, a, b, *args)
+            kernel(out.tuple()[0], a.tuple()[0], b.tuple()[0], *args)
         else:
-            launch(kernel, out, a, b, *args)
-
-    def on_data(self, out: TensorData, a: TensorData, b: TensorData) -> None:
-        """Multiply."""
-        self(*out.tuple(), *a.tuple(), *b.tuple())
+            launch(kernel, out.tuple()[0], a.tuple()[0], b.tuple()[0], *args)
 
     def parallel_diagnostics(self, level: int = 1) -> None:
         """Print what numba made of the parallel loop, for the operands of an earlier call."""
         for width in WIDTHS:
             kernels = make_kernels(width)
             print_diagnostics(kernels.serial, kernels.parallel, level)
+
+
+register_kernel("matrix_multiply", "fast", MatrixMultiply())

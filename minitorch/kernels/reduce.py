@@ -17,10 +17,11 @@ import numpy as np
 from numba import prange
 
 import minitorch.operators as operators
+from minitorch.core.kernel import register_kernel
 from minitorch.kernels.elementwise import coalesce_dims, dims_table, print_diagnostics
 from minitorch.kernels.jit import FLAGS, IN_ANY_ORDER, code_key, jitable, launch, parallel, serial, threads
 from minitorch.operators import maximum, minimum
-from minitorch.tensor_data import Shape, Storage, Strides, TensorData
+from minitorch.tensor_data import Storage, TensorData
 
 ARITHMETIC: set[Any] = {operators.add, operators.mul}
 """Functions whose fold the compiler may turn into several that go side by side."""
@@ -143,7 +144,7 @@ class Kernels(NamedTuple):
     runs_parallel: Any
 
 
-def fold_kernels(fn: Callable[[Any, Any], Any]) -> Kernels:
+def reduce_kernels(fn: Callable[[Any, Any], Any]) -> Kernels:
     """The folds of one function.
 
     The kernels are called with out and a (storages), the arguments of a `Part`, `fresh` (1 if a fold begins with its first element instead
@@ -154,7 +155,7 @@ def fold_kernels(fn: Callable[[Any, Any], Any]) -> Kernels:
     flags = IN_ANY_ORDER if arithmetic else FLAGS
 
     @jitable
-    def fold_rows(out, a, kept, folded, width, fresh, start, stop):
+    def reduce_rows(out, a, kept, folded, width, fresh, start, stop):
         """Fold the rows of results from start to stop. Positions are unsigned, as in `loops.zip_kernels`."""
         last = kept.shape[1] - 1
         across = (kept[0, last] + width - 1) // width
@@ -187,7 +188,7 @@ def fold_kernels(fn: Callable[[Any, Any], Any]) -> Kernels:
                 out[o + i * o_step] = results[i]
 
     @jitable
-    def fold_many(lanes, a, p, n):
+    def reduce_many(lanes, a, p, n):
         """Fold n >= LANES numbers in any order; the result is lanes[0]."""
         if arithmetic:
             lanes[0] = a[p]
@@ -220,7 +221,7 @@ def fold_kernels(fn: Callable[[Any, Any], Any]) -> Kernels:
             half //= 2
 
     @jitable
-    def fold_runs(out, a, kept, folded, width, fresh, start, stop):
+    def reduce_runs(out, a, kept, folded, width, fresh, start, stop):
         """Compute the results from start to stop."""
         n, step = folded[0, folded.shape[1] - 1], folded[1, folded.shape[1] - 1]
         passes = count_all_but_last(folded)
@@ -235,7 +236,7 @@ def fold_kernels(fn: Callable[[Any, Any], Any]) -> Kernels:
                 if any_order and step == 1:
                     while n - k >= LANES:
                         length = min(n - k, CHAIN)
-                        fold_many(lanes, a, q + k, length)
+                        reduce_many(lanes, a, q + k, length)
                         result[0] = fn(result[0], lanes[0])
                         k += length
                 for i in range(k, n):
@@ -244,23 +245,23 @@ def fold_kernels(fn: Callable[[Any, Any], Any]) -> Kernels:
 
     def rows(out, a, kept, folded, width, fresh, tasks, shares):
         _ = key
-        fold_rows(out, a, kept, folded, width, fresh, 0, tasks)
+        reduce_rows(out, a, kept, folded, width, fresh, 0, tasks)
 
     def rows_parallel(out, a, kept, folded, width, fresh, tasks, shares):
         _ = key
         for share in prange(shares):
             share = np.int64(share)  # else its arithmetic becomes float64
-            fold_rows(out, a, kept, folded, width, fresh, share * tasks // shares, (share + 1) * tasks // shares)
+            reduce_rows(out, a, kept, folded, width, fresh, share * tasks // shares, (share + 1) * tasks // shares)
 
     def runs(out, a, kept, folded, width, fresh, tasks, shares):
         _ = key
-        fold_runs(out, a, kept, folded, width, fresh, 0, tasks)
+        reduce_runs(out, a, kept, folded, width, fresh, 0, tasks)
 
     def runs_parallel(out, a, kept, folded, width, fresh, tasks, shares):
         _ = key
         for share in prange(shares):
             share = np.int64(share)
-            fold_runs(out, a, kept, folded, width, fresh, share * tasks // shares, (share + 1) * tasks // shares)
+            reduce_runs(out, a, kept, folded, width, fresh, share * tasks // shares, (share + 1) * tasks // shares)
 
     return Kernels(serial(rows, flags), parallel(rows_parallel, flags), serial(runs, flags), parallel(runs_parallel, flags))
 
@@ -309,51 +310,37 @@ def find_one(dims, n):
     return p
 
 
-class Fold:
-    """A function of two numbers that folds dimensions of a tensor: what `fast_ops.tensor_reduce` returns.
+class Reduce:
+    """The optimized kernel that reduces one or several dimensions of a tensor with a function of two numbers.
 
     Args:
-        fn: From what has been folded so far and the next element.
+        fn: From the result so far and the next element to a number.
     """
 
-    takes_tuples = True
+    writes_all = False
+    reduces_many = True
 
     def __init__(self, fn: Callable[[Any, Any], Any]) -> None:
         fn = jitable(fn)
         self.any_order = fn in ANY_ORDER
-        self.kernels = fold_kernels(fn)
+        self.kernels = reduce_kernels(fn)
 
-    def __call__(
-        self,
-        out: Storage,
-        out_shape: Shape,
-        out_strides: Strides,
-        a: Storage,
-        a_shape: Shape,
-        a_strides: Strides,
-        reduce_dim: int | tuple[int, ...],
-    ) -> None:
-        """Fold into what stands in out; reduce_dim may be several dimensions."""
-        if type(out_strides) is not tuple:
-            out_strides, a_shape, a_strides = (tuple(map(int, x)) for x in (out_strides, a_shape, a_strides))
-        dims = reduce_dim if type(reduce_dim) is tuple else (int(reduce_dim),)  # type: ignore[arg-type] - a tuple or a number
-        size = math.prod(a_shape)
-        if not size:
+    def __call__(self, out: TensorData, a: TensorData, reduce_dim: int | tuple[int, ...]) -> None:
+        """Reduce into the values already in out; reduce_dim may be several dimensions."""
+        if not a.size:
             return
-        workers = threads() if size >= PARALLEL else 1
-        plan = layout(out_strides, a_shape, a_strides, dims, self.any_order, workers)  # type: ignore[arg-type] - tuples by now
+        dims = reduce_dim if isinstance(reduce_dim, tuple) else (int(reduce_dim),)
+        (target, _, out_strides), (source, a_shape, a_strides) = out.tuple(), a.tuple()
+        workers = threads() if a.size >= PARALLEL else 1
+        plan = layout(out_strides, a_shape, a_strides, dims, self.any_order, workers)
         if plan.first is None or plan.second is None:
-            self.run(plan.whole, out, a, 0, workers)
+            self.run(plan.whole, target, source, 0, workers)
             return
         shares = np.empty(plan.shares * plan.results, out.dtype)
-        self.run(plan.first, shares, a, 1, workers)
-        self.run(plan.second, out, shares, 0, 1)
+        self.run(plan.first, shares, source, 1, workers)
+        self.run(plan.second, target, shares, 0, 1)
         if plan.tail:
-            self.run(plan.tail[0], out, a[plan.tail[1] :], 0, 1)
-
-    def on_data(self, out: TensorData, a: TensorData, reduce_dim: int | tuple[int, ...]) -> None:
-        """Fold into what stands in out."""
-        self(*out.tuple(), *a.tuple(), reduce_dim)
+            self.run(plan.tail[0], target, source[plan.tail[1] :], 0, 1)
 
     def run(self, part: Part, out: Storage, a: Storage, fresh: int, workers: int) -> None:
         """One pass."""
@@ -369,3 +356,6 @@ class Fold:
         """Print what numba made of the parallel loop, for the operands of an earlier call."""
         for used, kernel in ((self.kernels.rows, self.kernels.rows_parallel), (self.kernels.runs, self.kernels.runs_parallel)):
             print_diagnostics(used, kernel, level)
+
+
+register_kernel("reduce", "fast", Reduce)

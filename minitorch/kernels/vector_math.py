@@ -41,13 +41,13 @@ def power(x: float, y: float) -> float:
     return x * x if y == 2 else math.pow(1.0 * x, 1.0 * y)
 
 
-INSTEAD: dict[Any, Callable[..., float]] = {
+fast_equivalents: dict[Any, Callable[..., float]] = {
     operators.exp: exp,
     operators.sigmoid: sigmoid,
     operators.tanh: tanh,
     operators.power: power,
 }
-"""What the fast kernels compute for functions of the library."""
+"""Scalar functions with a faster form that the optimized kernels compile instead."""
 
 
 def vectorisable(dtype: Any) -> dict[Callable[[float], float], Callable[[Any], Any]]:

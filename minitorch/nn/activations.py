@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minitorch.core.dtypes import float32, promote_to_float
+from minitorch.core.math_functions import MaskedSelect
 from minitorch.kernels import activations as curves
-from minitorch.kernels.dropout import Keep
 from minitorch.kernels.losses import fusible
 from minitorch.kernels.pool import flat
 from minitorch.nn.functional import logsoftmax, softmax
@@ -52,7 +52,7 @@ class Relu(OfInput):
     @staticmethod
     def composed(a: Tensor) -> Tensor:
         """The same of operations on tensors."""
-        return Keep.apply(a, ~(a.detach() <= 0))
+        return MaskedSelect.apply(a, ~(a.detach() <= 0))
 
 
 class Silu(OfInput):

@@ -9,7 +9,8 @@ import numpy as np
 
 from minitorch.core.dtypes import is_float
 from minitorch.kernels.losses import fusible
-from minitorch.kernels.pool import SOFTMAX_BACK, by_rows, flat, loop, row_powers
+from minitorch.kernels.pool import flat, loop
+from minitorch.kernels.softmax import SOFTMAX_BACK, by_rows, row_powers
 from minitorch.nn.functional import dropout, softmax
 from minitorch.nn.init import xavier_uniform_
 from minitorch.nn.linear import Linear, linear

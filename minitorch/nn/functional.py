@@ -1,21 +1,20 @@
-"""Stage 4 - What networks are made of besides layers: pooling, the maximum, softmax and dropout.
+"""Stage 4 - Pooling, the maximum, softmax and dropout, composed of tensor operations.
 
-Each is a few tensor operations, which every backend has. What the compiled backend does in one loop instead stands in `loops`, and what
-the exact logarithm is in `elementwise`. The functions import them for themselves: in a workspace where a student writes them, these rooms
-are not there.
+These are the textbook solutions of Tasks 4.3 and 4.4, for every backend. Where a backend has a fused kernel
+of the same name in `kernels/`, `@prefer_optimized` calls it instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import promote_to_float
-from minitorch.core.math_functions import mask_select
+from minitorch.core.kernel import prefer_optimized
+from minitorch.core.math_functions import ExactLog
 from minitorch.core.reductions import reduce_extreme
+from minitorch.core.windows import check_windows
 from minitorch.tensor import rand
-from minitorch.tensor_data import as_shape
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
@@ -40,31 +39,12 @@ def tile(input: Tensor, kernel: tuple[int, int]) -> tuple[Tensor, int, int]:
     """
     kh, kw = check_windows(input, kernel)
     batch, channels, height, width = input.shape
-    new_height, new_width = height // kh, width // kw
-    split = input.contiguous().view(batch, channels, new_height, kh, new_width, kw)
-    windows = split.permute(0, 1, 2, 4, 3, 5).contiguous()
-    return windows.view(batch, channels, new_height, new_width, kh * kw), new_height, new_width
+    rows, columns = height // kh, width // kw
+    cut = input.contiguous().view(batch, channels, rows, kh, columns, kw)
+    return cut.permute(0, 1, 2, 4, 3, 5).contiguous().view(batch, channels, rows, columns, kh * kw), rows, columns
 
 
-def check_windows(input: Tensor, kernel: Sequence[int]) -> tuple[int, int]:
-    """The window size, if the windows fill the images.
-
-    Raises:
-        ValueError: If they do not.
-    """
-    if not isinstance(kernel, Sequence) or len(kernel) != 2 or min(kernel) < 1:
-        raise ValueError(f"pooling expected a window of two sizes of at least 1, got {kernel}; write it as (2, 2)")
-    if input.dims != 4:
-        raise ValueError(f"pooling expected images of shape (B, C, H, W), got input of shape {input.shape}; add dimensions by view")
-    (kh, kw), (height, width) = as_shape(kernel, "a pooling window"), input.shape[2:]
-    if height % kh or width % kw:
-        raise ValueError(
-            f"pooling expected a height and width that the window {kh, kw} divides, got {height} and {width} (input {input.shape}); "
-            f"cut the images to {height - height % kh} and {width - width % kw}, or take another window"
-        )
-    return kh, kw
-
-
+@prefer_optimized
 def avgpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
     """Mean over windows that do not overlap.
 
@@ -78,12 +58,8 @@ def avgpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
     Raises:
         ValueError: As `tile`.
     """
-    from minitorch.kernels.pool import MeanPool, takes
-
-    if takes(input):
-        return MeanPool.apply(input, check_windows(input, kernel))
-    windows, _, _ = tile(input, kernel)
-    return windows.mean(4, keepdim=False)
+    tiles, rows, columns = tile(input, kernel)
+    return tiles.mean(4).view(input.shape[0], input.shape[1], rows, columns)
 
 
 # The maximum
@@ -94,23 +70,17 @@ class Max(Function):
 
     @staticmethod
     def forward(ctx: Context, input: Tensor, dim: int) -> Tensor:
-        from minitorch.kernels.pool import largest_along, takes
-
-        dim = input._dim(dim)
-        largest = largest_along(input, dim) if takes(input) else reduce_extreme(input, dim, largest=True)
-        ctx.save_for_backward(input, largest, dim)
+        largest = reduce_extreme(input, dim, largest=True)
+        ctx.save_for_backward(input, largest)
         return largest
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        from minitorch.kernels.pool import takes, to_largest
-
-        input, largest, dim = ctx.saved_values
-        if takes(input):
-            return to_largest(input, largest, dim, grad_output)
-        return mask_select(input == largest, grad_output)
+        input, largest = ctx.saved_values
+        return (input == largest) * grad_output
 
 
+@prefer_optimized
 def max(input: Tensor, dim: Dims = None) -> Tensor:
     """The largest element along dim; NaN if there is one.
 
@@ -152,6 +122,7 @@ def argmax(input: Tensor, dim: Dims = None) -> Tensor:
     return input == (largest if input.dims else largest.squeeze(0))
 
 
+@prefer_optimized
 def maxpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
     """Maximum over windows that do not overlap. Where several elements of a window are equally large, each gets the whole gradient.
 
@@ -165,17 +136,14 @@ def maxpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
     Raises:
         ValueError: As `tile`.
     """
-    from minitorch.kernels.pool import MaxPool, takes
-
-    if takes(input):
-        return MaxPool.apply(input, check_windows(input, kernel))
-    windows, new_height, new_width = tile(input, kernel)
-    return max(windows, 4).view(*input.shape[:2], new_height, new_width)
+    tiles, rows, columns = tile(input, kernel)
+    return max(tiles, 4).view(input.shape[0], input.shape[1], rows, columns)
 
 
 # Softmax
 
 
+@prefer_optimized
 def softmax(input: Tensor, dim: int) -> Tensor:
     """e^x of every element, divided by the sum of them along dim: numbers from 0 to 1 with the sum 1.
 
@@ -192,15 +160,11 @@ def softmax(input: Tensor, dim: int) -> Tensor:
         IndexingError: If there is no such dimension.
         ValueError: If there are no elements along it.
     """
-    from minitorch.kernels.pool import Softmax, takes
-
-    dim = input._dim(dim)
-    if takes(input) and dim == input.dims - 1:
-        return Softmax.apply(input)
     powers = (input - max(input.detach(), dim)).exp()
     return powers / powers.sum(dim)
 
 
+@prefer_optimized
 def logsoftmax(input: Tensor, dim: int) -> Tensor:
     """The logarithm of softmax, x - ln Σ e^x, right also where softmax is too small for a float.
 
@@ -217,14 +181,8 @@ def logsoftmax(input: Tensor, dim: int) -> Tensor:
         IndexingError: If there is no such dimension.
         ValueError: If there are no elements along it.
     """
-    from minitorch.kernels.dropout import Ln
-    from minitorch.kernels.pool import LogSoftmax, takes
-
-    dim = input._dim(dim)
-    if takes(input) and dim == input.dims - 1:
-        return LogSoftmax.apply(input)
     shifted = input - max(input.detach(), dim)
-    return shifted - Ln.apply(shifted.exp().sum(dim))
+    return shifted - ExactLog.apply(shifted.exp().sum(dim))
 
 
 # Dropout
@@ -247,11 +205,9 @@ def dropout(input: Tensor, rate: float, ignore: bool = False) -> Tensor:
     Raises:
         ValueError: If rate is not between 0 and 1.
     """
-    from minitorch.kernels.dropout import Keep
-
     if not 0 <= rate <= 1:
         raise ValueError(f"dropout expected a rate from 0 to 1, got {rate}; it is the share of the elements that become 0")
     if ignore:
         return input
-    drawn = rand(input.shape, input.backend, dtype=promote_to_float(input.dtype))  # at least 0 and less than 1
-    return Keep.apply(input, drawn >= rate)
+    uniform = rand(input.shape, input.backend, dtype=promote_to_float(input.dtype))  # in [0, 1)
+    return input * (uniform >= rate)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from minitorch.autodiff import Context
-from minitorch.kernels.dropout import Keep
+from minitorch.core.math_functions import MaskedSelect
 from minitorch.kernels.losses import cross_entropy_kernels, fusible
 from minitorch.kernels.pool import flat
 from minitorch.nn.functional import logsoftmax
@@ -160,7 +160,7 @@ def _at_classes(logs: Tensor, target: Tensor) -> Tensor:
     """The loss of each sample."""
     classes = logs.shape[1]
     numbers = logs._like(TensorData(np.arange(classes), (1, classes)))
-    return -Keep.apply(logs, numbers == target.unsqueeze(1)).sum(1, keepdim=False)
+    return -MaskedSelect.apply(logs, numbers == target.unsqueeze(1)).sum(1, keepdim=False)
 
 
 def _weighted(logs: Tensor, target: Tensor, reduction: str, weight: Tensor | None, counts: np.ndarray, smoothing: float) -> Tensor:
@@ -172,7 +172,7 @@ def _weighted(logs: Tensor, target: Tensor, reduction: str, weight: Tensor | Non
     shares[rows] = weights * (smoothing / classes)
     shares[rows, chosen] += weights[chosen] * (1 - smoothing)
     given = tensor(shares, logs.backend, dtype=logs.dtype)
-    losses = -(Keep.apply(logs, given != 0) * given).sum(1, keepdim=False)
+    losses = -(MaskedSelect.apply(logs, given != 0) * given).sum(1, keepdim=False)
     if reduction != "mean":
         return _reduced(losses, reduction)
     total = weights[chosen].sum()

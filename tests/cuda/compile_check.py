@@ -69,9 +69,7 @@ def kernels() -> Iterator[Kernel]:
         cuda_matmul,
         cuda_ops,
         device_arrays,
-        math_functions,
         operators,
-        tensor_functions,
     )
     from minitorch.kernels.cuda.device import number_function
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.core.kernel import register_kernel
 from minitorch.kernels.cuda.device import SIMULATED, blocks_for, cuda, jit, launch
 
 Layout = tuple[Any, tuple[int, ...], tuple[int, ...]]
@@ -27,6 +28,19 @@ TAPS = 3 if SIMULATED else 32
 
 SUMS = 2 if SIMULATED else 4
 """Output channels whose long sums a block makes."""
+
+
+def course_conv(out: Any, input: Any, weight: Any, reverse: bool) -> None:
+    """The optimized kernel of the course's convolution of one or two dimensions, on data of the GPU."""
+    if out.size:
+        layouts = [(out.target(), out.shape, out.strides), input.tuple(), weight.tuple()]
+        convolve(*[two_dimensional(layout) if len(out.shape) == 3 else layout for layout in layouts], reverse)
+
+
+def two_dimensional(layout: Layout) -> Layout:
+    """A row as an image of height 1."""
+    array, shape, strides = layout
+    return array, (*shape[:2], 1, *shape[2:]), (*strides[:2], 0, *strides[2:])
 
 
 def convolve(out: Layout, input: Layout, weight: Layout, reverse: bool) -> None:
@@ -156,3 +170,7 @@ def long_sums_kernel() -> Any:
                     out[target] = partial_sums[item * THREADS]
 
     return _long_sums
+
+
+for _op in ("conv1d", "conv2d"):
+    register_kernel(_op, "cuda", course_conv)
