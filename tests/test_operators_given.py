@@ -126,6 +126,7 @@ ONE_ARGUMENT = {
     "sqrt": ABOVE_0,
     "absolute": GRID,
     "magnitude": GRID,
+    "exact_log": ABOVE_0,
 }
 TWO_ARGUMENTS = {
     "mul": GRID,
