@@ -214,6 +214,11 @@ def power(x: float, y: float) -> float:
     return math.pow(x, y)
 
 
+def exact_log(x: float) -> float:
+    """ln x for x above 0, without the shift by EPS of `log`."""
+    return math.log(x)
+
+
 def integer_power(x: float, y: float) -> float:
     """x to the power y, for Python integers: exact where a float has too few digits.
 
@@ -226,8 +231,13 @@ def integer_power(x: float, y: float) -> float:
 
 
 def absolute(x: float) -> float:
+    """|x|."""
+    return math.fabs(x)
+
+
+def magnitude(x: float) -> float:
     """|x|, an integer if x is one."""
-    return x if x > 0 else 0 - x
+    return x if x >= 0 else -x
 
 
 def div(x: float, y: float) -> float:
@@ -283,8 +293,3 @@ def abs_back(x: float, d: float) -> float:
 def log_base(a: float, b: float) -> float:
     """ln a, the factor of a^b in its derivative with respect to b; 0 for a = 0 and b > 0, where the power stays 0."""
     return math.log(a) if a > 0 else 0.0 if a == 0 and b > 0 else math.nan
-
-
-def exact_log(x: float) -> float:
-    """ln x for x above 0, without the shift by EPS of `log`."""
-    return math.log(x)

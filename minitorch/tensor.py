@@ -425,7 +425,7 @@ class Tensor(TensorBase):
         return self.history.inputs if self.history is not None else ()
 
     def accumulate_derivative(self, x: Tensor) -> None:
-        """Add a gradient to the `grad` of this leaf.
+        """Add a gradient of this leaf's shape to its `grad`.
 
         Raises:
             RuntimeError: If it is not a leaf.
@@ -586,11 +586,11 @@ class Tensor(TensorBase):
     # Reductions: a reduced dimension stays with size 1, unless keepdim is False
 
     def var(self, dim: Dims = None, keepdim: bool = True, correction: float = 1) -> Tensor:
-        """Variance: squared deviations from the mean, summed and divided by n - correction."""
+        """Variance of the elements: squared deviations from the mean, summed and divided by n - correction."""
         return reductions.var(self, dim, keepdim, correction)
 
     def std(self, dim: Dims = None, keepdim: bool = True, correction: float = 1) -> Tensor:
-        """Standard deviation, the square root of `var`."""
+        """Standard deviation of the elements, the square root of `var`."""
         return reductions.std(self, dim, keepdim, correction)
 
     def prod(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
@@ -618,7 +618,7 @@ class Tensor(TensorBase):
         return reductions.arg_extreme(self, dim, keepdim, largest=False)
 
     def cumsum(self, dim: int) -> Tensor:
-        """Cumulative sum along dim."""
+        """Cumulative sum of the elements along dim."""
         return reductions.cumsum(self, dim)
 
     # Layout
@@ -656,7 +656,7 @@ class Tensor(TensorBase):
         return layout_functions.expand(self, *shape)
 
     def split(self, size: int | Sequence[int], dim: int = 0) -> list[Tensor]:
-        """Pieces along dim, of one size (the last may be smaller) or of several given sizes: views."""
+        """Pieces along a dimension, of one size (the last may be smaller) or of several given sizes: views."""
         return layout_functions.split(self, size, dim)
 
     def clone(self) -> Tensor:

@@ -175,7 +175,7 @@ MAPS = [
     (operators.cos, promote_to_float),
     (operators.tanh, promote_to_float),
     (operators.sqrt, promote_to_float),
-    (operators.absolute, promote_types),
+    (operators.magnitude, promote_types),
 ]
 ZIPS = [
     (operators.add, promote_types),

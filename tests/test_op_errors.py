@@ -58,7 +58,7 @@ MISUSES = [
     (lambda: MATRIX.clip(MATRIX), TypeError, "clip expected numbers for low and high, got a Tensor; use where(x < low, low, x)"),
     (lambda: MATRIX.where([True], 0.0), TypeError, "where expected a Tensor as condition, got list; compare tensors, such as x > 0"),
     (lambda: where(True, 1.0, 0.0), TypeError, "where expected a Tensor as condition, got bool; compare tensors, such as x > 0"),
-    (lambda: MATRIX.sum(()), ValueError, "a reduction expected at least one dimension, got (); dim=None folds all of them"),
+    (lambda: MATRIX.sum(()), ValueError, "a reduction expected at least one dimension, got (); dim=None reduces all of them"),
     (lambda: MATRIX.argmax((0, 1)), TypeError, "argmax and argmin expected one dimension or None, got (0, 1)"),
     (lambda: zeros((2, 0)).max(1), ValueError, "max and min expected at least one element along dimension 1, got shape (2, 0)"),
     (lambda: zeros((0,)).min(), ValueError, "max and min expected at least one element along dimension 0, got shape (0,)"),

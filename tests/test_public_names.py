@@ -37,6 +37,10 @@ SHAPES = re.compile(r"[Ss]hape|dimension|element|broadcast|\([A-Za-z]\w*, |\d×\
 
 SHAPELESS = {  # where a word of shapes would say nothing
     **dict.fromkeys([f"minitorch.Tensor.{name}" for name in ("sigmoid", "relu", "log", "exp")], "of every element, as the class says"),
+    **dict.fromkeys([f"minitorch.Tensor.{name}" for name in ("abs", "tanh", "sin", "cos")], "of every element, as the class says"),
+    **dict.fromkeys([f"minitorch.Tensor.{name}" for name in ("double", "half", "bfloat16", "long", "float", "int")], "another dtype only"),
+    **dict.fromkeys([f"minitorch.Tensor.{name}" for name in ("to", "cpu", "cuda", "clone", "detach")], "the same elements"),
+    **dict.fromkeys([f"minitorch.Tensor.{name}" for name in ("requires_grad_", "parents")], "about the graph"),
     **dict.fromkeys([f"minitorch.{name}" for name in ("full", "ones", "randn")], "the shape is an argument"),
     **dict.fromkeys([f"minitorch.{name}" for name in ("tensor", "from_numpy", "from_dlpack", "Tensor.make")], "as what is given has it"),
     **dict.fromkeys([f"minitorch.nn.Module.{name}" for name in ("buffers", "named_buffers", "state_dict")], "of all that there are"),

@@ -91,7 +91,7 @@ class Abs(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(operators.absolute)(a)
+        return a.f.map(operators.magnitude)(a)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:

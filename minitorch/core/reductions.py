@@ -84,20 +84,20 @@ def arg_extreme(a: Tensor, dim: int | None, keepdim: bool, largest: bool) -> Ten
 
 @compute_in_float32
 def var(a: Tensor, dim: int | Sequence[int] | None, keepdim: bool, correction: float) -> Tensor:
-    """Variance: squared deviations from the mean, summed and divided by n - correction (1 for a sample, 0 for a population)."""
+    """Variance of the elements: squared deviations from the mean, summed and divided by n - correction."""
     centered = a - a.mean(dim, keepdim=dim is not None)
     return (centered * centered).sum(dim, keepdim) / max(0.0, a._count(dim) - correction)
 
 
 @compute_in_float32
 def std(a: Tensor, dim: int | Sequence[int] | None, keepdim: bool, correction: float) -> Tensor:
-    """Standard deviation, the square root of `var`."""
+    """Standard deviation of the elements, the square root of `var`."""
     return var(a, dim, keepdim, correction).sqrt()
 
 
 @compute_in_float32
 def cumsum(a: Tensor, dim: int) -> Tensor:
-    """Cumulative sum along dim."""
+    """Cumulative sum of the elements along dim."""
     return CumSum.apply(a, a._dim(dim))
 
 
