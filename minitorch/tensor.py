@@ -282,7 +282,7 @@ class Tensor(TensorBase):
             order: For every dimension of the result, which dimension of this tensor it is: permute(1, 0) or permute((1, 0)). Negative
                 numbers count from the end.
         """
-        return Permute.apply(self, self._dims_of(order[0] if len(order) == 1 else order))
+        return Permute.apply(self, self._normalize_dims(order[0] if len(order) == 1 else order))
 
     def view(self, *shape: Any) -> Tensor:
         """The same elements in the same order with another shape, over the same storage.
@@ -293,7 +293,7 @@ class Tensor(TensorBase):
         Raises:
             ValueError: If the elements are not contiguous, or the sizes do not multiply to their number.
         """
-        return View.apply(self, self._sizes(shape))
+        return View.apply(self, self._resolve_shape(shape))
 
     def contiguous(self) -> Tensor:
         """The same elements, contiguous in storage: the tensor itself if it is contiguous, else a copy."""
@@ -330,7 +330,7 @@ class Tensor(TensorBase):
         if dim is None:
             out = reduction(self if self.dims == 1 else self.reshape(self.size), 0)
             return out if keepdim else out.squeeze(0)
-        dims = self._dims_of(dim)
+        dims = self._normalize_dims(dim)
         if not dims:
             raise ValueError(f"a reduction expected at least one dimension, got {dim!r}; dim=None reduces all of them")
         if len(dims) > 1 and is_half(self.dtype):  # round once, not after every dimension
@@ -346,9 +346,9 @@ class Tensor(TensorBase):
 
     def _count(self, dim: Dims) -> int:
         """Number of elements that a reduction over dim combines into one."""
-        return self.size if dim is None else math.prod(self.shape[d] for d in self._dims_of(dim))
+        return self.size if dim is None else math.prod(self.shape[d] for d in self._normalize_dims(dim))
 
-    def _dim(self, dim: int) -> int:
+    def _normalize_dim(self, dim: int) -> int:
         """A dimension counted from the front.
 
         Raises:
@@ -364,18 +364,18 @@ class Tensor(TensorBase):
             raise IndexingError(f"dimension {dim} is out of range for shape {self.shape}, which has {dims}")
         return dim % dims
 
-    def _dims_of(self, dim: int | Sequence[int]) -> tuple[int, ...]:
+    def _normalize_dims(self, dim: int | Sequence[int]) -> tuple[int, ...]:
         """Dimensions counted from the front.
 
         Raises:
             IndexingError: If one is out of range or repeated.
         """
-        dims = tuple([self._dim(d) for d in (dim if isinstance(dim, (tuple, list, Sequence)) else (dim,))])
+        dims = tuple([self._normalize_dim(d) for d in (dim if isinstance(dim, (tuple, list, Sequence)) else (dim,))])
         if len(set(dims)) < len(dims):
             raise IndexingError(f"expected each dimension at most once for shape {self.shape}, got {dim}")
         return dims
 
-    def _sizes(self, shape: tuple[Any, ...]) -> tuple[int, ...]:
+    def _resolve_shape(self, shape: tuple[Any, ...]) -> tuple[int, ...]:
         """The shape given as `view(2, 3)` or `view((2, 3))`, with -1 replaced by the size it stands for.
 
         Raises:
@@ -502,7 +502,7 @@ class Tensor(TensorBase):
                 raise RuntimeError("create_graph=True needs minitorch.autograd, which this package does not have; leave it out")
             RECORDED["backward"](self, seed.reshape(self.shape).to(promote_to_float(self.dtype)), retain_graph)
             return
-        seed = seed._like(seed._tensor if seed.shape == self.shape else seed._tensor.reshaped(self.shape))
+        seed = seed._like(seed._tensor if seed.shape == self.shape else seed._tensor.reshape(self.shape))
         before = grad_mode.enabled, grad_mode.retain_graph
         grad_mode.enabled, grad_mode.retain_graph = False, bool(retain_graph)
         try:

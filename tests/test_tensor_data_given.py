@@ -343,10 +343,10 @@ def test_get_and_set_find_the_same_element_through_every_view():
 
 def test_all_views_count_every_write():
     data = counted(2, 3)
-    views = [data.permute(1, 0), data.reshaped((6,)), data.as_view((3,), (1,), 3)]
+    views = [data.permute(1, 0), data.reshape((6,)), data.as_view((3,), (1,), 3)]
     assert {view.version for view in [data, *views]} == {0}
     views[0].set((0, 0), 1.0)
-    data.written()
+    data.bump_version()
     assert {view.version for view in [data, *views]} == {2}
     assert counted(2, 3).version == 0
 
@@ -363,14 +363,14 @@ def test_a_view_has_another_layout_over_the_same_storage():
 @pytest.mark.parametrize("shape", [(6,), (3, 2), (1, 6, 1), (2, 3)])
 def test_reshaping_keeps_elements_order_and_storage(shape):
     data = TensorData(np.arange(8.0), (2, 3), (3, 1), 2)
-    view = data.reshaped(shape)
+    view = data.reshape(shape)
     assert np.array_equal(view.array(), np.arange(2.0, 8.0).reshape(shape))
     assert view._storage is data._storage
 
 
 def test_tensors_with_one_element_and_with_none_are_reshaped():
-    assert TensorData([5.0], ()).reshaped((1, 1)).array().tolist() == [[5.0]]
-    assert TensorData([], (0, 3)).reshaped((2, 0)).shape == (2, 0)
+    assert TensorData([5.0], ()).reshape((1, 1)).array().tolist() == [[5.0]]
+    assert TensorData([], (0, 3)).reshape((2, 0)).shape == (2, 0)
 
 
 def test_what_cannot_be_reshaped_is_refused():

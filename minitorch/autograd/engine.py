@@ -240,7 +240,7 @@ def unchanged(ctx: TensorContext) -> None:
     Raises:
         RuntimeError: If one has.
     """
-    tick = getattr(ctx, "_tick", math.inf)
+    tick = getattr(ctx, "_saved_at", math.inf)
     for arg in ctx.args:
         if isinstance(arg, Tensor) and arg._tensor._version[1] > tick:
             raise RuntimeError(

@@ -123,7 +123,7 @@ def watched_gradients(fn: type[Function], ctx: TensorContext, out: Tensor, grad_
     known = [(x, watched(x)) for x in (out, *[arg for arg in ctx.args if isinstance(arg, Tensor)])]
     args = [next((twin for x, twin in known if x is arg), arg) for arg in ctx.args]
     shadow = TensorContext(fn, args, False)
-    shadow._saved, shadow._tick = tuple(connected(ctx.saved_values, known)), getattr(ctx, "_tick", 0)
+    shadow._saved, shadow._saved_at = tuple(connected(ctx.saved_values, known)), getattr(ctx, "_saved_at", 0)
     shadow.__dict__.update(connected(ctx.__dict__, known))
     given = watched(grad_output)
     watch.on, before = True, watch.on

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.dlpack import lend_bfloat16
+from minitorch.core.dlpack import export_bfloat16
 from minitorch.core.dtypes import printable
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData
@@ -104,7 +104,7 @@ def dlpack(x: Tensor, options: dict[str, Any]) -> Any:
     if x.history is not None:
         raise BufferError("a tensor that records gradients cannot be exported; export x.detach()")
     elements = numpy(x)
-    return lend_bfloat16(elements, options) if elements.dtype.kind == "V" else elements.__dlpack__(**options)
+    return export_bfloat16(elements, options) if elements.dtype.kind == "V" else elements.__dlpack__(**options)
 
 
 def cuda_array_interface(x: Tensor) -> dict[str, Any]:

@@ -186,7 +186,7 @@ def _view(before: Stage, shape: Sequence[int]) -> Stage:
         sizes[sizes.index(-1)] = before.data.size // rest if rest else 0
     if any(size < 0 for size in sizes):
         raise ValueError(f"expected sizes of at least 0, one of them perhaps -1, got {tuple(shape)}")
-    return Stage(before.data.reshaped(sizes), before.values.reshape(sizes), "view")
+    return Stage(before.data.reshape(sizes), before.values.reshape(sizes), "view")
 
 
 def _expand(before: Stage, shape: Sequence[int]) -> Stage:
