@@ -225,7 +225,7 @@ LOGSOFTMAX, LOGSOFTMAX_BACK = loop(logsoftmax_rows, 3), loop(logsoftmax_back, 3)
 
 def fused_max(input: Tensor, dim: Any = None) -> Any:
     """`nn.functional.max` with both passes compiled."""
-    return input._reduced(FastMax.apply, dim, keepdim=True) if accepts(input) else NotImplemented
+    return input._reduce(FastMax.apply, dim, keepdim=True) if accepts(input) else NotImplemented
 
 
 def fused_softmax(input: Tensor, dim: int) -> Any:
