@@ -35,6 +35,7 @@ from minitorch.core.creation import arange, cat, eye, from_dlpack, from_numpy, f
 # Stage 3 - Compiled backends; the kernels register themselves
 from minitorch.kernels import elementwise as _elementwise, reduce as _reduce, matmul as _matmul
 from minitorch.fast_ops import FastBackend, FastOps
+from minitorch.kernels.cuda import elementwise as _cuda_elementwise, matmul as _cuda_matmul
 from minitorch.cuda_ops import CudaOps, cuda_backend, mm_practice, sum_practice
 
 # Stage 4 - Networks

@@ -41,17 +41,17 @@ def _tensor_conv1d(
     """
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i < out_size:
-        w, rest = i % out_shape[2], i // out_shape[2]
-        o, b = rest % out_shape[1], rest // out_shape[1]
-        total = cuda.local.array(1, out.dtype)  # an array, so that the sum is kept in out's dtype
-        total[0] = 0
-        for k in range(weight_shape[2]):
-            x = w - k if reverse else w + k
-            if 0 <= x < input_shape[2]:
-                for c in range(weight_shape[1]):
+        w = i % out_shape[2]
+        o = i // out_shape[2] % out_shape[1]
+        b = i // out_shape[2] // out_shape[1]
+        total = 0.0
+        for c in range(weight_shape[1]):
+            for k in range(weight_shape[2]):
+                x = w - k if reverse else w + k
+                if 0 <= x < input_shape[2]:
                     value = input[b * input_strides[0] + c * input_strides[1] + x * input_strides[2]]
-                    total[0] += value * weight[o * weight_strides[0] + c * weight_strides[1] + k * weight_strides[2]]
-        out[b * out_strides[0] + o * out_strides[1] + w * out_strides[2]] = total[0]
+                    total += value * weight[o * weight_strides[0] + c * weight_strides[1] + k * weight_strides[2]]
+        out[b * out_strides[0] + o * out_strides[1] + w * out_strides[2]] = total
 
 
 def _tensor_conv2d(
@@ -77,23 +77,23 @@ def _tensor_conv2d(
         weight: Storage of the weights, with shape (O, C, KH, KW) and strides.
         reverse: Whether the window reaches up and to the left.
     """
-    n = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    if n < out_size:
-        w, rest = n % out_shape[3], n // out_shape[3]
-        h, rest = rest % out_shape[2], rest // out_shape[2]
-        o, b = rest % out_shape[1], rest // out_shape[1]
-        total = cuda.local.array(1, out.dtype)
-        total[0] = 0
-        for i in range(weight_shape[2]):
-            y = h - i if reverse else h + i
-            for j in range(weight_shape[3]):
-                x = w - j if reverse else w + j
-                if 0 <= y < input_shape[2] and 0 <= x < input_shape[3]:
-                    p = b * input_strides[0] + y * input_strides[2] + x * input_strides[3]
-                    q = o * weight_strides[0] + i * weight_strides[2] + j * weight_strides[3]
-                    for c in range(weight_shape[1]):
-                        total[0] += input[p + c * input_strides[1]] * weight[q + c * weight_strides[1]]
-        out[b * out_strides[0] + o * out_strides[1] + h * out_strides[2] + w * out_strides[3]] = total[0]
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i < out_size:
+        w = i % out_shape[3]
+        h = i // out_shape[3] % out_shape[2]
+        o = i // out_shape[3] // out_shape[2] % out_shape[1]
+        b = i // out_shape[3] // out_shape[2] // out_shape[1]
+        total = 0.0
+        for c in range(weight_shape[1]):
+            for j in range(weight_shape[2]):
+                y = h - j if reverse else h + j
+                for k in range(weight_shape[3]):
+                    x = w - k if reverse else w + k
+                    if 0 <= y < input_shape[2] and 0 <= x < input_shape[3]:
+                        p = b * input_strides[0] + c * input_strides[1] + y * input_strides[2] + x * input_strides[3]
+                        q = o * weight_strides[0] + c * weight_strides[1] + j * weight_strides[2] + k * weight_strides[3]
+                        total += input[p] * weight[q]
+        out[b * out_strides[0] + o * out_strides[1] + h * out_strides[2] + w * out_strides[3]] = total
 
 
 def textbook_conv(out: Any, input: Any, weight: Any, reverse: bool) -> None:

@@ -1,4 +1,6 @@
-"""Stage 3 - Tensor operations on the GPU: map, zip, reduce and matrix multiply as CUDA kernels, and the backend made of them.
+"""Stage 3 - CudaOps: map, zip, reduce and the matrix product as CUDA kernels, and the backend made of them.
+
+The kernels below are the textbook solutions of Tasks 3.3 and 3.4. Optimized kernels are in `kernels/cuda/`; `_kernel` and `_multiply` prefer them.
 
 A kernel is launched on a grid of blocks of threads and runs once in every thread. It is given each storage as an array of the GPU that
 begins with the tensor's first element, and shapes and strides as tuples; an input has stride 0 where it is broadcast.
@@ -7,15 +9,15 @@ begins with the tensor's first element, and shapes and strides as tuples; an inp
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import numba as numba  # for kernels written index by index, as the names marked so below
+import numba
 
 from minitorch import tensor_data
 from minitorch.core.backend import DEVICES, TensorBackend, TensorOps
 from minitorch.core.dtypes import promote_types
+from minitorch.core.kernel import find_kernel
 from minitorch.kernels.cuda.device import (
     SIMULATED,
     blocks_for,
@@ -24,7 +26,6 @@ from minitorch.kernels.cuda.device import (
     jit,
     launch,
     number_function,
-    python_function,
     require_cuda,
 )
 from minitorch.kernels.cuda.storage import DeviceData, DeviceStorage, merged
@@ -33,10 +34,6 @@ from minitorch.tensor_data import broadcast_strides, shape_broadcast, strides_fr
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
-
-register_tiled: Any = None
-with suppress(ModuleNotFoundError):  # without that room the textbook's kernel below computes every product
-    from minitorch.kernels.cuda.matmul import register_tiled
 
 # For kernels written index by index: the functions of Module 2, compiled for the GPU
 to_index = device_jit(tensor_data.to_index)
@@ -91,7 +88,7 @@ class CudaOps(TensorOps):
                 shape, strides, a_strides = merged(out.shape, data.strides, broadcast_strides(a.shape, a._tensor.strides, out.shape))
                 source = _source(a)
                 launch(
-                    _made(tensor_map, number_function(fn)), blocks_for(data.size, THREADS_PER_BLOCK), THREADS_PER_BLOCK,
+                    _kernel("map", tensor_map, fn), blocks_for(data.size, THREADS_PER_BLOCK), THREADS_PER_BLOCK,
                     data.target(), shape, strides, data.size, source, shape, a_strides,
                 )  # fmt: skip
             return out
@@ -115,7 +112,7 @@ class CudaOps(TensorOps):
                 )
                 sources = _source(a), shape, a_strides, _source(b), shape, b_strides
                 launch(
-                    _made(tensor_zip, number_function(fn)), blocks_for(data.size, THREADS_PER_BLOCK), THREADS_PER_BLOCK,
+                    _kernel("zip", tensor_zip, fn), blocks_for(data.size, THREADS_PER_BLOCK), THREADS_PER_BLOCK,
                     data.target(), shape, strides, data.size, *sources,
                 )  # fmt: skip
             return out
@@ -133,7 +130,7 @@ class CudaOps(TensorOps):
             dim = a._normalize_dim(dim)
             out = a.zeros((*a.shape[:dim], 1, *a.shape[dim + 1 :])) if out is None else out
             if out.size:
-                _reduce_in_passes(_made(tensor_reduce, number_function(fn)), a, dim, out, start)
+                _reduce_in_passes(_kernel("reduce", tensor_reduce, fn), a, dim, out, start)
             return out
 
         return reduced
@@ -148,9 +145,15 @@ class CudaOps(TensorOps):
         return out
 
 
+def _kernel(pattern: str, textbook: Callable[..., Any], fn: Callable[..., float]) -> Any:
+    """The kernel of a pattern around fn: the optimized one if there is one, else the textbook kernel below."""
+    optimized = find_kernel(pattern, CudaOps)
+    return _made(optimized, fn) if optimized else _made(textbook, number_function(fn))
+
+
 @cache
 def _made(make: Callable[..., Any], fn: Any) -> Any:
-    """The kernel for fn, made at its first use and once: a backend has many that nobody uses."""
+    """What `make` returns for fn, made once at its first use."""
     return make(fn)
 
 
@@ -210,7 +213,8 @@ def _multiply(out: Tensor, a: Tensor, b: Tensor, batch: tuple[int, ...]) -> None
         args = [((array[first * strides[0] :] if first else array), (n, *shape[1:]), strides) for array, shape, strides in operands]
         here = target[first * rows * columns :] if first else target
         sizes = here, (n, rows, columns), (rows * columns, columns, 1), n * rows * columns
-        kernel = register_tiled(rows, columns, n, out.dtype) if register_tiled else None
+        optimized = find_kernel("matrix_multiply", CudaOps)
+        kernel = optimized(rows, columns, n, out.dtype) if optimized else None
         if kernel is not None:
             launch(kernel, kernel.grid(rows, columns, n), kernel.threads, *sizes, *args[0], *args[1])
         else:
@@ -233,9 +237,17 @@ def tensor_map(fn: Callable[[float], float]) -> Any:
     Returns:
         `jit(_map)` of a function `_map(out, out_shape, out_strides, out_size, in_storage, in_shape, in_strides)`.
     """
-    from minitorch.kernels.cuda.elementwise import Elementwise, map_kernel
 
-    return Elementwise(map_kernel, python_function(fn), storages=(0, 4))
+    def _map(out, out_shape, out_strides, out_size, in_storage, in_shape, in_strides):
+        out_index = cuda.local.array(MAX_DIMS, numba.int32)
+        in_index = cuda.local.array(MAX_DIMS, numba.int32)
+        i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+        if i < out_size:
+            to_index(i, out_shape, out_index)
+            broadcast_index(out_index, out_shape, in_shape, in_index)
+            out[index_to_position(out_index, out_strides)] = fn(in_storage[index_to_position(in_index, in_strides)])
+
+    return jit(_map)
 
 
 def tensor_zip(fn: Callable[[float, float], float]) -> Any:
@@ -248,9 +260,21 @@ def tensor_zip(fn: Callable[[float, float], float]) -> Any:
         `jit(_zip)` of a function
         `_zip(out, out_shape, out_strides, out_size, a_storage, a_shape, a_strides, b_storage, b_shape, b_strides)`.
     """
-    from minitorch.kernels.cuda.elementwise import Elementwise, zip_kernel
 
-    return Elementwise(zip_kernel, python_function(fn), storages=(0, 4, 7))
+    def _zip(out, out_shape, out_strides, out_size, a_storage, a_shape, a_strides, b_storage, b_shape, b_strides):
+        out_index = cuda.local.array(MAX_DIMS, numba.int32)
+        a_index = cuda.local.array(MAX_DIMS, numba.int32)
+        b_index = cuda.local.array(MAX_DIMS, numba.int32)
+        i = cuda.grid(1)
+        if i < out_size:
+            to_index(i, out_shape, out_index)
+            broadcast_index(out_index, out_shape, a_shape, a_index)
+            broadcast_index(out_index, out_shape, b_shape, b_index)
+            x = a_storage[index_to_position(a_index, a_strides)]
+            y = b_storage[index_to_position(b_index, b_strides)]
+            out[index_to_position(out_index, out_strides)] = fn(x, y)
+
+    return jit(_zip)
 
 
 def tensor_reduce(fn: Callable[[float, float], float]) -> Any:
@@ -267,9 +291,27 @@ def tensor_reduce(fn: Callable[[float, float], float]) -> Any:
     Returns:
         `jit(_reduce)` of a function `_reduce(out, out_shape, out_strides, out_size, a_storage, a_shape, a_strides, reduce_dim, start)`.
     """
-    from minitorch.kernels.cuda.elementwise import Reduce
 
-    return Reduce(python_function(fn))
+    def _reduce(out, out_shape, out_strides, out_size, a_storage, a_shape, a_strides, reduce_dim, reduce_value):
+        cache = cuda.shared.array(REDUCE_BLOCK, out.dtype)
+        index = cuda.local.array(MAX_DIMS, numba.int32)
+        pos = cuda.threadIdx.x
+        to_index(cuda.blockIdx.x, out_shape, index)
+        target = index_to_position(index, out_strides)
+        index[reduce_dim] = index[reduce_dim] * REDUCE_BLOCK + pos
+        cache[pos] = reduce_value
+        if index[reduce_dim] < a_shape[reduce_dim]:
+            cache[pos] = a_storage[index_to_position(index, a_strides)]
+        half = REDUCE_BLOCK // 2
+        while half > 0:
+            cuda.syncthreads()
+            if pos < half:
+                cache[pos] = fn(cache[pos], cache[pos + half])
+            half //= 2
+        if pos == 0:
+            out[target] = cache[0]
+
+    return jit(_reduce)
 
 
 def _tensor_matrix_multiply(
@@ -291,26 +333,29 @@ def _tensor_matrix_multiply(
     it takes row threadIdx.y and column threadIdx.x. Each element of a and b goes through shared memory, so that a block reads it from
     global memory once; each element of out is written once.
     """
-    a_tile = cuda.shared.array((BLOCK_DIM, BLOCK_DIM), out.dtype)
-    b_tile = cuda.shared.array((BLOCK_DIM, BLOCK_DIM), out.dtype)
-    total = cuda.local.array(1, out.dtype)
-    total[0] = 0
-    batch, i, j = cuda.blockIdx.z, cuda.threadIdx.y, cuda.threadIdx.x  # neighbouring threads take neighbouring columns
-    row, column = cuda.blockIdx.x * BLOCK_DIM + i, cuda.blockIdx.y * BLOCK_DIM + j
-    inner = a_shape[2]
-    for start in range(0, inner, BLOCK_DIM):
-        a_tile[i, j] = 0  # what lies beyond the edge adds nothing
-        b_tile[i, j] = 0
-        if row < out_shape[1] and start + j < inner:
-            a_tile[i, j] = a_storage[batch * a_strides[0] + row * a_strides[1] + (start + j) * a_strides[2]]
-        if start + i < inner and column < out_shape[2]:
-            b_tile[i, j] = b_storage[batch * b_strides[0] + (start + i) * b_strides[1] + column * b_strides[2]]
+    a_shared = cuda.shared.array((BLOCK_DIM, BLOCK_DIM), out.dtype)
+    b_shared = cuda.shared.array((BLOCK_DIM, BLOCK_DIM), out.dtype)
+    batch = cuda.blockIdx.z
+    a_start = batch * (a_strides[0] if a_shape[0] > 1 else 0)
+    b_start = batch * (b_strides[0] if b_shape[0] > 1 else 0)
+    pi = cuda.threadIdx.x
+    pj = cuda.threadIdx.y
+    i = cuda.blockIdx.x * BLOCK_DIM + pi
+    j = cuda.blockIdx.y * BLOCK_DIM + pj
+    total = numba.float64(0.0)
+    for start in range(0, a_shape[2], BLOCK_DIM):
+        a_shared[pi, pj] = 0.0
+        if i < a_shape[1] and start + pj < a_shape[2]:
+            a_shared[pi, pj] = a_storage[a_start + i * a_strides[1] + (start + pj) * a_strides[2]]
+        b_shared[pi, pj] = 0.0
+        if start + pi < b_shape[1] and j < b_shape[2]:
+            b_shared[pi, pj] = b_storage[b_start + (start + pi) * b_strides[1] + j * b_strides[2]]
         cuda.syncthreads()  # the tiles are there
         for k in range(BLOCK_DIM):
-            total[0] += a_tile[i, k] * b_tile[k, j]
-        cuda.syncthreads()  # and nobody needs them any more
-    if row < out_shape[1] and column < out_shape[2]:
-        out[batch * out_strides[0] + row * out_strides[1] + column * out_strides[2]] = total[0]
+            total += a_shared[pi, k] * b_shared[k, pj]
+        cuda.syncthreads()  # nobody needs them any more
+    if i < out_shape[1] and j < out_shape[2]:
+        out[batch * out_strides[0] + i * out_strides[1] + j * out_strides[2]] = total
 
 
 # Practice
@@ -324,18 +369,21 @@ def _sum_practice(out: Any, a: Any, size: int) -> None:
         a: The numbers.
         size: How many.
     """
-    block = cuda.shared.array(PRACTICE_BLOCK, out.dtype)
-    thread = cuda.threadIdx.x
-    i = cuda.blockIdx.x * PRACTICE_BLOCK + thread
-    block[thread] = a[i] if i < size else 0
-    half = PRACTICE_BLOCK // 2
-    while half > 0:
+    cache = cuda.shared.array(PRACTICE_BLOCK, out.dtype)
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    pos = cuda.threadIdx.x
+    if i < size:
+        cache[pos] = a[i]
+    else:
+        cache[pos] = 0.0
+    step = 1
+    while step < PRACTICE_BLOCK:
         cuda.syncthreads()
-        if thread < half:
-            block[thread] += block[thread + half]
-        half //= 2
-    if thread == 0 and i < size:
-        out[cuda.blockIdx.x] = block[0]
+        if pos % (2 * step) == 0:
+            cache[pos] += cache[pos + step]
+        step *= 2
+    if pos == 0 and i < size:
+        out[cuda.blockIdx.x] = cache[0]
 
 
 def sum_practice(a: Tensor) -> DeviceData:
@@ -359,19 +407,19 @@ def _mm_practice(out: Any, a: Any, b: Any, size: int) -> None:
         b: The second.
         size: Rows and columns of each, at most PRACTICE_BLOCK.
     """
-    a_block = cuda.shared.array((PRACTICE_BLOCK, PRACTICE_BLOCK), out.dtype)
-    b_block = cuda.shared.array((PRACTICE_BLOCK, PRACTICE_BLOCK), out.dtype)
-    total = cuda.local.array(1, out.dtype)
-    i, j = cuda.threadIdx.y, cuda.threadIdx.x
+    a_shared = cuda.shared.array((PRACTICE_BLOCK, PRACTICE_BLOCK), out.dtype)
+    b_shared = cuda.shared.array((PRACTICE_BLOCK, PRACTICE_BLOCK), out.dtype)
+    i = cuda.threadIdx.x
+    j = cuda.threadIdx.y
     if i < size and j < size:
-        a_block[i, j] = a[i * size + j]
-        b_block[i, j] = b[i * size + j]
+        a_shared[i, j] = a[i * size + j]
+        b_shared[i, j] = b[i * size + j]
     cuda.syncthreads()
     if i < size and j < size:
-        total[0] = 0
+        total = numba.float64(0.0)
         for k in range(size):
-            total[0] += a_block[i, k] * b_block[k, j]
-        out[i * size + j] = total[0]
+            total += a_shared[i, k] * b_shared[k, j]
+        out[i * size + j] = total
 
 
 def mm_practice(a: Tensor, b: Tensor) -> DeviceData:

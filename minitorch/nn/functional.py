@@ -9,16 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minitorch.autodiff import Context
-from minitorch.core.dtypes import promote_to_float
 from minitorch.core.kernel import prefer_optimized
-from minitorch.core.math_functions import ExactLog
+from minitorch.core.math_functions import ExactLog, MaskedSelect, mask_select
 from minitorch.core.reductions import reduce_extreme
 from minitorch.core.windows import check_windows
 from minitorch.tensor import rand
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
-    from minitorch.tensor import Dims, Tensor
+    from minitorch.tensor import Tensor
 
 
 # Pooling
@@ -77,11 +76,11 @@ class Max(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         input, largest = ctx.saved_values
-        return (input == largest) * grad_output
+        return mask_select(input == largest, grad_output)
 
 
 @prefer_optimized
-def max(input: Tensor, dim: Dims = None) -> Tensor:
+def max(input: Tensor, dim: int | None = None) -> Tensor:
     """The largest element along dim; NaN if there is one.
 
     Where several are equally large, each of them gets the whole gradient of the maximum: it is multiplied with `argmax`. So does the
@@ -89,7 +88,7 @@ def max(input: Tensor, dim: Dims = None) -> Tensor:
 
     Args:
         input: Of any shape and layout.
-        dim: Along which dimension, or several; None for all elements.
+        dim: The dimension; None for all elements.
 
     Returns:
         Shape of input with size 1 in dim; (1,) for all elements.
@@ -98,17 +97,19 @@ def max(input: Tensor, dim: Dims = None) -> Tensor:
         IndexingError: If there is no such dimension.
         ValueError: If there are no elements along it.
     """
-    return input._reduce(Max.apply, dim, keepdim=True)
+    if dim is None:
+        return Max.apply(input.contiguous().view(input.size), 0)
+    return Max.apply(input, input._normalize_dim(dim))
 
 
-def argmax(input: Tensor, dim: Dims = None) -> Tensor:
+def argmax(input: Tensor, dim: int | None = None) -> Tensor:
     """Where the largest element along dim stands, as a mask. Where several are equally large, at each of them; at NaN never.
 
     `Tensor.argmax` gives its number instead. No gradient flows through either.
 
     Args:
         input: Of any shape and layout.
-        dim: Along which dimension, or several; None for all elements.
+        dim: The dimension; None for all elements.
 
     Returns:
         Shape of input, bool.
@@ -117,9 +118,7 @@ def argmax(input: Tensor, dim: Dims = None) -> Tensor:
         IndexingError: If there is no such dimension.
         ValueError: If there are no elements along it.
     """
-    input = input.detach()
-    largest = max(input, dim)
-    return input == (largest if input.dims else largest.squeeze(0))
+    return input == max(input, dim)
 
 
 @prefer_optimized
@@ -160,7 +159,7 @@ def softmax(input: Tensor, dim: int) -> Tensor:
         IndexingError: If there is no such dimension.
         ValueError: If there are no elements along it.
     """
-    powers = (input - max(input.detach(), dim)).exp()
+    powers = (input - max(input, dim)).exp()
     return powers / powers.sum(dim)
 
 
@@ -181,7 +180,7 @@ def logsoftmax(input: Tensor, dim: int) -> Tensor:
         IndexingError: If there is no such dimension.
         ValueError: If there are no elements along it.
     """
-    shifted = input - max(input.detach(), dim)
+    shifted = input - max(input, dim)
     return shifted - ExactLog.apply(shifted.exp().sum(dim))
 
 
@@ -209,5 +208,4 @@ def dropout(input: Tensor, rate: float, ignore: bool = False) -> Tensor:
         raise ValueError(f"dropout expected a rate from 0 to 1, got {rate}; it is the share of the elements that become 0")
     if ignore:
         return input
-    uniform = rand(input.shape, input.backend, dtype=promote_to_float(input.dtype))  # in [0, 1)
-    return input * (uniform >= rate)
+    return MaskedSelect.apply(input, rand(input.shape, input.backend) >= rate)

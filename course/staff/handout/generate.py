@@ -16,7 +16,7 @@ from pathlib import Path
 from course.manifest import Manifest, Task
 from course.staff import RequestError, StaffError
 from course.staff.handout import rewriter as syntax
-from course.staff.handout.leaks import bodies_of_rooms, leaks_of, textbooks
+from course.staff.handout.leaks import bodies_of_rooms, leaks_of
 from course.staff.handout.released import released_bodies, released_files
 from course.staff.handout.selection import marks, select
 from course.workspace import pristine
@@ -129,8 +129,8 @@ def leave_out_rooms(files: Mapping[str, str | bytes], rooms: Mapping[str, str]) 
         if result.pop(path, None) is None:
             raise StaffError(f"tasks.toml: task {task} leaves {room} out, but there is no {path} in the workspace")
         package, _, name = room.rpartition(".")
-        init = f"{package.replace('.', '/')}/__init__.py"
-        result[init] = syntax.remove_imports(str(result[init]), package, {name})
+        for init in [path for path in result if path.endswith("/__init__.py") and re.search(rf"\b{name}\b", str(result[path]))]:
+            result[init] = syntax.remove_imports(str(result[init]), package, {name})
         listed = re.compile(rf'(?ms)^(rooms = \[[^\]]*)"{re.escape(room.partition(".")[2])}"(?:, )?')
         result["course/tasks.toml"] = listed.sub(r"\1", str(result["course/tasks.toml"]))
     for path, content in result.items():
@@ -194,7 +194,7 @@ def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED
     for template in sorted(TEMPLATES.iterdir()):
         files[template.name] = _known_programs(template.read_text(encoding="utf-8"), files)
     removed = {path: {**names.get(path, {}), **left_out.get(path, {})} for path in [*names, *left_out]}
-    also = bodies_of_rooms(reference, rooms) | textbooks(root, manifest, last)
+    also = bodies_of_rooms(reference, rooms)
     if troubles := leaks_of(reference, files, removed, also):
         raise StaffError("the handout would give solutions away:\n" + "\n".join(f"  {trouble}" for trouble in troubles))
     if staff is not None:

@@ -12,10 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from course.manifest import Manifest
-from course.staff.proofs.answers import load_right_answers
 from course.workspace.function_source import codes
 
 N = 14
@@ -107,18 +104,6 @@ def bodies_of_rooms(reference: Mapping[str, str | bytes], rooms: Iterable[str]) 
         found = codes(str(reference[room.replace(".", "/") + ".py"]))
         bodies |= {f"{room}:{name}": body for name, body in found.items() if name.rpartition(".")[0] not in found}
     return bodies
-
-
-def textbooks(root: Path, manifest: Manifest, last: int) -> dict[str, str]:
-    """The solutions that wrong answers are changes of, for each task in one: what two of them have in common gives them away, too."""
-    tasks = [task for task in manifest.tasks if task.stage <= last]
-    right = load_right_answers(root / "course" / "staff" / "wrong_answers", tasks)
-    return {
-        f"task {id}, as textbooks have it": "".join(
-            codes(definition)[full.rpartition(":")[2].split(".")[-1]] for full, definition in definitions.items()
-        )
-        for id, definitions in right.items()
-    }
 
 
 def leaks_of(

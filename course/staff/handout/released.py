@@ -15,7 +15,6 @@ from pathlib import Path
 from course.manifest import Manifest
 from course.staff import RequestError, StaffError
 from course.staff.handout import rewriter as syntax
-from course.staff.proofs.answers import load_right_answers
 from course.workspace import function_source as bodies
 from course.workspace.released import SCHEMA
 
@@ -37,7 +36,6 @@ def released_bodies(root: Path, manifest: Manifest, reference: Mapping[str, str 
     if last not in [task.stage for task in tasks]:
         known = ", ".join(str(number) for number in sorted({task.stage for task in manifest.tasks}))
         raise RequestError(f"--staff expected a module with tasks, {known}, got {last}", "course-staff handout --help")
-    textbooks = load_right_answers(root / "course" / "staff" / "wrong_answers", tasks)
     helpers, rooms = _left_out(manifest, reference)
     given = {}
     for task in tasks:
@@ -46,9 +44,9 @@ def released_bodies(root: Path, manifest: Manifest, reference: Mapping[str, str 
             if f"{module.replace('.', '/')}.py" not in reference:
                 raise RequestError(f"Module {last} is not in this workspace; release one that is", "course-staff handout --help")
             own = syntax.functions(_source(reference, module))[name]
-            given[full] = _with_helpers(textbooks.get(task.id, {}).get(full, own), helpers)
+            given[full] = _with_helpers(own, helpers)
             if lost := sorted(syntax.needed_modules(given[full]) & rooms):
-                raise StaffError(f"{full} imports {', '.join(lost)}, which workspaces lack; write its textbook's solution in [base]")
+                raise StaffError(f"{full} imports {', '.join(lost)}, which workspaces lack")
     return given
 
 

@@ -6,11 +6,12 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from course.manifest import Manifest, Task
+from course.manifest import ROOT, Manifest, Task
 from course.staff import StaffError
 from course.staff.handout import rewriter as syntax
 from course.staff.handout.selection import import_closure, marks
@@ -31,7 +32,6 @@ class WrongAnswer:
         mistake: What the student did, in a sentence.
         patch: Definitions by "module:function".
         compiled: Whether its tests must run with numba's compiler on, because the mistake shows in compiled code alone.
-        unchanged: The same functions of the textbook solution, where it has them all.
     """
 
     task: str
@@ -39,7 +39,6 @@ class WrongAnswer:
     mistake: str
     patch: Mapping[str, str]
     compiled: bool = False
-    unchanged: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -47,8 +46,10 @@ class WrongAnswer:
         return f"{self.task}/{self.name}"
 
 
-def load_answers(folder: Path, tasks: Iterable[Task]) -> list[WrongAnswer]:
+def load_answers(folder: Path, tasks: Iterable[Task], root: Path = ROOT) -> list[WrongAnswer]:
     """The wrong answers of these tasks, in order.
+
+    An entry has a patch (whole definitions), or a change (old text, new text) of the function as it is in the repository at root.
 
     Raises:
         StaffError: If a file is not TOML or an entry does not say what it must, naming both.
@@ -68,17 +69,9 @@ def load_answers(folder: Path, tasks: Iterable[Task]) -> list[WrongAnswer]:
                 )
             if names.count(name) > 1:
                 raise StaffError(f"{file}: {name!r} stands there twice")
-            base = document.get("base", {})
-            patch = {**_changed(file, name, base, entry.get("change", {})), **entry.get("patch", {})}
-            unchanged = {full: base[full] for full in patch} if patch.keys() <= base.keys() else {}
-            answers.append(WrongAnswer(task.id, name, entry["mistake"], patch, entry.get("compiled", False), unchanged))
+            patch = {**_changed(file, name, root, entry.get("change", {})), **entry.get("patch", {})}
+            answers.append(WrongAnswer(task.id, name, entry["mistake"], patch, entry.get("compiled", False)))
     return answers
-
-
-def load_right_answers(folder: Path, tasks: Iterable[Task]) -> dict[str, dict[str, str]]:
-    """By task, the textbook solution that its wrong answers are changes of: definitions by "module:function"."""
-    bases = {task.id: _read(folder / f"{task.id}.toml").get("base", {}) for task in tasks}
-    return {id: base for id, base in bases.items() if base}
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -91,16 +84,28 @@ def _read(file: Path) -> dict[str, Any]:
         raise StaffError(f"{file} is not valid TOML: {error}") from None
 
 
-def _changed(file: Path, name: str, base: Mapping[str, str], change: Mapping[str, list[str]]) -> dict[str, str]:
-    """The functions of the textbook solution that an entry changes: the first text, which must stand there once, becomes the second."""
+def _changed(file: Path, name: str, root: Path, change: Mapping[str, list[str]]) -> dict[str, str]:
+    """The functions that an entry changes: the old text, which must be in the function once, becomes the new one."""
     patch = {}
     for full, (old, new) in change.items():
-        if base.get(full, "").count(old) != 1:
-            raise StaffError(
-                f"{file}: {name!r} changes a text of {full} that stands {base.get(full, '').count(old)} times in [base]: {old}"
-            )
-        patch[full] = base[full].replace(old, new)
+        definition = _published(root, full)
+        if definition.count(old) != 1:
+            raise StaffError(f"{file}: {name!r} changes a text that is in {full} {definition.count(old)} times, expected once: {old}")
+        patch[full] = definition.replace(old, new)
     return patch
+
+
+def _published(root: Path, full: str) -> str:
+    """The definition of "module:function" in the repository; "" if there is none."""
+    module, _, name = full.partition(":")
+    path = root / f"{module.replace('.', '/')}.py"
+    return _functions(path.read_text(encoding="utf-8")).get(name, "") if path.is_file() else ""
+
+
+@cache
+def _functions(source: str) -> dict[str, str]:
+    """`rewriter.functions`, once for each source: hundreds of entries change the same file."""
+    return syntax.functions(source)
 
 
 def patched(answer: WrongAnswer, files: Mapping[str, str | bytes]) -> dict[str, str | bytes]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from course.manifest import Manifest
 from course.runner.gpu import environment
+from course.staff.handout.generate import leave_out_rooms
 from course.staff.handout.selection import select
 from course.staff.proofs.answers import WrongAnswer, content_hash, graded_files, patched
 from course.staff.proofs.runs import LIMIT, PATIENCE, copy, each, run_tests
@@ -55,18 +56,13 @@ def choose(
     return changed, tenth
 
 
-def unchanged(answers: Iterable[WrongAnswer]) -> list[WrongAnswer]:
-    """Functions of textbook solutions that these answers change, as they are there, each set of functions once.
+def textbook_solutions(answers: Iterable[WrongAnswer], manifest: Manifest) -> list[WrongAnswer]:
+    """The published functions as they are, for each task of these answers that has optimized kernels.
 
-    Among the reference's other functions they must pass. Else the tests catch the answers, but not for their mistakes.
+    Without these kernels they must pass. Otherwise the tests catch the wrong answers, but not for their mistakes.
     """
-    found: dict[tuple, WrongAnswer] = {}
-    for answer in answers:
-        if answer.unchanged:
-            names = " and ".join(sorted(full.partition(":")[2] for full in answer.unchanged))
-            right = WrongAnswer(answer.task, names, "None.", answer.unchanged, answer.compiled)
-            found.setdefault((answer.task, *sorted(answer.unchanged), answer.compiled), right)
-    return list(found.values())
+    tasks = [manifest.task(id) for id in dict.fromkeys(answer.task for answer in answers)]
+    return [WrongAnswer(task.id, "the textbook solution", "None.", {}) for task in tasks if task.leave_out]
 
 
 def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: Mapping[str, str | bytes]) -> dict[str, str]:
@@ -95,7 +91,7 @@ def prove(
 
     def meet(answer: WrongAnswer) -> Verdict:
         task = manifest.task(answer.task)
-        with copy(patched(answer, files)) as folder:
+        with copy(leave_out_rooms(patched(answer, files), {room: task.id for room in task.leave_out if ":" not in room})) as folder:
             around = environment(task) | (COMPILED if answer.compiled else PLAIN)
             run = run_tests(folder, ["-x", "-m", task.mark, *graded_files(task, files)], limit, around)
         if run.timed_out:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import int64
+from minitorch.core.kernel import register_kernel
 from minitorch.kernels.cuda.device import SIMULATED, blocks_for, cuda, device_jit, jit, number_function
 
 ITEMS = 2 if SIMULATED else 4
@@ -239,3 +240,8 @@ def reduce_kernel(fn: Any, fold: Fold) -> Any:
                 out[target] = fn(value[0], partial_results[mine]) if count > 0 else value[0]
 
     return _reduce
+
+
+register_kernel("map", "cuda", lambda fn: Elementwise(map_kernel, fn, storages=(0, 4)))
+register_kernel("zip", "cuda", lambda fn: Elementwise(zip_kernel, fn, storages=(0, 4, 7)))
+register_kernel("reduce", "cuda", Reduce)
