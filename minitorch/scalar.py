@@ -219,7 +219,7 @@ class Scalar(ScalarBase):
         """
         if not self.is_leaf():
             raise RuntimeError(
-                f"only a leaf keeps its derivative, and {self!r} was computed or is a constant; make a leaf with Scalar(...)"
+                f"only a leaf keeps its derivative, but {self!r} was computed or is a constant; make a leaf with Scalar(...)"
             )
         self.derivative = x if self.derivative is None else self.derivative + x
 
@@ -285,7 +285,7 @@ def dot(a: Iterable[ScalarLike], b: Iterable[ScalarLike]) -> Scalar:
     """
     a, b = list(a), list(b)
     if len(a) != len(b):
-        raise ValueError(f"dot expected two lists of one length, got {len(a)} and {len(b)} values")
+        raise ValueError(f"dot expected two lists of equal length, got {len(a)} and {len(b)} values")
     return Dot.apply(*a, *b)
 
 

@@ -95,8 +95,8 @@ def shape_broadcast(shape1: UserShape, shape2: UserShape) -> tuple[int, ...]:
     for size1, size2 in zip_longest(reversed(shape1), reversed(shape2), fillvalue=1):
         if size1 != size2 and 1 not in (size1, size2):
             raise IndexingError(
-                f"shapes {tuple(shape1)} and {tuple(shape2)} do not broadcast: matched from the right, {size1} meets {size2}; "
-                "sizes must be equal, or one of them 1 (view puts in a 1)"
+                f"shapes {tuple(shape1)} and {tuple(shape2)} do not broadcast: aligned from the right, {size1} does not match {size2}; "
+                "sizes must be equal, or one of them 1 (view can insert a 1)"
             )
         out.append(size2 if size1 == 1 else size1)
     return tuple(reversed(out))
@@ -198,7 +198,7 @@ class TensorData:
         if self._storage.ndim != 1:
             raise ValueError(f"a storage expected one dimension, got an array of shape {self._storage.shape}; pass array.reshape(-1)")
         if not self._storage.flags.c_contiguous:
-            raise ValueError("a storage expected an array whose elements lie one after the other; pass array.copy()")
+            raise ValueError("a storage expected a contiguous array; pass array.copy()")
         shape = as_shape(shape)
         layout = strides_from_shape(shape) if strides is None else tuple(map(operator.index, strides))
         self._set_layout(shape, layout, operator.index(offset))
@@ -379,7 +379,7 @@ class TensorData:
             raise ValueError(f"view expected a shape of {self.size} elements like {self.shape}, got {tuple(shape)} of {math.prod(shape)}")
         if not self.is_contiguous():
             raise ValueError(
-                f"view expected elements that lie one after the other, got shape {self.shape} with strides {self.strides}; "
+                f"view expected contiguous elements, got shape {self.shape} with strides {self.strides}; "
                 "call contiguous() first, or reshape"
             )
         shape = tuple(shape)

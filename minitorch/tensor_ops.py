@@ -124,7 +124,7 @@ def run(kernel: Callable[..., None], quiet: Callable[..., None], out: Tensor, op
                 return
             if out.dtype.kind != "i":
                 raise
-            raise OverflowError(f"a result leaves the range of {out.dtype.name}; convert to int64 or float64 first") from error
+            raise OverflowError(f"a result is out of range for {out.dtype.name}; convert to int64 or float64 first") from error
 
 
 def ieee(fn: Callable[..., float]) -> Callable[..., float]:

@@ -89,11 +89,11 @@ def test_what_is_no_shape_is_refused(shape, kind, text):
 def test_shapes_that_do_not_broadcast_are_both_named():
     assert message(shape_broadcast, (5, 2), [5]) == (
         IndexingError,
-        "shapes (5, 2) and (5,) do not broadcast: matched from the right, 2 meets 5; "
-        "sizes must be equal, or one of them 1 (view puts in a 1)",
+        "shapes (5, 2) and (5,) do not broadcast: aligned from the right, 2 does not match 5; "
+        "sizes must be equal, or one of them 1 (view can insert a 1)",
     )
     assert message(shape_broadcast, (2, 3), (4, 3))[1].startswith(
-        "shapes (2, 3) and (4, 3) do not broadcast: matched from the right, 2 meets 4;"
+        "shapes (2, 3) and (4, 3) do not broadcast: aligned from the right, 2 does not match 4;"
     )
 
 
@@ -183,7 +183,7 @@ def test_zeros_are_zeros_of_every_shape(shape):
         (
             (np.zeros(6)[::2], (3,)),
             ValueError,
-            "a storage expected an array whose elements lie one after the other; pass array.copy()",
+            "a storage expected a contiguous array; pass array.copy()",
         ),
         (
             (np.zeros(2, "complex128"), (2,)),
@@ -375,10 +375,10 @@ def test_tensors_with_one_element_and_with_none_are_reshaped():
 
 def test_what_cannot_be_reshaped_is_refused():
     data = counted(2, 3)
-    assert message(data.reshaped, (4,)) == (ValueError, "view expected a shape of 6 elements like (2, 3), got (4,) of 4")
+    assert message(data.reshape, (4,)) == (ValueError, "view expected a shape of 6 elements like (2, 3), got (4,) of 4")
     assert message(data.permute(1, 0).reshaped, (6,)) == (
         ValueError,
-        "view expected elements that lie one after the other, got shape (3, 2) with strides (1, 3); call contiguous() first, or reshape",
+        "view expected contiguous elements, got shape (3, 2) with strides (1, 3); call contiguous() first, or reshape",
     )
 
 

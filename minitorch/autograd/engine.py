@@ -182,7 +182,7 @@ def passed_back(node: Tensor, gradient: Tensor) -> Iterable[tuple[Tensor, Tensor
     fn, ctx, inputs = history.last_fn, history.ctx, history.inputs
     if ctx is None:
         raise RuntimeError(
-            f"backward has passed through {fn.__name__} before, and what it had saved is freed; pass retain_graph=True the first time, "
+            f"an earlier backward pass freed what {fn.__name__} had saved; pass retain_graph=True the first time, "
             "or compute the output again"
         )
     gradients = recorded(fn, ctx, node, gradient) if grad_mode.enabled else fn._backward(ctx, gradient)

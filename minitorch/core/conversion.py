@@ -53,7 +53,7 @@ def as_integer(x: Tensor) -> int:
         TypeError: If it is not a single integer.
     """
     if x.dtype.kind not in "iu" or x.size != 1:
-        raise TypeError(f"only a tensor of one whole number is an integer, got shape {x.shape} of {x.dtype.name}")
+        raise TypeError(f"only a tensor of a single integer can be an index, got shape {x.shape} of {x.dtype.name}")
     return int(x.item())
 
 
@@ -64,7 +64,7 @@ def as_bool(x: Tensor) -> bool:
         ValueError: If it does not have exactly one element.
     """
     if x.size != 1:
-        raise ValueError(f"a tensor of shape {x.shape} is neither true nor false; use any() or all()")
+        raise ValueError(f"the truth value of a tensor of shape {x.shape} is ambiguous; use any() or all()")
     return bool(x.item())
 
 

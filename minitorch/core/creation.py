@@ -86,7 +86,7 @@ def randn(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires
     """
     shape, dtype = as_shape(shape, "randn"), as_dtype(dtype)
     if not is_float(dtype):
-        raise TypeError(f"randn expected a dtype of float64 or float32, got {dtype.name}, which cannot hold fractions")
+        raise TypeError(f"randn expected a dtype of float64 or float32, got {dtype.name}, which cannot represent fractions")
     return make_tensor(TensorData(cast_array(generator.standard_normal(math.prod(shape)), dtype), shape), backend, requires_grad)
 
 
@@ -108,7 +108,7 @@ def from_numpy(array: np.ndarray, backend: TensorBackend = SimpleBackend) -> Ten
     step = array.itemsize
     if any(stride < 0 or stride % step for stride in array.strides):
         raise ValueError(
-            f"from_numpy expected strides that are multiples of {step} bytes and not negative, got {array.strides}; pass array.copy()"
+            f"from_numpy expected non-negative strides that are multiples of {step} bytes, got {array.strides}; pass array.copy()"
         )
     strides = tuple(stride // step for stride in array.strides)
     extent = 1 + sum((length - 1) * stride for length, stride in zip(array.shape, strides, strict=True))
@@ -124,14 +124,14 @@ def from_dlpack(other: Any, backend: TensorBackend = SimpleBackend) -> Tensor:
         BufferError: If NumPy cannot access its memory, or it has negative strides.
     """
     if not hasattr(other, "__dlpack__"):
-        raise TypeError(f"from_dlpack expected a tensor of a library that speaks DLPack, got {type(other).__name__}")
+        raise TypeError(f"from_dlpack expected a tensor of a library that supports DLPack, got {type(other).__name__}")
     if str(getattr(other, "dtype", "")).endswith("bfloat16"):  # which NumPy does not support
         dtype = as_dtype("bfloat16")
         array = import_bfloat16(other, dtype)
     else:
         array = np.from_dlpack(other)
     if any(stride < 0 for stride in array.strides):
-        raise BufferError(f"from_dlpack expected strides that are not negative, got {array.strides}; copy the tensor first")
+        raise BufferError(f"from_dlpack expected non-negative strides, got {array.strides}; copy the tensor first")
     return from_numpy(array, backend)
 
 
@@ -159,7 +159,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     dim = tensors[0]._normalize_dim(dim)
     rest = [(*x.shape[:dim], *x.shape[dim + 1 :]) if x.dims == tensors[0].dims else None for x in tensors]
     if any(shape != rest[0] for shape in rest):
-        raise ValueError(f"cat expected tensors of one shape but for dimension {dim}, got {', '.join(str(x.shape) for x in tensors)}")
+        raise ValueError(f"cat expected tensors of equal sizes except in dimension {dim}, got {', '.join(str(x.shape) for x in tensors)}")
     return Cat.apply(dim, *tensors)
 
 
@@ -172,7 +172,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """
     tensors = _require_tensors(tensors, "stack")
     if any(x.shape != tensors[0].shape for x in tensors):
-        raise ValueError(f"stack expected tensors of one shape, got {', '.join(str(x.shape) for x in tensors)}")
+        raise ValueError(f"stack expected tensors of equal shapes, got {', '.join(str(x.shape) for x in tensors)}")
     return cat([x.unsqueeze(dim) for x in tensors], dim)
 
 

@@ -185,7 +185,7 @@ def to_array(values: Any, op: str) -> np.ndarray:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise ValueError(f"{op} expected lists of equal lengths at every depth, got {_shorten(values)}; fill up the short ones") from None
+        raise ValueError(f"{op} expected lists of equal lengths at every depth, got {_shorten(values)}; pad the short ones") from None
     if array.dtype.kind not in "fiub" and array.dtype not in _KNOWN and array.dtype.name != "bfloat16":
         raise TypeError(f"{op} expected numbers, got {_shorten(values)}")
     return array
@@ -245,7 +245,7 @@ def uniform(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.n
         TypeError: If the dtype is not a floating-point dtype.
     """
     if not is_float(dtype):
-        raise TypeError(f"rand expected a dtype of float64 or float32, got {dtype.name}, which cannot hold numbers between 0 and 1")
+        raise TypeError(f"rand expected a dtype of float64 or float32, got {dtype.name}, which cannot represent numbers between 0 and 1")
     if not is_half(dtype):
         return generator.random(count, dtype)
     steps = 2.0 ** (11 if dtype.kind == "f" else 8)

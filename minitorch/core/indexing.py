@@ -44,11 +44,11 @@ def _as_array(part: Any) -> np.ndarray:
     try:
         array = np.asarray(part)
     except ValueError:
-        raise TypeError(f"an index expected a list of integers or of truth values with equal lengths, got {part!r}") from None
+        raise TypeError(f"an index expected a list of integers or bools with equal lengths, got {part!r}") from None
     if array.size == 0 and isinstance(part, (list, tuple)):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iub":
-        raise TypeError(f"an index expected integers or truth values, got a list or tensor of {array.dtype.name}; convert it: x.to(int64)")
+        raise TypeError(f"an index expected integers or bools, got a list or tensor of {array.dtype.name}; convert it: x.to(int64)")
     return array
 
 
@@ -130,7 +130,7 @@ def write(data: TensorData, index: tuple[Any, ...], values: Any) -> None:
     whole = array.dtype.kind in "iu" and data.dtype.kind in "iu"  # a number that does not fit is found below
     if not whole and not np.can_cast(array.dtype, data.dtype, "same_kind"):
         raise TypeError(
-            f"a tensor of {data.dtype.name} cannot hold {array.dtype.name}; convert the value, x.to({data.dtype.name}), or the tensor"
+            f"a tensor of {data.dtype.name} cannot represent {array.dtype.name}; convert the value, x.to({data.dtype.name}), or the tensor"
         )
     if array.dtype != data.dtype:
         array = convert_array(array, data.dtype, "assignment")
@@ -151,4 +151,4 @@ def _broadcast(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     try:
         return np.broadcast_to(values.reshape(values.shape[extra:]) if set(values.shape[:extra]) == {1} else values, shape)
     except ValueError:
-        raise IndexingError(f"assignment expected values that broadcast to {shape}, which the index picks, got {values.shape}") from None
+        raise IndexingError(f"assignment expected values that broadcast to {shape}, the shape at the index, got {values.shape}") from None

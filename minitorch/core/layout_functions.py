@@ -53,7 +53,7 @@ class Expand(Function):
     def forward(ctx: Context, a: Tensor, shape: tuple[int, ...]) -> Tensor:
         if len(shape) < a.dims or cached_broadcast(a.shape, shape) != shape:
             raise IndexingError(
-                f"a tensor of shape {a.shape} cannot be expanded to {shape}: only sizes of 1 can grow, and dimensions in front"
+                f"a tensor of shape {a.shape} cannot be expanded to {shape}: only sizes of 1 can be expanded, and dimensions added in front"
             )
         data = a._tensor
         return a._like(data.as_view(shape, broadcast_strides(data.shape, data.strides, shape), data.offset))
@@ -104,7 +104,7 @@ def _check_range(a: Tensor, dtype: np.dtype) -> None:
         valid = (values >= info.min) & (values <= info.max)
     bad = values[~valid]
     if bad.size:
-        raise ValueError(f"{dtype.name} holds numbers from {info.min} to {info.max}, got {bad[0].item()}; clip or replace it first")
+        raise ValueError(f"{dtype.name} represents numbers from {info.min} to {info.max}, got {bad[0].item()}; clip or replace it first")
 
 
 class Move(Function):

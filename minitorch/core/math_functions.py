@@ -130,7 +130,7 @@ def require_mask(x: Tensor, operator: str) -> Tensor:
         TypeError: If its dtype is not bool.
     """
     if x.dtype != bool_:
-        raise TypeError(f"{operator} expected truth values, got {x.dtype.name}; compare first, such as x > 0")
+        raise TypeError(f"{operator} expected a tensor of bools, got {x.dtype.name}; compare first, such as x > 0")
     return x
 
 
@@ -144,7 +144,9 @@ class Pow(Function):
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         whole = not (is_float(a.dtype) or is_float(b.dtype))
         if whole and (b < 0).any().item():
-            raise ValueError(f"a whole number has no whole power below 0, got {a.dtype.name} ** {b.dtype.name}; make one of them float64")
+            raise ValueError(
+                f"integers cannot be raised to negative integer powers, got {a.dtype.name} ** {b.dtype.name}; make one of them float64"
+            )
         y = a.f.zip(operators.integer_power if whole else operators.power, promote_to_number)(a, b)
         ctx.save_for_backward(a, b, y)
         return y

@@ -63,7 +63,7 @@ def finfo(dtype: Any) -> FloatInfo:
     """
     found = as_dtype(dtype)
     if not is_float(found):
-        raise TypeError(f"finfo expected a dtype of floats, got {found.name}; for whole numbers ask iinfo")
+        raise TypeError(f"finfo expected a floating-point dtype, got {found.name}; use iinfo for integers")
     exponent, fraction = FIELDS[found.name]
     bias = 2 ** (exponent - 1) - 1
     largest, tiny = (2 - 2.0**-fraction) * 2.0**bias, 2.0 ** (1 - bias)
@@ -81,7 +81,7 @@ def iinfo(dtype: Any) -> IntInfo:
     """
     found = as_dtype(dtype)
     if found.kind not in "iu":
-        raise TypeError(f"iinfo expected a dtype of whole numbers, got {found.name}; for floats ask finfo")
+        raise TypeError(f"iinfo expected an integer dtype, got {found.name}; use finfo for floats")
     info = np.iinfo(found)
     return IntInfo(found.name, info.bits, info.max, info.min)
 

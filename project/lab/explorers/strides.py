@@ -196,7 +196,7 @@ def _expand(before: Stage, shape: Sequence[int]) -> Stage:
     sizes = tuple(own[i] if size == -1 and i < len(own) else size for i, size in enumerate(shape))
     fits = len(sizes) >= data.dims and all(a in (1, b) for a, b in zip(data.shape[::-1], sizes[::-1], strict=False))
     if not fits or any(size < 0 for size in sizes):
-        raise IndexingError(f"only sizes of 1 can grow, and dimensions in front, got {tuple(shape)}")
+        raise IndexingError(f"only sizes of 1 can be expanded, and dimensions added in front, got {tuple(shape)}")
     if math.prod(sizes) > MOST_ELEMENTS:
         raise ValueError(f"expected at most {MOST_ELEMENTS} elements, got {math.prod(sizes)}")
     view = data.as_view(sizes, broadcast_strides(data.shape, data.strides, sizes), data.offset)
