@@ -47,6 +47,7 @@ def miniature(folder):
     files = {
         "course/__init__.py": "",
         "course/tasks.toml": "",
+        "course/runner/__init__.py": "",
         "course/runner/gpu.py": "def has_gpu():\n    return True\n",
         "project/timing.py": "import os, sys\nprint('timing', *sys.argv[1:], os.environ.get('NUMBA_ENABLE_CUDASIM'))\n",
         "project/run_fast_tensor.py": "import sys\nprint('training', *sys.argv[1:])\nsys.exit('gpu' in sys.argv)\n",
@@ -85,7 +86,7 @@ def test_the_programs_that_it_runs_know_its_flags(program, cell):
 def test_without_a_gpu_every_step_says_not_run_and_why(tmp_path):
     for name in ("course", "requirements.txt"):
         (tmp_path / name).symlink_to(ROOT / name)
-    no_gpu = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport course.runner.gpu\ncourse.gpu.has_gpu = lambda: False\n"
+    no_gpu = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport course.runner.gpu\ncourse.runner.gpu.has_gpu = lambda: False\n"
     (tmp_path / "project").mkdir()
     outputs = execute(tmp_path / "project", no_gpu)
     assert outputs["repository"] == f"The repository is in {tmp_path}\n"
@@ -121,7 +122,8 @@ def upload():
     with zipfile.ZipFile("sent.zip", "w") as archive:
         archive.writestr("mine/course/tasks.toml", "")
         archive.writestr("mine/course/__init__.py", "")
-        archive.writestr("mine/course/gpu.py", "def has_gpu():\\n    return False\\n")
+        archive.writestr("mine/course/runner/__init__.py", "")
+        archive.writestr("mine/course/runner/gpu.py", "def has_gpu():\\n    return False\\n")
     return {"sent.zip": b""}
 files = types.SimpleNamespace(upload=upload, download=lambda path: print("downloaded", path))
 sys.modules["google.colab"] = types.SimpleNamespace(files=files)
