@@ -10,10 +10,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,13 +34,15 @@ class Kernel:
         name: Shown in the table.
         body: The function in Python.
         args: Types of its arguments.
-        threads: Of a block.
+        threads: Threads of a block.
+        indexed: Whether it has index arrays, which need a stack.
     """
 
     name: str
     body: Callable[..., None]
     args: tuple[Any, ...]
     threads: int
+    indexed: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,19 +58,13 @@ class Use:
 def kernels() -> Iterator[Kernel]:
     """All of them: every function of the backend on both kinds of floats, layouts of 1, 2 and 4 dimensions, every tile.
 
-    Last come those that a student may write: index buffers give them a stack.
+    Last come the textbook kernels with index arrays, which need a stack.
     """
     from numba import boolean, float32, float64, int32, int64, types
 
-    from minitorch import (
-        cuda_conv,
-        cuda_conv_tiles,
-        cuda_kernels,
-        cuda_matmul,
-        cuda_ops,
-        device_arrays,
-        operators,
-    )
+    from minitorch import cuda_conv, cuda_ops, operators
+    from minitorch.kernels.cuda import array_interface, elementwise, matmul
+    from minitorch.kernels.cuda import conv as conv_kernels
     from minitorch.kernels.cuda.device import number_function
 
     def storage(dtype: Any) -> Any:
@@ -79,48 +73,48 @@ def kernels() -> Iterator[Kernel]:
     def layout(dtype: Any, dims: int) -> tuple[Any, ...]:
         return storage(dtype), types.UniTuple(int64, dims), types.UniTuple(int64, dims)
 
-    elementwise = cuda_ops.THREADS_PER_BLOCK
+    threads = cuda_ops.THREADS_PER_BLOCK
     maps = "neg id relu sigmoid log exp inv sin cos tanh sqrt"
     zips = "add mul lt eq is_close relu_back log_back inv_back power"
     folds = operators.add, operators.mul, operators.logical_and, operators.maximum, operators.minimum
     for dtype in (float32, float64):
         single = dtype is float32
         for name in maps.split():
-            body = cuda_kernels.map_kernel(number_function(getattr(operators, name), single))
+            body = elementwise.map_kernel(number_function(getattr(operators, name), single))
             for dims in (1, 2, 4) if name == "id" else (1,):
-                yield Kernel(f"map {name}, {dims}-d, {dtype}", body, (*layout(dtype, dims), int64, *layout(dtype, dims)), elementwise)
+                yield Kernel(f"map {name}, {dims}-d, {dtype}", body, (*layout(dtype, dims), int64, *layout(dtype, dims)), threads)
         for name in zips.split():
             out = boolean if name in ("lt", "eq", "is_close") else dtype
-            body = cuda_kernels.zip_kernel(number_function(getattr(operators, name), single))
+            body = elementwise.zip_kernel(number_function(getattr(operators, name), single))
             for dims in (1, 2, 4) if name == "add" else (1,):
                 args = (*layout(out, dims), int64, *layout(dtype, dims), *layout(dtype, dims))
-                yield Kernel(f"zip {name}, {dims}-d, {dtype}", body, args, elementwise)
+                yield Kernel(f"zip {name}, {dims}-d, {dtype}", body, args, threads)
         for fn in folds:
-            for fold in (cuda_kernels.ROW, cuda_kernels.SHORT_ROW, cuda_kernels.COLUMN, cuda_kernels.SHORT_COLUMN):
-                body = cuda_kernels.reduce_kernel(number_function(fn, single), fold)
+            for fold in (elementwise.ROW, elementwise.SHORT_ROW, elementwise.COLUMN, elementwise.SHORT_COLUMN):
+                body = elementwise.reduce_kernel(number_function(fn, single), fold)
                 out = boolean if fn is operators.logical_and else dtype
                 args = (*layout(out, 2), int64, *layout(dtype, 2), int64, float64)
                 shape = f"{fold.outputs}×{fold.lanes}{' along' if fold.along else ''}"
                 yield Kernel(f"reduce {fn.__name__.lstrip('_')}, {shape}, {dtype}", body, args, fold.outputs * fold.lanes)
-        for tiles in (cuda_matmul.LARGE, cuda_matmul.SMALL):
+        for tiles in (matmul.LARGE, matmul.SMALL):
             size = tiles[np.dtype(str(dtype))]
             args = (*layout(dtype, 3), int64, *layout(dtype, 3), *layout(dtype, 3))
-            yield Kernel(f"matmul {size.rows}×{size.columns}×{size.depth}, {dtype}", cuda_matmul.product_kernel(size), args, size.threads)
+            yield Kernel(f"matmul {size.rows}×{size.columns}×{size.depth}, {dtype}", matmul.product_kernel(size), args, size.threads)
     for dtype in (float32, float64, int64, int32):
         args = (*layout(dtype, 3), int64, *layout(dtype, 3), *layout(dtype, 3))
         yield Kernel(f"matmul of the textbook, {dtype}", cuda_ops._tensor_matrix_multiply, args, cuda_ops.BLOCK_DIM**2)
     for dtype in (float32, float64):
         images = [*layout(dtype, 4)] * 3
-        yield Kernel(f"convolution, {dtype}", cuda_conv_tiles.convolution_kernel(), (*images, int64), cuda_conv_tiles.THREADS)
-        yield Kernel(f"convolution, large window, {dtype}", cuda_conv_tiles.long_sums_kernel(), tuple(images), cuda_conv_tiles.THREADS)
+        yield Kernel(f"convolution, {dtype}", conv_kernels.convolution_kernel(), (*images, int64), conv_kernels.THREADS)
+        yield Kernel(f"convolution, large window, {dtype}", conv_kernels.long_sums_kernel(), tuple(images), conv_kernels.THREADS)
         for dims, body in ((3, cuda_conv._tensor_conv1d), (4, cuda_conv._tensor_conv2d)):
             args = (*layout(dtype, dims), int64, *layout(dtype, dims), *layout(dtype, dims), boolean)
             yield Kernel(f"convolution of {dims - 2}-d of the textbook, {dtype}", body, args, cuda_conv.CONV_BLOCK)
-    whole = cuda_kernels.zip_kernel(number_function(operators.add, False))
+    whole = elementwise.zip_kernel(number_function(operators.add, False))
     for dtype in (int64, int32, boolean):
-        yield Kernel(f"zip add, 1-d, {dtype}", whole, (*layout(dtype, 1), int64, *layout(dtype, 1), *layout(dtype, 1)), elementwise)
+        yield Kernel(f"zip add, 1-d, {dtype}", whole, (*layout(dtype, 1), int64, *layout(dtype, 1), *layout(dtype, 1)), threads)
     for dtype in (float32, float64, int64, int32, boolean):
-        yield Kernel(f"fill, {dtype}", device_arrays.fill_elements, (storage(dtype), dtype, int64), device_arrays.THREADS)
+        yield Kernel(f"fill, {dtype}", array_interface.fill_elements, (storage(dtype), dtype, int64), array_interface.THREADS)
     for dtype in (float32, float64):
         yield Kernel(f"sum_practice, {dtype}", cuda_ops._sum_practice, (storage(dtype), storage(dtype), int64), cuda_ops.PRACTICE_BLOCK)
         yield Kernel(
@@ -132,41 +126,21 @@ def kernels() -> Iterator[Kernel]:
     for dtype in (float32, float64):
         for dims in (1, 3):
             out, layouts = (*layout(dtype, dims), int64), [layout(dtype, dims)] * 2
-            yield Kernel(f"map of a student, {dims}-d, {dtype}", students("tensor_map", operators.neg), (*out, *layouts[0]), elementwise)
-            yield Kernel(
-                f"zip of a student, {dims}-d, {dtype}",
-                students("tensor_zip", operators.add),
-                (*out, *layouts[0], *layouts[1]),
-                elementwise,
-            )
+            body = textbook("tensor_map", operators.neg)
+            yield Kernel(f"map of the textbook, {dims}-d, {dtype}", body, (*out, *layouts[0]), threads, indexed=True)
+            body = textbook("tensor_zip", operators.add)
+            yield Kernel(f"zip of the textbook, {dims}-d, {dtype}", body, (*out, *layouts[0], *layouts[1]), threads, indexed=True)
             args = (*out, *layouts[0], int64, float64)
-            yield Kernel(f"reduce of a student, {dims}-d, {dtype}", students("tensor_reduce", operators.add), args, cuda_ops.REDUCE_BLOCK)
-        args = (storage(dtype), storage(dtype), int64)
-        yield Kernel(f"sum_practice of a student, {dtype}", students("_sum_practice"), args, cuda_ops.PRACTICE_BLOCK)
-        args = (storage(dtype), storage(dtype), storage(dtype), int64)
-        yield Kernel(f"mm_practice of a student, {dtype}", students("_mm_practice"), args, cuda_ops.PRACTICE_BLOCK**2)
-        args = (*layout(dtype, 3), int64, *layout(dtype, 3), *layout(dtype, 3))
-        yield Kernel(f"matmul of a student, {dtype}", students("_tensor_matrix_multiply"), args, cuda_ops.BLOCK_DIM**2)
+            body = textbook("tensor_reduce", operators.add)
+            yield Kernel(f"reduce of the textbook, {dims}-d, {dtype}", body, args, cuda_ops.REDUCE_BLOCK, indexed=True)
 
 
-def students(name: str, fn: Callable[..., float] | None = None) -> Callable[..., None]:
-    """The body of a kernel as a student may write it, from the solutions on which the wrong answers are based.
-
-    Args:
-        name: Of the function in cuda_ops.
-        fn: What it makes a kernel of, if it makes one.
-    """
+def textbook(name: str, fn: Callable[..., float]) -> Callable[..., None]:
+    """The body of the kernel that a function of cuda_ops, such as `tensor_map`, makes of fn."""
     from minitorch import cuda_ops
     from minitorch.kernels.cuda.device import number_function
 
-    folder = Path(__file__).parents[2] / "course" / "staff" / "wrong_answers"
-    for task in ("3.3", "3.4"):
-        base = tomllib.loads((folder / f"{task}.toml").read_text(encoding="utf-8"))["base"]
-        if source := base.get(f"minitorch.cuda_ops:{name}"):
-            room = dict(vars(cuda_ops))
-            exec(source, room)
-            return room[name](number_function(fn)).py_func if fn else room[name]
-    raise LookupError(f"no solution of {name} in {folder}")
+    return getattr(cuda_ops, name)(number_function(fn)).py_func
 
 
 def compiled(kernel: Kernel, target: tuple[int, int]) -> Use:
@@ -205,7 +179,7 @@ def assembled(code: bytes, target: tuple[int, int]) -> Use:
 def problem(kernel: Kernel, use: Use) -> str:
     """What is wrong with it, or nothing."""
     table = kernel.name.startswith(("map sin", "map cos"))  # CUDA's own sin and cos have a table there
-    if use.spills or (use.stack and not table and "of a student" not in kernel.name):
+    if use.spills or (use.stack and not table and not kernel.indexed):
         return "USES LOCAL MEMORY"
     if use.registers * kernel.threads > 65536 or use.registers == 0:
         return "TOO MANY REGISTERS FOR ITS BLOCK" if use.registers else "NO REGISTERS READ"
