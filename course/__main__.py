@@ -1,5 +1,5 @@
 """`python -m course` is `course`."""
 
-from course.cli import main
+from course.cli.main import main
 
 main()

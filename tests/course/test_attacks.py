@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from course.staff import attacks
+from course.staff.sandbox import attacks
 from course.staff.sandbox import sandbox
 from course.staff.sandbox.attacks import Attack, attempt, attempts, doctor, load_attacks
 from course.staff.sandbox.attacks.desk import Attempt
