@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from minitorch.core.dtypes import (
     to_array,
     uniform,
 )
-from minitorch.core.gradients import RECORDED, Hook, apply_hooks, register_hook, select_tensor_gradients, unbroadcast
+from minitorch.core.gradients import Hook, apply_hooks, register_hook, select_tensor_gradients, unbroadcast
 from minitorch.core.half_precision import compute_in_float32
 from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor_data import IndexingError, TensorData, as_shape
@@ -204,11 +205,10 @@ class Tensor(TensorBase):
         """Matrix product over the last two dimensions; a one-dimensional operand is a row on the left, a column on the right."""
         if not isinstance(b, Tensor):
             raise TypeError(f"matmul expected a Tensor, got {type(b).__name__}; make one with tensor(...)")
-        left = self.unsqueeze(0) if self.dims == 1 else self
-        right = b.unsqueeze(1) if b.dims == 1 else b
-        out = MatMul.apply(left, right)
-        out = out.squeeze(-1) if b.dims == 1 else out
-        return out.squeeze(-1 if b.dims == 1 else -2) if self.dims == 1 else out
+        row, column = len(self._tensor.shape) == 1, len(b._tensor.shape) == 1
+        out = MatMul.apply(self.unsqueeze(0) if row else self, b.unsqueeze(1) if column else b)
+        out = out.squeeze(-1) if column else out
+        return out.squeeze(-1 if column else -2) if row else out
 
     def __neg__(self) -> Tensor:
         return Neg.apply(self)
@@ -498,9 +498,11 @@ class Tensor(TensorBase):
         if seed.shape != self.shape and not seed.size == self.size == 1:
             raise ValueError(f"backward expected grad_output of shape {self.shape}, that of the tensor, got {seed.shape}")
         if create_graph:
-            if not RECORDED:
-                raise RuntimeError("create_graph=True needs minitorch.autograd, which this package does not include; leave it out")
-            RECORDED["backward"](self, seed.reshape(self.shape).to(promote_to_float(self.dtype)), retain_graph)
+            try:
+                engine = import_module("minitorch.autograd.engine")  # stage 5: a package of earlier stages does not have it
+            except ModuleNotFoundError:
+                raise RuntimeError("create_graph=True needs minitorch.autograd, which is not installed; leave it out") from None
+            engine.recorded_backward(self, seed.reshape(self.shape).to(promote_to_float(self.dtype)), retain_graph)
             return
         seed = seed._like(seed._tensor if seed.shape == self.shape else seed._tensor.reshape(self.shape))
         before = grad_mode.enabled, grad_mode.retain_graph

@@ -376,7 +376,7 @@ def test_tensors_with_one_element_and_with_none_are_reshaped():
 def test_what_cannot_be_reshaped_is_refused():
     data = counted(2, 3)
     assert message(data.reshape, (4,)) == (ValueError, "view expected a shape of 6 elements like (2, 3), got (4,) of 4")
-    assert message(data.permute(1, 0).reshaped, (6,)) == (
+    assert message(data.permute(1, 0).reshape, (6,)) == (
         ValueError,
         "view expected contiguous elements, got shape (3, 2) with strides (1, 3); call contiguous() first, or reshape",
     )

@@ -15,7 +15,7 @@ from minitorch.autodiff import History, topological_sort
 from minitorch.autograd.watching import Alias, Once, Unrecorded, watched_gradients
 from minitorch.core.context import TensorContext, grad_mode, no_grad
 from minitorch.core.dtypes import promote_to_float
-from minitorch.core.gradients import RECORDED, apply_hooks, select_tensor_gradients, unbroadcast
+from minitorch.core.gradients import apply_hooks, select_tensor_gradients, unbroadcast
 from minitorch.module import Parameter
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import Function
@@ -249,9 +249,6 @@ def unchanged(ctx: TensorContext) -> None:
             )
 
 
-def _recorded_backward(output: Tensor, grad_output: Tensor, retain_graph: bool | None) -> None:
-    """`Tensor.backward` with create_graph."""
+def recorded_backward(output: Tensor, grad_output: Tensor, retain_graph: bool | None) -> None:
+    """`Tensor.backward` with create_graph=True."""
     send_back([output], [grad_output], None, retain_graph is not False, True)
-
-
-RECORDED["backward"] = _recorded_backward

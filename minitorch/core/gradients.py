@@ -10,9 +10,6 @@ from minitorch.core.dtypes import compute_dtype, is_float
 from minitorch.core.tensor_base import Tensor, TensorBase
 from minitorch.tensor_data import IndexingError, cached_broadcast
 
-RECORDED: dict[str, Callable[..., None]] = {}
-"""The backward pass that is recorded, for create_graph; `minitorch.autograd` registers it."""
-
 
 class Hook:
     """Handle of a registered hook.
