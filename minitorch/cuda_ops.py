@@ -28,7 +28,7 @@ from minitorch.kernels.cuda.device import (
     number_function,
     require_cuda,
 )
-from minitorch.kernels.cuda.storage import DeviceData, DeviceStorage, merged
+from minitorch.kernels.cuda.storage import DeviceData, DeviceStorage, coalesce_dims
 from minitorch.tensor_data import MAX_DIMS as MAX_DIMS
 from minitorch.tensor_data import broadcast_strides, shape_broadcast, strides_from_shape
 
@@ -85,8 +85,8 @@ class CudaOps(TensorOps):
             out = a.zeros() if out is None else out
             data: Any = out._tensor
             if data.size:
-                shape, strides, a_strides = merged(out.shape, data.strides, broadcast_strides(a.shape, a._tensor.strides, out.shape))
-                source = _source(a)
+                shape, strides, a_strides = coalesce_dims(out.shape, data.strides, broadcast_strides(a.shape, a._tensor.strides, out.shape))
+                source = _read_array(a)
                 launch(
                     _kernel("map", tensor_map, fn), blocks_for(data.size, THREADS_PER_BLOCK), THREADS_PER_BLOCK,
                     data.target(), shape, strides, data.size, source, shape, a_strides,
@@ -104,13 +104,13 @@ class CudaOps(TensorOps):
                 out = a.zeros(shape_broadcast(a.shape, b.shape), promote_types(a.dtype, b.dtype))
             data: Any = out._tensor
             if data.size:
-                shape, strides, a_strides, b_strides = merged(
+                shape, strides, a_strides, b_strides = coalesce_dims(
                     out.shape,
                     data.strides,
                     broadcast_strides(a.shape, a._tensor.strides, out.shape),
                     broadcast_strides(b.shape, b._tensor.strides, out.shape),
                 )
-                sources = _source(a), shape, a_strides, _source(b), shape, b_strides
+                sources = _read_array(a), shape, a_strides, _read_array(b), shape, b_strides
                 launch(
                     _kernel("zip", tensor_zip, fn), blocks_for(data.size, THREADS_PER_BLOCK), THREADS_PER_BLOCK,
                     data.target(), shape, strides, data.size, *sources,
@@ -148,16 +148,16 @@ class CudaOps(TensorOps):
 def _kernel(pattern: str, textbook: Callable[..., Any], fn: Callable[..., float]) -> Any:
     """The kernel of a pattern around fn: the optimized one if there is one, else the textbook kernel below."""
     optimized = find_kernel(pattern, CudaOps)
-    return _made(optimized, fn) if optimized else _made(textbook, number_function(fn))
+    return _build_kernel(optimized, fn) if optimized else _build_kernel(textbook, number_function(fn))
 
 
 @cache
-def _made(make: Callable[..., Any], fn: Any) -> Any:
+def _build_kernel(make: Callable[..., Any], fn: Any) -> Any:
     """What `make` returns for fn, made once at its first use."""
     return make(fn)
 
 
-def _source(a: Tensor) -> Any:
+def _read_array(a: Tensor) -> Any:
     """The array of the GPU that a tensor is read from."""
     data: Any = a._tensor
     return data.source()
@@ -167,12 +167,12 @@ def _reduce_in_passes(kernel: Any, a: Tensor, dim: int, out: Tensor, start: floa
     """Fold dimension dim of a into out, each pass into fewer cells for every element of out; the last has one."""
     data: Any = out._tensor
     rest = [d for d in range(a.dims) if d != dim]
-    outer, out_strides, strides = merged(
+    outer, out_strides, strides = coalesce_dims(
         tuple(a.shape[d] for d in rest), tuple(data.strides[d] for d in rest), tuple(a._tensor.strides[d] for d in rest)
     )
-    source, length, step = _source(a), a.shape[dim], a._tensor.strides[dim]
+    source, length, step = _read_array(a), a.shape[dim], a._tensor.strides[dim]
     while True:
-        cells = _cells(kernel, data.size, length, step <= min(strides))
+        cells = _count_cells(kernel, data.size, length, step <= min(strides))
         if cells == 1:
             target, target_strides = data.target(), out_strides
         else:
@@ -188,7 +188,7 @@ def _reduce_in_passes(kernel: Any, a: Tensor, dim: int, out: Tensor, start: floa
         source, strides, length, step = target, target_strides, cells, 1
 
 
-def _cells(kernel: Any, outputs: int, length: int, along: bool) -> int:
+def _count_cells(kernel: Any, outputs: int, length: int, along: bool) -> int:
     """Into how many cells a pass folds every result; a textbook kernel folds REDUCE_BLOCK elements into one."""
     if hasattr(kernel, "cells"):
         return kernel.cells(outputs, length, along)
@@ -201,11 +201,11 @@ def _multiply(out: Tensor, a: Tensor, b: Tensor, batch: tuple[int, ...]) -> None
     operands: list[Any] = []
     for x in (a, b):
         batch_strides = broadcast_strides(x.shape[:-2], x._tensor.strides[:-2], batch)
-        shape, strides = merged(batch, batch_strides)
+        shape, strides = coalesce_dims(batch, batch_strides)
         if len(shape) > 1:
             x = x.expand(*batch, *x.shape[-2:]).contiguous()
             strides = (x.shape[-2] * x.shape[-1],)
-        operands.append((_source(x), (count, *x.shape[-2:]), (strides[0], *x._tensor.strides[-2:])))
+        operands.append((_read_array(x), (count, *x.shape[-2:]), (strides[0], *x._tensor.strides[-2:])))
     data: Any = out._tensor
     target, rows, columns = data.target(), out.shape[-2], out.shape[-1]
     for first in range(0, count, MAX_BATCH):
@@ -219,7 +219,7 @@ def _multiply(out: Tensor, a: Tensor, b: Tensor, batch: tuple[int, ...]) -> None
             launch(kernel, kernel.grid(rows, columns, n), kernel.threads, *sizes, *args[0], *args[1])
         else:
             grid = blocks_for(rows, BLOCK_DIM), blocks_for(columns, BLOCK_DIM), n
-            launch(_made(jit, _tensor_matrix_multiply), grid, (BLOCK_DIM, BLOCK_DIM), *sizes, *args[0], *args[1])
+            launch(_build_kernel(jit, _tensor_matrix_multiply), grid, (BLOCK_DIM, BLOCK_DIM), *sizes, *args[0], *args[1])
 
 
 # The kernels
@@ -392,7 +392,7 @@ def sum_practice(a: Tensor) -> DeviceData:
     data: Any = DeviceData.of(a.contiguous()._tensor)
     out = DeviceData.zeros((cells,), a.dtype)
     out.cell.on_device()  # zeros where the kernel writes nothing
-    launch(_made(jit, _sum_practice), a.size // PRACTICE_BLOCK + 1, PRACTICE_BLOCK, out.target(), data.source(), a.size)
+    launch(_build_kernel(jit, _sum_practice), a.size // PRACTICE_BLOCK + 1, PRACTICE_BLOCK, out.target(), data.source(), a.size)
     return out
 
 
@@ -436,7 +436,7 @@ def mm_practice(a: Tensor, b: Tensor) -> DeviceData:
     first: Any = DeviceData.of(a.contiguous()._tensor)
     second: Any = DeviceData.of(b.contiguous()._tensor)
     out = DeviceData.zeros((size, size), promote_types(a.dtype, b.dtype))
-    launch(_made(jit, _mm_practice), 1, (PRACTICE_BLOCK, PRACTICE_BLOCK), out.target(), first.source(), second.source(), size)
+    launch(_build_kernel(jit, _mm_practice), 1, (PRACTICE_BLOCK, PRACTICE_BLOCK), out.target(), first.source(), second.source(), size)
     return out
 
 

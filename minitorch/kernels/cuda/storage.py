@@ -174,7 +174,7 @@ class DeviceData(TensorData):
 
 
 @lru_cache(maxsize=4096)
-def merged(shape: tuple[int, ...], *strides: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+def coalesce_dims(shape: tuple[int, ...], *strides: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """The same elements in the same order with as few dimensions as can be, at least one.
 
     Args:
