@@ -1,6 +1,6 @@
-"""Stage 1 - Derivatives: the numerical check, what a function saves, and backpropagation through any graph of variables.
+"""Stage 1 - Derivatives: numerical derivatives, the context of a function, and backpropagation through any computational graph.
 
-Nothing here knows about Scalar or Tensor: both are Variables, and one engine serves both.
+Nothing here depends on Scalar or Tensor: both are Variables, and both use the same backpropagation.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any, Protocol
 def central_difference(f: Callable[..., Any], *vals: Any, arg: int = 0, epsilon: float = 1e-6) -> Any:
     """Numerical derivative of f with respect to one argument, (f(x + ε) - f(x - ε)) / 2ε.
 
-    Its error is of order ε² for a smooth f, and grows again when ε is so small that the difference drowns in rounding.
+    For a smooth f the error is of order ε². If ε is too small, rounding errors dominate.
 
     Args:
         f: Function of len(vals) arguments.
         vals: The point x.
-        arg: Which argument to differentiate by.
-        epsilon: Half the width of the step.
+        arg: The argument to differentiate with respect to.
+        epsilon: Half the step size.
 
     Raises:
         IndexError: If there is no argument number `arg`.
@@ -33,21 +33,21 @@ def central_difference(f: Callable[..., Any], *vals: Any, arg: int = 0, epsilon:
 
 
 class Context:
-    """What a function keeps in forward for its backward.
+    """Values that a function saves in its forward pass for its backward pass.
 
     Attributes:
-        no_grad: True if nothing will be differentiated, so that nothing need be saved.
+        no_grad: True if no derivatives will be computed, so that nothing is saved.
         saved_values: The values given to `save_for_backward`.
     """
 
-    __slots__ = ("__dict__", "no_grad", "saved_values")  # __dict__: a Function may keep what it likes, ctx.dim = dim
+    __slots__ = ("__dict__", "no_grad", "saved_values")  # __dict__: a Function may set attributes, ctx.dim = dim
 
     def __init__(self, no_grad: bool = False, saved_values: tuple[Any, ...] = ()) -> None:
         self.no_grad = no_grad
         self.saved_values = saved_values
 
     def save_for_backward(self, *values: Any) -> None:
-        """Keep these values until backward."""
+        """Save these values for the backward pass."""
         if not self.no_grad:
             self.saved_values = values
 
@@ -62,9 +62,9 @@ class Context:
 
 @dataclass(slots=True, eq=False)
 class History:
-    """How a variable was made: which function, what it saved, and from which inputs.
+    """How a variable was computed: the function, its context and its inputs.
 
-    A History without a function marks a leaf, a variable made by the user; a variable that has no History at all is a constant.
+    A History without a function marks a leaf, a variable that the user made. A constant has no History.
     """
 
     last_fn: Any = None
@@ -77,7 +77,7 @@ LEAF = History()
 
 
 class Variable(Protocol):
-    """What backpropagation asks of a node in the graph."""
+    """The interface of a node in the computational graph."""
 
     history: History | None
 
@@ -87,7 +87,7 @@ class Variable(Protocol):
         ...
 
     def is_leaf(self) -> bool:
-        """Whether the user made it, so that its derivative is kept."""
+        """Whether the user made it, so that it keeps its derivative."""
         ...
 
     def is_constant(self) -> bool:
@@ -96,11 +96,11 @@ class Variable(Protocol):
 
     @property
     def parents(self) -> Sequence[Any]:
-        """The inputs of the function that made it."""
+        """The inputs of the function that computed it."""
         ...
 
     def accumulate_derivative(self, x: Any) -> None:
-        """Add x to the derivative kept by this leaf."""
+        """Add x to the derivative of this leaf."""
         ...
 
     def chain_rule(self, d_output: Any) -> Iterable[tuple[Any, Any]]:
@@ -109,22 +109,22 @@ class Variable(Protocol):
 
 
 def topological_sort(variable: Variable) -> list[Any]:
-    """Every variable that leads to this one, each after all that were computed from it.
+    """The variables that this one was computed from, each after all variables computed from it.
 
     Returns:
-        The non-constant variables of the graph, once each: `variable` first, leaves after everything that used them.
+        The non-constant variables of the graph, once each: `variable` first, leaves after every variable that uses them.
     """
     finished: list[Any] = []
     seen: set[Any] = set()
     stack: list[Any] = [variable] if variable.history is not None else []
     while stack:
         node = stack.pop()
-        if node is None:  # a mark: everything that leads to the node below it is finished
+        if node is None:  # a marker: the inputs of the node below it are finished
             finished.append(stack.pop())
         elif node not in seen:
             seen.add(node)
             stack += (node, None)
-            for parent in reversed(node.history.inputs):  # the left one comes to lie on top
+            for parent in reversed(node.history.inputs):  # so that the left one is on top of the stack
                 if parent.history is not None and parent not in seen:
                     stack.append(parent)
     finished.reverse()
@@ -132,13 +132,13 @@ def topological_sort(variable: Variable) -> list[Any]:
 
 
 def backpropagate(variable: Variable, deriv: Any) -> None:
-    """Send a derivative back through the graph and add it up in the leaves.
+    """Propagate a derivative back through the computational graph and accumulate it in the leaves.
 
-    Each variable is visited once, after everything that was computed from it: by then all its derivatives have arrived.
+    Each variable is visited once, after all variables computed from it: by then its derivative is complete.
 
     Args:
-        variable: The right-most variable of the graph.
-        deriv: Its derivative, which is passed on to the left.
+        variable: The output of the graph.
+        deriv: The derivative of the final output with respect to it.
     """
     derivatives = {variable: deriv}
     for node in topological_sort(variable):
@@ -148,6 +148,6 @@ def backpropagate(variable: Variable, deriv: Any) -> None:
             continue
         for parent, d_parent in node.chain_rule(d_output):
             if parent in derivatives:
-                derivatives[parent] = derivatives[parent] + d_parent  # not +=, which may write into an array that others share
+                derivatives[parent] = derivatives[parent] + d_parent  # not +=, which may write into a shared array
             elif parent.history is not None:  # nothing flows into a constant
                 derivatives[parent] = d_parent

@@ -127,7 +127,7 @@ class CudaOps(TensorOps):
         """
 
         def reduced(a: Tensor, dim: int, out: Tensor | None = None) -> Tensor:
-            dim = a._dim(dim)
+            dim = a._normalize_dim(dim)
             out = a.zeros((*a.shape[:dim], 1, *a.shape[dim + 1 :])) if out is None else out
             if out.size:
                 _reduce_in_passes(_kernel("reduce", tensor_reduce, fn), a, dim, out, start)

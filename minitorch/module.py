@@ -1,4 +1,4 @@
-"""Stage 0 - Modules and parameters: the tree that a network's trainable values hang on."""
+"""Stage 0 - Modules and parameters: the tree of a network's trainable values."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 class Parameter:
     """A trainable value in a Module.
 
-    Its value may be anything; a Scalar or a Tensor is told to record gradients (`requires_grad_(True)`) and takes the parameter's name.
+    The value may be any object. A Scalar or a Tensor becomes a leaf (`requires_grad_(True)`) and takes the parameter's name.
 
     Args:
         x: The value.
-        name: Shown in graphs and messages.
+        name: Name in graphs and messages.
     """
 
     def __init__(self, x: Any, name: str | None = None) -> None:
@@ -86,17 +86,17 @@ class Module:
         return [parameter for _, parameter in self.named_parameters()]
 
     def add_parameter(self, name: str, value: Any) -> Parameter:
-        """Register a value as a parameter, for names that are made at run time (`f"weight_{i}"`).
+        """Register a value as a parameter, for names that are computed at run time (`f"weight_{i}"`).
 
         Returns:
-            The new Parameter, also found as the attribute `name`.
+            The new Parameter, which is also the attribute `name`.
         """
         parameter = Parameter(value, name)
         setattr(self, name, parameter)
         return parameter
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; a subclass defines it."""
+        """The computation of the module; a subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward; define forward(self, ...) in the class")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -112,13 +112,13 @@ class Module:
         if isinstance(value, (Parameter, Module)):
             mine, other = ("_parameters", "_modules") if isinstance(value, Parameter) else ("_modules", "_parameters")
             getattr(self, other).pop(name, None)
-            self.__dict__.pop(name, None)  # a plain value of that name would be found first
+            self.__dict__.pop(name, None)  # a plain attribute of that name would take precedence
             getattr(self, mine)[name] = value
         else:
-            self._forget(name)
+            self._unregister(name)
             super().__setattr__(name, value)
 
-    def __getattr__(self, name: str) -> Any:  # asked only for what is not an ordinary attribute
+    def __getattr__(self, name: str) -> Any:  # called only if there is no ordinary attribute of that name
         if name in ("_parameters", "_modules", "training"):
             raise AttributeError(f"{type(self).__name__} is used before Module.__init__ has run; call super().__init__() first")
         for registry in ("_parameters", "_modules"):
@@ -128,18 +128,18 @@ class Module:
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; it has {self._names()}")
 
     def __delattr__(self, name: str) -> None:
-        if not self._forget(name):
+        if not self._unregister(name):
             super().__delattr__(name)
 
-    def _forget(self, name: str) -> bool:
-        """Drop `name` from wherever it is registered; whether it was registered at all."""
+    def _unregister(self, name: str) -> bool:
+        """Unregister `name`; return whether it was registered."""
         registered = False
         for registry in ("_parameters", "_modules"):
             registered |= self.__dict__.get(registry, {}).pop(name, None) is not None
         return registered
 
     def _names(self) -> str:
-        """The parameters, children and attributes that a message can offer."""
+        """Names of the parameters, children and attributes, for messages."""
         own = [name for name in self.__dict__ if not name.startswith("_")]
         return ", ".join([*self.__dict__.get("_parameters", {}), *self.__dict__.get("_modules", {}), *own]) or "none"
 

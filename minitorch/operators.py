@@ -1,7 +1,7 @@
-"""Stage 0 - Scalar operators and higher-order functions: the arithmetic that everything else computes.
+"""Stage 0 - Scalar operators and higher-order functions: the arithmetic of everything else.
 
-Every scalar function takes and returns Python floats and calls nothing else of this file, so that the same source is run by
-Python (stages 0 to 2) and compiled by numba (stage 3).
+Every scalar function takes and returns Python floats and calls no other function of this file, so that Python can run the source
+(stages 0 to 2) and Numba can compile it (stage 3).
 """
 
 import math
@@ -63,7 +63,7 @@ def is_close(x: float, y: float) -> bool:
 def sigmoid(x: float) -> float:
     """1 / (1 + e^-x), in [0, 1].
 
-    e is only ever raised to a negative power, so no x overflows: sigmoid(-1e3) is 0.0 and sigmoid(1e3) is 1.0.
+    The exponent of e is never positive, so no x overflows: sigmoid(-1e3) is 0.0 and sigmoid(1e3) is 1.0.
     """
     if x >= 0:
         return 1.0 / (1.0 + math.exp(-x))
@@ -86,10 +86,10 @@ def log(x: float) -> float:
 
 
 def exp(x: float) -> float:
-    """e^x.
+    """e^x, the exponential.
 
     Raises:
-        OverflowError: If x > 709.78, where e^x leaves the range of a float.
+        OverflowError: If x > 709.78, where e^x exceeds the range of a float.
     """
     return math.exp(x)
 
@@ -117,7 +117,7 @@ def inv_back(x: float, d: float) -> float:
 
 
 def relu_back(x: float, d: float) -> float:
-    """d if x > 0, else 0.0: at the kink the derivative is taken as 0."""
+    """d if x > 0, else 0.0: the derivative at 0 is taken as 0."""
     return d if x > 0 else 0.0
 
 
@@ -136,7 +136,7 @@ def map(fn: Callable[[float], float]) -> Callable[[Iterable[float]], list[float]
 def zipWith(fn: Callable[[float, float], float]) -> Callable[[Iterable[float], Iterable[float]], list[float]]:
     """The function that combines two lists pairwise: zipWith(f)([a, b], [c, d]) = [f(a, c), f(b, d)].
 
-    Elements without a partner are left out, as `zip` leaves them out.
+    Elements without a partner are dropped, as by `zip`.
     """
 
     def apply(ls1: Iterable[float], ls2: Iterable[float]) -> list[float]:
@@ -146,7 +146,7 @@ def zipWith(fn: Callable[[float, float], float]) -> Callable[[Iterable[float], I
 
 
 def reduce(fn: Callable[[float, float], float], start: float) -> Callable[[Iterable[float]], float]:
-    """The function that folds a list from the left: reduce(f, s)([a, b]) = f(f(s, a), b); s for an empty list."""
+    """The function that reduces a list from the left: reduce(f, s)([a, b]) = f(f(s, a), b); s for an empty list."""
 
     def apply(ls: Iterable[float]) -> float:
         total = start
@@ -209,7 +209,7 @@ def power(x: float, y: float) -> float:
 
     Raises:
         ValueError: If x < 0 and y is not whole, or x is 0 and y < 0.
-        OverflowError: If the result leaves the range of a float.
+        OverflowError: If the result exceeds the range of a float.
     """
     return math.pow(x, y)
 

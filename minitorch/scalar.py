@@ -34,20 +34,19 @@ ScalarHistory = History
 """The history of a Scalar: the same class serves tensors."""
 
 NUMBER = (float, int, numbers.Real)
-"""What counts as a number: the last stands for NumPy's scalars, and is asked last because it is slow."""
+"""The types that count as a number. The last one covers NumPy's scalars; it comes last because its check is slow."""
 
 
 class Scalar(ScalarBase):
     """A float that records the functions applied to it.
 
-    Scalars behave as Python numbers do; a comparison, `==` too, gives a Scalar of 1.0 or 0.0. Sets and dictionaries tell Scalars apart by
+    Scalars behave like Python numbers. Comparisons, including `==`, give a Scalar of 1.0 or 0.0. Sets and dictionaries compare Scalars by
     identity.
 
     Args:
         v: The value.
-        history: How it was made. Left out: the Scalar is a leaf, which keeps its derivative. None: a constant, into which no derivative
-            flows.
-        name: Shown in graphs and messages.
+        history: How it was computed. Left out: the Scalar is a leaf, which keeps its derivative. None: a constant, which has no derivative.
+        name: Name in graphs and messages.
 
     Attributes:
         data: The value as a float.
@@ -139,11 +138,11 @@ class Scalar(ScalarBase):
         return bool(self.data)
 
     def log(self) -> Scalar:
-        """ln(self + EPS)."""
+        """Natural logarithm, ln(self + EPS)."""
         return Log.apply(self)
 
     def exp(self) -> Scalar:
-        """e^self."""
+        """e^self, the exponential."""
         return Exp.apply(self)
 
     def sigmoid(self) -> Scalar:
@@ -173,7 +172,7 @@ class Scalar(ScalarBase):
     # The graph
 
     def call(self, fn: type[ScalarFunction], vals: Sequence[ScalarLike]) -> Scalar:
-        """Call a function on vals and return its value as a Scalar that remembers the call; asked by `ScalarFunction.apply`.
+        """Call a function on vals and return its value as a Scalar with a history. `ScalarFunction.apply` calls this.
 
         Raises:
             TypeError: If a value is neither a Scalar nor a number, or the function returns no number.
@@ -183,7 +182,7 @@ class Scalar(ScalarBase):
             if type(val) is not Scalar:
                 val = as_scalar(fn, val)
                 if type(val).call is not Scalar.call:
-                    return val.call(fn, vals)  # a kind of Scalar with a way of its own, as Dual
+                    return val.call(fn, vals)  # a subclass with its own `call`, such as Dual
             if val.history is not None:
                 is_constant = False
             inputs.append(val)
@@ -195,21 +194,21 @@ class Scalar(ScalarBase):
         return Scalar(value, None if is_constant else History(fn, ctx, tuple(inputs)))
 
     def is_leaf(self) -> bool:
-        """Whether the user made it, so that its derivative is kept."""
+        """Whether the user made it, so that it keeps its derivative."""
         return self.history is not None and self.history.last_fn is None
 
     def is_constant(self) -> bool:
-        """Whether no derivative flows into it."""
+        """Whether it has no derivative."""
         return self.history is None
 
     def requires_grad_(self, flag: bool = True) -> Scalar:
-        """Make it a leaf, which keeps its derivative, or (False) a constant; either way it forgets how it was computed."""
+        """Make it a leaf, which keeps its derivative, or (False) a constant; either way its history is dropped."""
         self.history = LEAF if flag else None
         return self
 
     @property
     def parents(self) -> Sequence[Scalar]:
-        """The inputs of the function that made it; none for a leaf or a constant."""
+        """The inputs of the function that computed it; none for a leaf or a constant."""
         return self.history.inputs if self.history is not None else ()
 
     def accumulate_derivative(self, x: float) -> None:
@@ -220,21 +219,21 @@ class Scalar(ScalarBase):
         """
         if not self.is_leaf():
             raise RuntimeError(
-                f"only a leaf keeps its derivative, and {self!r} was computed or is a constant; make a leaf with Scalar(...)"
+                f"only a leaf keeps its derivative, but {self!r} was computed or is a constant; make a leaf with Scalar(...)"
             )
         self.derivative = x if self.derivative is None else self.derivative + x
 
     def chain_rule(self, d_output: float) -> Iterable[tuple[Scalar, float]]:
-        """Pass the derivative of this Scalar on to the inputs of the function that made it.
+        """Pass the derivative of this Scalar on to the inputs of the function that computed it.
 
         Args:
-            d_output: Derivative of the final output by this Scalar.
+            d_output: Derivative of the final output with respect to this Scalar.
 
         Returns:
-            One pair (input, derivative of the final output by that use of it) for every input in order, constants included.
+            One pair (input, derivative of the final output with respect to it) for every input in order, including constants.
 
         Raises:
-            RuntimeError: If no function made it.
+            RuntimeError: If no function computed it.
             ValueError: If the function's backward returns more or fewer derivatives than it has inputs.
         """
         history = self.history
@@ -245,13 +244,13 @@ class Scalar(ScalarBase):
         if len(derivatives) != len(inputs):
             name = history.last_fn.__name__
             raise ValueError(f"{name}.backward expected to return {len(inputs)} derivatives, one for each input, got {len(derivatives)}")
-        return zip(inputs, derivatives)  # noqa: B905 - their lengths are equal, and strict= takes longer than all the rest
+        return zip(inputs, derivatives)  # noqa: B905 - equal lengths; strict= is slow
 
     def backward(self, d_output: float = 1.0) -> None:
-        """Compute the derivative of this Scalar by every leaf it was computed from, and add it to each leaf's `derivative`.
+        """Compute the derivative of this Scalar with respect to every leaf it was computed from, and add it to the leaf's `derivative`.
 
         Args:
-            d_output: Factor for all of them, the derivative of something further by this Scalar.
+            d_output: Derivative of the final output with respect to this Scalar, a factor of every result.
 
         Raises:
             TypeError: If d_output is not a number.
@@ -262,7 +261,7 @@ class Scalar(ScalarBase):
 
 
 ScalarLike = float | int | Scalar
-"""What an operator accepts beside a Scalar."""
+"""What an operator accepts besides a Scalar."""
 
 
 def as_scalar(fn: type[ScalarFunction], val: Any) -> Scalar:
@@ -286,19 +285,19 @@ def dot(a: Iterable[ScalarLike], b: Iterable[ScalarLike]) -> Scalar:
     """
     a, b = list(a), list(b)
     if len(a) != len(b):
-        raise ValueError(f"dot expected two lists of one length, got {len(a)} and {len(b)} values")
+        raise ValueError(f"dot expected two lists of equal length, got {len(a)} and {len(b)} values")
     return Dot.apply(*a, *b)
 
 
 def derivative_check(f: Callable[..., Scalar], *scalars: Scalar) -> None:
-    """Compare the derivatives that backpropagation gives with central differences.
+    """Compare the derivatives of backpropagation with central differences.
 
     Args:
         f: Function of len(scalars) Scalars.
         scalars: The point, as leaves.
 
     Raises:
-        AssertionError: If one differs by more than 1e-2 + 1e-2 · |central difference|, naming the argument and both values.
+        AssertionError: If one differs by more than 1e-2 + 1e-2 · |central difference|; names the argument and both values.
     """
     f(*scalars).backward()
     for i, x in enumerate(scalars):

@@ -1,6 +1,6 @@
-"""Stage 1 - The differentiable functions of scalars, each with its forward and backward passes.
+"""Stage 1 - Differentiable functions of scalars, each with its forward and backward pass.
 
-`forward` gets plain floats and returns one; `backward` gets the derivative of the output and returns that of every input.
+`forward` takes plain floats and returns one; `backward` takes the derivative of the output and returns that of every input.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class ScalarBase:
 
 
 class ScalarFunction:
-    """A function from floats to a float that knows its derivative. It has no instances: a subclass is the function, `apply` calls it."""
+    """A differentiable function from floats to a float. It has no instances: a subclass is the function, and `apply` calls it."""
 
     @classmethod
     def apply(cls, *vals: Any) -> Any:
-        """Call the function and record the call, so that derivatives can flow back.
+        """Call the function and record the call for backpropagation.
 
         Args:
             vals: Scalars and plain numbers. The first Scalar builds the output; if all are plain numbers, the output is a constant Scalar.
@@ -45,7 +45,7 @@ class ScalarFunction:
 
     @staticmethod
     def forward(ctx: Context, *vals: float) -> float:
-        """The value; saves in ctx what backward needs."""
+        """The value; saves in ctx what the backward pass needs."""
         raise NotImplementedError("a ScalarFunction has no forward of its own; define forward(ctx, ...) in the subclass")
 
     @staticmethod
@@ -55,7 +55,7 @@ class ScalarFunction:
 
     @classmethod
     def _forward(cls, ctx: Context, *vals: float) -> float:
-        """`forward`, by the name that solutions to the published course call."""
+        """`forward`, under the name that solutions to the published course call."""
         return cls.forward(ctx, *vals)
 
     @classmethod
@@ -176,7 +176,7 @@ class Exp(ScalarFunction):
 
 
 class LT(ScalarFunction):
-    """1.0 if a < b, else 0.0: flat wherever it has a derivative."""
+    """1.0 if a < b, else 0.0: its derivative is 0 wherever it exists."""
 
     @staticmethod
     def forward(ctx: Context, a: float, b: float) -> float:
@@ -188,7 +188,7 @@ class LT(ScalarFunction):
 
 
 class EQ(ScalarFunction):
-    """1.0 if a == b, else 0.0: flat wherever it has a derivative."""
+    """1.0 if a == b, else 0.0: its derivative is 0 wherever it exists."""
 
     @staticmethod
     def forward(ctx: Context, a: float, b: float) -> float:

@@ -91,7 +91,7 @@ class Tensor(TensorBase):
         backend: TensorBackend = SimpleBackend,
     ) -> None:
         if not isinstance(v, TensorData):
-            raise TypeError(f"Tensor expected TensorData, got {type(v).__name__}; from a list or an array make one with tensor(...)")
+            raise TypeError(f"Tensor expected TensorData, got {type(v).__name__}; convert a list or an array with tensor(...)")
         self._tensor = backend.ops.place(v) if backend.cuda else v
         self.history = history
         self.backend = self.f = backend
@@ -282,7 +282,7 @@ class Tensor(TensorBase):
             order: For every dimension of the result, which dimension of this tensor it is: permute(1, 0) or permute((1, 0)). Negative
                 numbers count from the end.
         """
-        return Permute.apply(self, self._dims_of(order[0] if len(order) == 1 else order))
+        return Permute.apply(self, self._normalize_dims(order[0] if len(order) == 1 else order))
 
     def view(self, *shape: Any) -> Tensor:
         """The same elements in the same order with another shape, over the same storage.
@@ -293,7 +293,7 @@ class Tensor(TensorBase):
         Raises:
             ValueError: If the elements are not contiguous, or the sizes do not multiply to their number.
         """
-        return View.apply(self, self._sizes(shape))
+        return View.apply(self, self._resolve_shape(shape))
 
     def contiguous(self) -> Tensor:
         """The same elements, contiguous in storage: the tensor itself if it is contiguous, else a copy."""
@@ -313,8 +313,8 @@ class Tensor(TensorBase):
                 data._storage[0] = b if dtype is float64 or (dtype is float32 and abs(b) < FLOAT32_OVERFLOW) else cast_scalar(b, dtype)
                 return self._like(data)
             except OverflowError:
-                raise OverflowError(f"{b} leaves the range of {dtype.name}; convert the tensor to int64 or float64 first") from None
-        raise TypeError(f"expected a Tensor or a number beside a Tensor, got {type(b).__name__}; make a tensor of it: tensor(...)")
+                raise OverflowError(f"{b} is out of range for {dtype.name}; convert the tensor to int64 or float64 first") from None
+        raise TypeError(f"expected a Tensor or a number, got {type(b).__name__}; convert it with tensor(...)")
 
     def _reduce(self, reduction: Callable[[Tensor, Any], Tensor], dim: Dims, keepdim: bool) -> Tensor:
         """Reduce dimensions, one after the other.
@@ -330,7 +330,7 @@ class Tensor(TensorBase):
         if dim is None:
             out = reduction(self if self.dims == 1 else self.reshape(self.size), 0)
             return out if keepdim else out.squeeze(0)
-        dims = self._dims_of(dim)
+        dims = self._normalize_dims(dim)
         if not dims:
             raise ValueError(f"a reduction expected at least one dimension, got {dim!r}; dim=None reduces all of them")
         if len(dims) > 1 and is_half(self.dtype):  # round once, not after every dimension
@@ -346,9 +346,9 @@ class Tensor(TensorBase):
 
     def _count(self, dim: Dims) -> int:
         """Number of elements that a reduction over dim combines into one."""
-        return self.size if dim is None else math.prod(self.shape[d] for d in self._dims_of(dim))
+        return self.size if dim is None else math.prod(self.shape[d] for d in self._normalize_dims(dim))
 
-    def _dim(self, dim: int) -> int:
+    def _normalize_dim(self, dim: int) -> int:
         """A dimension counted from the front.
 
         Raises:
@@ -358,24 +358,24 @@ class Tensor(TensorBase):
         try:
             dim = operator.index(dim)
         except TypeError:
-            raise TypeError(f"a dimension expected a whole number, got {dim!r}") from None
+            raise TypeError(f"a dimension expected an integer, got {dim!r}") from None
         dims = self.dims
         if not -dims <= dim < dims:
             raise IndexingError(f"dimension {dim} is out of range for shape {self.shape}, which has {dims}")
         return dim % dims
 
-    def _dims_of(self, dim: int | Sequence[int]) -> tuple[int, ...]:
+    def _normalize_dims(self, dim: int | Sequence[int]) -> tuple[int, ...]:
         """Dimensions counted from the front.
 
         Raises:
             IndexingError: If one is out of range or repeated.
         """
-        dims = tuple([self._dim(d) for d in (dim if isinstance(dim, (tuple, list, Sequence)) else (dim,))])
+        dims = tuple([self._normalize_dim(d) for d in (dim if isinstance(dim, (tuple, list, Sequence)) else (dim,))])
         if len(set(dims)) < len(dims):
             raise IndexingError(f"expected each dimension at most once for shape {self.shape}, got {dim}")
         return dims
 
-    def _sizes(self, shape: tuple[Any, ...]) -> tuple[int, ...]:
+    def _resolve_shape(self, shape: tuple[Any, ...]) -> tuple[int, ...]:
         """The shape given as `view(2, 3)` or `view((2, 3))`, with -1 replaced by the size it stands for.
 
         Raises:
@@ -407,7 +407,7 @@ class Tensor(TensorBase):
             TypeError: If a leaf would not hold floats.
         """
         if flag and not is_float(self.dtype):
-            raise TypeError(f"only tensors of floats keep gradients, got {self.dtype.name}; convert it first: x.to(float64)")
+            raise TypeError(f"only floating-point tensors can require gradients, got {self.dtype.name}; convert it first: x.to(float64)")
         self.history = LEAF if flag else None
         return self
 
@@ -431,7 +431,7 @@ class Tensor(TensorBase):
             RuntimeError: If it is not a leaf.
         """
         if not self.is_leaf():
-            raise RuntimeError("only a leaf keeps its gradient, and this tensor was computed or is a constant; see register_hook")
+            raise RuntimeError("only a leaf keeps its gradient, but this tensor was computed or is a constant; see register_hook")
         x = apply_hooks(self, unbroadcast(x, self, "accumulate_derivative got"))
         self.grad = x.f.id_map(x) if self.grad is None else self.grad + x  # a copy: other tensors may share the storage
 
@@ -455,7 +455,7 @@ class Tensor(TensorBase):
         ctx: Any = history.ctx  # a TensorContext
         if ctx is None:
             raise RuntimeError(
-                f"backward has passed through {fn.__name__} before, and what it had saved is freed; "
+                f"an earlier backward pass freed what {fn.__name__} had saved; "
                 "call backward(retain_graph=True) the first time, or compute the output again"
             )
         gradients = fn._backward(ctx, d_output if self._hooks is None else apply_hooks(self, d_output))
@@ -499,10 +499,10 @@ class Tensor(TensorBase):
             raise ValueError(f"backward expected grad_output of shape {self.shape}, that of the tensor, got {seed.shape}")
         if create_graph:
             if not RECORDED:
-                raise RuntimeError("create_graph=True needs minitorch.autograd, which this package does not have; leave it out")
+                raise RuntimeError("create_graph=True needs minitorch.autograd, which this package does not include; leave it out")
             RECORDED["backward"](self, seed.reshape(self.shape).to(promote_to_float(self.dtype)), retain_graph)
             return
-        seed = seed._like(seed._tensor if seed.shape == self.shape else seed._tensor.reshaped(self.shape))
+        seed = seed._like(seed._tensor if seed.shape == self.shape else seed._tensor.reshape(self.shape))
         before = grad_mode.enabled, grad_mode.retain_graph
         grad_mode.enabled, grad_mode.retain_graph = False, bool(retain_graph)
         try:
@@ -678,7 +678,7 @@ class Tensor(TensorBase):
 
     def __len__(self) -> int:
         if not self.dims:
-            raise TypeError("a tensor of no dimensions has no length")
+            raise TypeError("a tensor without dimensions has no length")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
@@ -915,14 +915,14 @@ def grad_check(f: Callable[..., Tensor], *vals: Tensor) -> None:
     for i, x in enumerate(vals):
         if x.dtype != float64:
             raise TypeError(
-                f"grad_check expected inputs of float64, got {x.dtype.name} for input {i}; differences of 1e-6 drown in its rounding"
+                f"grad_check expected inputs of float64, got {x.dtype.name} for input {i}; its rounding errors exceed differences of 1e-6"
             )
         x.requires_grad_(True)
         x.zero_grad_()
     f(*vals).sum().backward()
     for i, x in enumerate(vals):
         if x.grad is None:
-            raise AssertionError(f"no gradient reached input {i} of grad_check; is every step between it and the result differentiable?")
+            raise AssertionError(f"no gradient reached input {i} of grad_check; is every function on the way to the result differentiable?")
         if x.grad.shape != x.shape:
             raise AssertionError(
                 f"input {i} of grad_check has shape {x.shape} and a gradient of shape {x.grad.shape}; they must be the same"

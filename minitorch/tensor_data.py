@@ -1,7 +1,7 @@
-"""Stage 2 - TensorData: how an array of any shape lies in a flat storage.
+"""Stage 2 - TensorData: an array of any shape in a flat storage.
 
-The element at index (i, j, …) stands at position offset + i · stride_0 + j · stride_1 + … . That is all there is to a tensor: other shapes,
-strides and offsets over the same storage are other views of the same numbers, and none of them copies anything.
+The element at index (i, j, …) is at position offset + i · stride_0 + j · stride_1 + … . Other shapes, strides and offsets over the same
+storage are other views of the same numbers; a view copies nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 from minitorch.core.dtypes import as_dtype, printable
 
 MAX_DIMS = 32
-"""More dimensions than any tensor has."""
+"""The largest number of dimensions of a tensor."""
 
 LARGE = 4096
-"""Elements from which on a storage begins where vector instructions like it."""
+"""Number of elements from which on a storage is aligned for vector instructions."""
 
 Storage = np.ndarray
 Index = Sequence[int]
@@ -35,19 +35,19 @@ UserStrides = Sequence[int]
 
 
 version_counter = count(1)
-"""Numbers the writes into all storages and what functions save, in the order in which they happen."""
+"""Counts the writes into all storages and the saves of all functions, in the order in which they happen."""
 
 
 class IndexingError(RuntimeError, IndexError):
-    """An index, a shape or an order of dimensions that does not fit."""
+    """An invalid index, shape or order of dimensions."""
 
 
 def index_to_position(index: Index, strides: Strides) -> int:
-    """The position in storage of an index, counted from where the tensor starts.
+    """The position of an index in storage, relative to the first element.
 
     Args:
-        index: One number for every dimension; more are not looked at.
-        strides: How far a step in each dimension leads.
+        index: One number for every dimension; further numbers are ignored.
+        strides: Step in storage for each dimension.
     """
     position = 0
     for dim in range(len(strides)):
@@ -56,29 +56,29 @@ def index_to_position(index: Index, strides: Strides) -> int:
 
 
 def to_index(ordinal: int, shape: Shape, out_index: OutIndex) -> None:
-    """Write the index of the ordinal-th element into out_index, the last dimension running fastest.
+    """Write the index of the ordinal-th element into out_index; the last dimension varies fastest.
 
-    Every ordinal from 0 to size - 1 gives another index, so that a loop over ordinals meets every element once.
+    Every ordinal from 0 to size - 1 gives a different index, so that a loop over ordinals visits every element once.
 
     Args:
         ordinal: From 0 to size - 1.
-        shape: Of the tensor.
-        out_index: Where the index is written; as long as shape, or longer.
+        shape: Shape of the tensor.
+        out_index: Receives the index; at least as long as shape.
     """
     for dim in range(len(shape) - 1, -1, -1):
         ordinal, out_index[dim] = divmod(ordinal, shape[dim])
 
 
 def broadcast_index(big_index: Index, big_shape: Shape, shape: Shape, out_index: OutIndex) -> None:
-    """Write into out_index where the element at big_index is found in a smaller tensor that is broadcast to big_shape.
+    """Write into out_index the index, in a smaller tensor that is broadcast to big_shape, of the element at big_index.
 
-    Dimensions are matched from the right: those that the smaller tensor lacks are dropped, and where it has size 1 the index is 0.
+    Dimensions are aligned from the right: those that the smaller tensor lacks are dropped, and where it has size 1 the index is 0.
 
     Args:
-        big_index: Index into big_shape; as long as it, or longer.
-        big_shape: The shape broadcast to, with at least as many dimensions as shape.
-        shape: Of the smaller tensor.
-        out_index: Where the index is written; as long as shape, or longer.
+        big_index: Index into big_shape; at least as long as it.
+        big_shape: The broadcast shape, with at least as many dimensions as shape.
+        shape: Shape of the smaller tensor.
+        out_index: Receives the index; at least as long as shape.
     """
     missing = len(big_shape) - len(shape)
     for dim, length in enumerate(shape):
@@ -86,7 +86,7 @@ def broadcast_index(big_index: Index, big_shape: Shape, shape: Shape, out_index:
 
 
 def shape_broadcast(shape1: UserShape, shape2: UserShape) -> tuple[int, ...]:
-    """The shape of two tensors together: matched from the right, a missing dimension or one of size 1 stretches to the other's size.
+    """The broadcast shape of two shapes: aligned from the right, a missing dimension or one of size 1 takes the other's size.
 
     Raises:
         IndexingError: If two sizes differ and neither is 1.
@@ -95,21 +95,21 @@ def shape_broadcast(shape1: UserShape, shape2: UserShape) -> tuple[int, ...]:
     for size1, size2 in zip_longest(reversed(shape1), reversed(shape2), fillvalue=1):
         if size1 != size2 and 1 not in (size1, size2):
             raise IndexingError(
-                f"shapes {tuple(shape1)} and {tuple(shape2)} do not broadcast: matched from the right, {size1} meets {size2}; "
-                "sizes must be equal, or one of them 1 (view puts in a 1)"
+                f"shapes {tuple(shape1)} and {tuple(shape2)} do not broadcast: aligned from the right, {size1} does not match {size2}; "
+                "sizes must be equal, or one of them 1 (view can insert a 1)"
             )
         out.append(size2 if size1 == 1 else size1)
     return tuple(reversed(out))
 
 
 def broadcast_strides(shape: Shape, strides: Strides, big_shape: Shape) -> tuple[int, ...]:
-    """The strides by which a smaller tensor is read as one of big_shape: 0 in every dimension that is stretched."""
+    """The strides of a smaller tensor viewed with big_shape: 0 in every dimension that is broadcast."""
     stretched = [stride if length > 1 else 0 for length, stride in zip(shape, strides, strict=True)]
     return (0,) * (len(big_shape) - len(shape)) + tuple(stretched)
 
 
 def strides_from_shape(shape: UserShape) -> tuple[int, ...]:
-    """The strides of a tensor whose elements lie one after the other, last dimension fastest: (2, 3, 4) gives (12, 4, 1)."""
+    """The strides of a contiguous tensor: (2, 3, 4) gives (12, 4, 1)."""
     strides = []
     step = 1
     for length in reversed(shape):
@@ -120,19 +120,19 @@ def strides_from_shape(shape: UserShape) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def contiguous_layout(shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-    """Strides and number of elements of a new tensor, worked out once for every shape."""
+    """Strides and number of elements of a contiguous tensor, cached for every shape."""
     return strides_from_shape(shape), math.prod(shape)
 
 
 def allocate_aligned(length: int, dtype: np.dtype) -> Storage:
-    """As np.empty, but beginning at a multiple of 64 bytes: else every vector instruction meets two cache lines."""
+    """An uninitialized storage that starts at a multiple of 64 bytes, so that vector instructions do not cross cache lines."""
     storage = np.empty(length + 64 // dtype.itemsize, dtype)
     start = -storage.ctypes.data % 64 // dtype.itemsize
     return storage[start : start + length]
 
 
 def positions(shape: Shape, strides: Strides) -> list[int]:
-    """`index_to_position` of every index in order, found one dimension at a time instead of one index at a time."""
+    """`index_to_position` of every index in order, computed one dimension at a time instead of one index at a time."""
     found = [0]
     for stride, length in zip(strides, shape, strict=True):
         steps = range(0, length * stride, stride) if stride else [0] * length
@@ -141,11 +141,11 @@ def positions(shape: Shape, strides: Strides) -> list[int]:
 
 
 def as_shape(shape: Any, op: str = "a shape") -> tuple[int, ...]:
-    """A shape of Python ints, from a sequence of whole numbers or from one alone.
+    """A shape as a tuple of Python ints, from a sequence of integers or a single one.
 
     Raises:
-        TypeError: If one is not a whole number.
-        ValueError: If one is negative, or there are more than MAX_DIMS.
+        TypeError: If a size is not an integer.
+        ValueError: If a size is negative, or there are more than MAX_DIMS.
     """
     try:
         sizes = tuple(map(operator.index, shape if isinstance(shape, (tuple, list, Iterable)) else (shape,)))
@@ -159,31 +159,31 @@ def as_shape(shape: Any, op: str = "a shape") -> tuple[int, ...]:
 
 
 cached_broadcast = lru_cache(maxsize=4096)(shape_broadcast)
-"""`shape_broadcast`, worked out once for every pair of tuples."""
+"""`shape_broadcast`, cached for every pair of tuples."""
 
 
 class TensorData:
-    """A view of a storage: shape, strides and offset. Views that are made from it share its storage.
+    """A view of a storage: shape, strides and offset. Views made from it share its storage.
 
     Args:
-        storage: The numbers in a row; an array is kept as it is, a list becomes one.
+        storage: The numbers in a flat array, which is not copied, or a list.
         shape: Size of every dimension.
-        strides: How far in storage a step in each dimension leads; left out: the elements lie one after the other.
+        strides: Step in storage for each dimension, in elements; left out: the elements are contiguous.
         offset: Position of the first element.
 
     Attributes:
         shape: Size of every dimension.
-        strides: Step in storage of every dimension, in elements.
+        strides: Step in storage for each dimension, in elements.
         offset: Position of the first element.
         size: Number of elements.
-        dtype: Kind of the numbers in the storage.
+        dtype: Data type of the storage.
 
     Raises:
         IndexingError: If strides and shape differ in length.
         ValueError: If the storage has too few elements, or, without strides, too many.
     """
 
-    # _version: how often the storage has been written into, and the tick of the last time; all its views share this list
+    # _version: number of writes into the storage, and the version counter of the last one; all views share this list
     __slots__ = ("_storage", "_version", "dtype", "offset", "shape", "size", "strides")
 
     def __init__(
@@ -198,7 +198,7 @@ class TensorData:
         if self._storage.ndim != 1:
             raise ValueError(f"a storage expected one dimension, got an array of shape {self._storage.shape}; pass array.reshape(-1)")
         if not self._storage.flags.c_contiguous:
-            raise ValueError("a storage expected an array whose elements lie one after the other; pass array.copy()")
+            raise ValueError("a storage expected a contiguous array; pass array.copy()")
         shape = as_shape(shape)
         layout = strides_from_shape(shape) if strides is None else tuple(map(operator.index, strides))
         self._set_layout(shape, layout, operator.index(offset))
@@ -209,7 +209,7 @@ class TensorData:
         self.shape, self.strides, self.offset, self.size = shape, strides, offset, math.prod(shape)
 
     def _check(self, exact: bool) -> None:
-        """That every index leads to a place in the storage."""
+        """Check that every index maps to a position within the storage."""
         if len(self.strides) != self.dims:
             raise IndexingError(f"expected as many strides as dimensions, got shape {self.shape} with strides {self.strides}")
         if any(stride < 0 for stride in self.strides) or self.offset < 0:
@@ -222,12 +222,12 @@ class TensorData:
             raise ValueError(f"shape {self.shape} needs {need} elements, got a storage of {have}")
 
     def _end(self) -> int:
-        """The position behind the last element in storage."""
+        """The position past the last element in storage."""
         steps = [(length - 1) * stride for length, stride in zip(self.shape, self.strides, strict=True)]
         return self.offset + sum(steps) + 1 if self.size else self.offset
 
     def as_view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> TensorData:
-        """The same storage with another layout, which must lie within it."""
+        """The same storage with another layout, which must fit within it."""
         data = TensorData.__new__(TensorData)
         data._storage, data._version, data.dtype = self._storage, self._version, self.dtype
         data._set_layout(shape, strides, offset)
@@ -242,7 +242,7 @@ class TensorData:
 
     @staticmethod
     def empty(shape: tuple[int, ...], dtype: np.dtype) -> TensorData:
-        """A new storage of any numbers, for a result of which every element will be written. What it is given is not checked."""
+        """A new, uninitialized storage, for a result whose every element will be written. Arguments are not checked."""
         data = TensorData.__new__(TensorData)
         data.shape, data.offset, data.dtype = shape, 0, dtype
         data.strides, data.size = contiguous_layout(shape)
@@ -250,7 +250,7 @@ class TensorData:
         data._version = [0, 0]
         return data
 
-    # What it looks like
+    # Properties
 
     @property
     def dims(self) -> int:
@@ -259,7 +259,7 @@ class TensorData:
 
     @property
     def version(self) -> int:
-        """How often anything was written into the storage, through whatever view."""
+        """Number of writes into the storage, through any view."""
         return self._version[0]
 
     @property
@@ -273,7 +273,7 @@ class TensorData:
         return np.array(self.strides, dtype=np.int32)
 
     def is_contiguous(self) -> bool:
-        """Whether the elements lie one after the other, last dimension fastest."""
+        """Whether the elements are contiguous in storage, last dimension fastest."""
         if self.strides == contiguous_layout(self.shape)[0]:
             return True
         step = 1
@@ -283,25 +283,25 @@ class TensorData:
             step *= length
         return True
 
-    def copied_to_host(self) -> TensorData:
-        """A tensor that the CPU's operations can reach: this one; a storage elsewhere is copied."""
+    def to_host(self) -> TensorData:
+        """The data in host memory: itself; storage on a device is copied."""
         return self
 
     def tuple(self) -> tuple[Storage, tuple[int, ...], tuple[int, ...]]:
-        """What a kernel is given: the stretch of storage that the view lies in, beginning with its first element, shape and strides."""
+        """Arguments of a kernel: storage from the first element on, shape and strides."""
         if len(self._storage) == self.size and not self.offset:
             return self._storage, self.shape, self.strides
         return self._storage[self.offset : self._end()], self.shape, self.strides
 
     def array(self) -> np.ndarray:
-        """The view as NumPy sees it: no copy, so that writing into it changes the storage."""
+        """The view as a NumPy array without a copy: writing into it changes the storage."""
         if not self.size:
             return np.empty(self.shape, self.dtype)
         step = self._storage.itemsize
         return np.ndarray(self.shape, self.dtype, self._storage, self.offset * step, tuple(stride * step for stride in self.strides))
 
     def to_string(self) -> str:
-        """The elements in nested brackets, aligned, long ones shortened."""
+        """The elements in nested brackets, aligned, abbreviated if there are many."""
         return np.array2string(printable(self.array()), separator=", ")
 
     def __repr__(self) -> str:
@@ -313,7 +313,7 @@ class TensorData:
         """The position in storage of an index.
 
         Raises:
-            IndexingError: If it has too few or too many numbers, or one is negative or too large.
+            IndexingError: If it has too few or too many numbers, or one is out of range.
         """
         index = tuple(index) if isinstance(index, Iterable) else (index,)
         if len(index) != self.dims:
@@ -329,7 +329,7 @@ class TensorData:
         return product(*map(range, self.shape))
 
     def sample(self) -> tuple[int, ...]:
-        """An index drawn at random.
+        """A random index.
 
         Raises:
             IndexingError: If there are no elements.
@@ -345,23 +345,23 @@ class TensorData:
     def set(self, key: UserIndex, val: float) -> None:
         """Write the element at an index."""
         self._storage[self.index(key)] = val
-        self.written()
+        self.bump_version()
 
-    def written(self) -> None:
-        """Count a change of the storage; whoever writes into it calls this."""
+    def bump_version(self) -> None:
+        """Count a write into the storage; every write must call this."""
         self._version[0] += 1
         self._version[1] = next(version_counter)
 
     # Views
 
     def permute(self, *order: int) -> TensorData:
-        """The dimensions in another order: a view of the same storage, made by `as_view`.
+        """The dimensions in another order: a view of the same storage, made with `as_view`.
 
         Args:
-            order: order[i] is the old number of what becomes dimension i; each dimension once.
+            order: Dimension i of the result is dimension order[i] of this tensor; each dimension once.
 
         Raises:
-            IndexingError: If a dimension is missing or named twice.
+            IndexingError: If a dimension is missing or repeated.
         """
         if sorted(order) != list(range(self.dims)):
             raise IndexingError(
@@ -369,17 +369,17 @@ class TensorData:
             )
         return self.as_view(tuple(self.shape[dim] for dim in order), tuple(self.strides[dim] for dim in order), self.offset)
 
-    def reshaped(self, shape: UserShape) -> TensorData:
+    def reshape(self, shape: UserShape) -> TensorData:
         """The same elements in the same order with another shape, over the same storage.
 
         Raises:
-            ValueError: If the elements do not lie one after the other, or their number is another.
+            ValueError: If the elements are not contiguous, or the sizes do not multiply to their number.
         """
         if math.prod(shape) != self.size:
             raise ValueError(f"view expected a shape of {self.size} elements like {self.shape}, got {tuple(shape)} of {math.prod(shape)}")
         if not self.is_contiguous():
             raise ValueError(
-                f"view expected elements that lie one after the other, got shape {self.shape} with strides {self.strides}; "
+                f"view expected contiguous elements, got shape {self.shape} with strides {self.strides}; "
                 "call contiguous() first, or reshape"
             )
         shape = tuple(shape)
@@ -387,5 +387,5 @@ class TensorData:
 
     @staticmethod
     def shape_broadcast(shape_a: UserShape, shape_b: UserShape) -> tuple[int, ...]:
-        """`shape_broadcast`, by the name that solutions to the published course call."""
+        """`shape_broadcast`, under the name that solutions to the published course call."""
         return shape_broadcast(shape_a, shape_b)

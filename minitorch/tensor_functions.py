@@ -1,6 +1,6 @@
-"""Stage 2 - The differentiable functions of tensors, each with its forward and its backward side by side.
+"""Stage 2 - Differentiable functions of tensors, each with its forward and backward pass.
 
-`forward` computes through the backend of its inputs (`a.f`); `backward` gets the gradient of the output and returns that of every input.
+`forward` computes with the backend of its inputs (`a.f`); `backward` takes the gradient of the output and returns that of every input.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from minitorch.tensor_data import IndexingError
 
 
 class Function:
-    """A function of tensors that knows its gradient. It has no instances: a subclass is the function, `apply` calls it.
+    """A differentiable function of tensors. It has no instances: a subclass is the function, and `apply` calls it.
 
-    Arguments that are no tensors (a dimension, a shape, an order) are passed on as they are and take no gradient.
+    Arguments that are not tensors (a dimension, a shape, an order) are passed on unchanged and take no gradient.
     """
 
     @classmethod
     def apply(cls, *args: Any) -> Tensor:
-        """Call the function and record the call, so that gradients can flow back.
+        """Call the function and record the call for backpropagation.
 
         Args:
             args: Tensors of one backend, and plain values.
 
         Raises:
-            TypeError: If there is no tensor among them, or forward returns none.
-            RuntimeError: If the tensors have several backends.
-            IndexingError: If their shapes do not fit together.
+            TypeError: If no argument is a tensor, or forward does not return one.
+            RuntimeError: If the tensors have different backends.
+            IndexingError: If their shapes are incompatible.
         """
         backend, tensors, recorded = None, 0, False
         for arg in args:
@@ -53,7 +53,7 @@ class Function:
         recorded = recorded and grad_mode.enabled
         ctx = TensorContext(cls, args, not recorded)
         if recorded:
-            grad_mode.enabled = False  # what forward calls is not recorded: the function is
+            grad_mode.enabled = False  # the function is recorded, not the calls within forward
         try:
             out = cls.forward(ctx, *args)
         except IndexingError as error:
@@ -65,7 +65,7 @@ class Function:
             raise TypeError(f"{cls.__name__}.forward expected to return a Tensor, got {out!r}")
         if not recorded:
             for arg in args:
-                if arg is out:  # what is done to the result, such as giving it a name, must not happen to the argument
+                if arg is out:  # so that naming the result, for example, does not name the argument
                     return out.detach()
             return out if out.history is None else out.detach()
         inputs = args if tensors == len(args) else [arg for arg in args if isinstance(arg, TensorBase)]
@@ -73,20 +73,20 @@ class Function:
 
     @staticmethod
     def forward(ctx: Context, *args: Any) -> Tensor:
-        """The value; saves in ctx what backward needs."""
+        """The value; saves in ctx what the backward pass needs."""
         raise RuntimeError("a Function has no forward of its own; define forward(ctx, ...) in the subclass")
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Any:
-        """The gradient of every argument, in order; a single one for a single argument. Those of plain values may be left out.
+        """The gradients of all arguments, in order; a single one for a single argument. Those of plain values may be left out.
 
-        A gradient may have the shape that its argument was broadcast to, or one that broadcasts to it; None stands for no gradient.
+        A gradient may have the shape that its argument was broadcast to, or one that broadcasts to it; None means no gradient.
         """
         raise RuntimeError("a Function has no backward of its own; define backward(ctx, grad_output) in the subclass")
 
     @classmethod
     def _forward(cls, ctx: Context, *args: Any) -> Tensor:
-        """`forward`, by the name that solutions to the published course call."""
+        """`forward`, under the name that solutions to the published course call."""
         return cls.forward(ctx, *args)
 
     @classmethod
@@ -154,9 +154,9 @@ class Mul(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
         a, b = ctx.saved_values
-        by_a = None if a.history is None else grad_output.f.mul_zip(grad_output, b)
-        by_b = None if b.history is None else grad_output.f.mul_zip(grad_output, a)
-        return by_a, by_b
+        grad_a = None if a.history is None else grad_output.f.mul_zip(grad_output, b)
+        grad_b = None if b.history is None else grad_output.f.mul_zip(grad_output, a)
+        return grad_a, grad_b
 
 
 class Sigmoid(Function):
@@ -189,7 +189,7 @@ class ReLU(Function):
 
 
 class Log(Function):
-    """ln(a + EPS)."""
+    """Natural logarithm, ln(a + EPS)."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
@@ -203,7 +203,7 @@ class Log(Function):
 
 
 class Exp(Function):
-    """e^a."""
+    """e^a, the exponential."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
@@ -217,7 +217,7 @@ class Exp(Function):
         return grad_output.f.mul_zip(grad_output, y)
 
 
-# Comparisons: flat wherever they have a derivative
+# Comparisons: their derivatives are 0 wherever they exist
 
 
 class LT(Function):
@@ -270,7 +270,7 @@ class Sum(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         (shape,) = ctx.saved_values
-        return grad_output.expand(*shape)  # every element counts once
+        return grad_output.expand(*shape)  # every element contributes once
 
 
 class All(Function):
@@ -281,7 +281,7 @@ class All(Function):
         return a.f.reduce(operators.logical_and, 1.0, comparison_dtype)(a, dim)
 
 
-# Layout: the same elements, seen or stored another way
+# Layout: the same elements in another view or storage
 
 
 class Permute(Function):
@@ -295,26 +295,26 @@ class Permute(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         (order,) = ctx.saved_values
-        inverse = sorted(range(len(order)), key=order.__getitem__)  # where each dimension went
+        inverse = sorted(range(len(order)), key=order.__getitem__)  # the position of each dimension in the result
         return grad_output.permute(*inverse)
 
 
 class View(Function):
-    """The same elements in the same order with another shape: a view, which the elements must lie one after the other for."""
+    """The same elements in the same order with another shape: a view; the elements must be contiguous."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, shape: tuple[int, ...]) -> Tensor:
         ctx.save_for_backward(a.shape)
-        return a._like(a._tensor.reshaped(shape))
+        return a._like(a._tensor.reshape(shape))
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         (shape,) = ctx.saved_values
-        return grad_output._like(grad_output.contiguous()._tensor.reshaped(shape))  # the gradient may lie in any order
+        return grad_output._like(grad_output.contiguous()._tensor.reshape(shape))  # the gradient may have any strides
 
 
 class Copy(Function):
-    """The same elements in a new storage, one after the other."""
+    """The same elements in a new, contiguous storage."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
@@ -326,7 +326,7 @@ class Copy(Function):
 
 
 class MatMul(Function):
-    """The matrix product over the last two dimensions; the dimensions before them broadcast."""
+    """Matrix product over the last two dimensions; the dimensions before them broadcast."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
@@ -342,13 +342,13 @@ class MatMul(Function):
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
         left, right = ctx.saved_values
         product = grad_output.f.matrix_multiply
-        by_left = product(grad_output, transpose_last_two(right)) if left.requires_grad else None
-        by_right = product(transpose_last_two(left), grad_output) if right.requires_grad else None
-        return by_left, by_right
+        grad_left = product(grad_output, transpose_last_two(right)) if left.requires_grad else None
+        grad_right = product(transpose_last_two(left), grad_output) if right.requires_grad else None
+        return grad_left, grad_right
 
 
 def transpose_last_two(matrices: Tensor) -> Tensor:
-    """Rows and columns exchanged: a view, without the checks of `transpose`."""
+    """The last two dimensions swapped: a view, without the checks of `transpose`."""
     data = matrices._tensor
-    (*batch, rows, columns), (*steps, down, across) = data.shape, data.strides
-    return matrices._like(data.as_view((*batch, columns, rows), (*steps, across, down), data.offset))
+    (*batch, rows, columns), (*batch_strides, row_stride, column_stride) = data.shape, data.strides
+    return matrices._like(data.as_view((*batch, columns, rows), (*batch_strides, column_stride, row_stride), data.offset))

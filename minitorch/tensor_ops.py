@@ -79,7 +79,7 @@ class SimpleOps(TensorOps):
 
         @np.errstate(all="ignore")
         def reduced(a: Tensor, dim: int, out: Any = None) -> Tensor:
-            dim = a._dim(dim)
+            dim = a._normalize_dim(dim)
             out = a.zeros((*a.shape[:dim], 1, *a.shape[dim + 1 :])) if out is None else out
             out._tensor.array()[...] = start  # a fold begins with what stands in out
             run(kernel, kernel, out, (*numbers(a), dim))
@@ -124,7 +124,7 @@ def run(kernel: Callable[..., None], quiet: Callable[..., None], out: Tensor, op
                 return
             if out.dtype.kind != "i":
                 raise
-            raise OverflowError(f"a result leaves the range of {out.dtype.name}; convert to int64 or float64 first") from error
+            raise OverflowError(f"a result is out of range for {out.dtype.name}; convert to int64 or float64 first") from error
 
 
 def ieee(fn: Callable[..., float]) -> Callable[..., float]:

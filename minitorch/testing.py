@@ -1,7 +1,7 @@
-"""Stage 0 - A table of small functions, written once on floats and once on variables, that property tests and the app run through.
+"""Stage 0 - Small functions for property tests and the app, once for floats and once for Scalars and Tensors.
 
-Steps and poles stand at integer fractions (11 / 2, not a decimal): Hypothesis collects the decimals of local files and feeds them back, and
-exactly on a step no derivative check can pass.
+Steps and poles are at integer fractions (11 / 2, not a decimal): Hypothesis tries the decimals that it finds in local files, and exactly
+on a step no derivative check can pass.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class MathTest(Generic[A]):
     @staticmethod
     def neg(a: A) -> A:
         "Negate the argument"
-        return -a  # type: ignore[operator]  # A stands for whatever has the operators
+        return -a  # type: ignore[operator]  # A is any type with the operators
 
     @staticmethod
     def addConstant(a: A) -> A:
@@ -89,7 +89,7 @@ class MathTest(Generic[A]):
 
     @staticmethod
     def complex(a: A) -> A:
-        "Five functions nested in each other"
+        "Five nested functions"
         return operators.log(operators.sigmoid(operators.relu(operators.relu(a * 10 + 7) * 6 + 5) * 10)) / 50  # type: ignore[operator]
 
     # Two arguments
@@ -174,7 +174,7 @@ class MathTest(Generic[A]):
 
 
 class MathTestVariable(MathTest[Any]):
-    """The same functions on Scalars and Tensors, where they need a method instead of an operator on floats."""
+    """The same functions on Scalars and Tensors; those that need methods instead of functions of floats are overridden."""
 
     @staticmethod
     def inv(a: Any) -> Any:
@@ -208,7 +208,7 @@ class MathTestVariable(MathTest[Any]):
 
     @staticmethod
     def complex(a: Any) -> Any:
-        "Five functions nested in each other"
+        "Five nested functions"
         return (((a * 10 + 7).relu() * 6 + 5).relu() * 10).sigmoid().log() / 50
 
     @staticmethod

@@ -184,7 +184,7 @@ def test_the_graph_is_freed_unless_it_is_retained_or_recorded():
     grad(y, x, create_graph=True)
     grad(y, x, retain_graph=True)
     grad(y, x)
-    message = "backward has passed through Mul before, and what it had saved is freed; pass retain_graph=True the first time, "
+    message = "an earlier backward pass freed what Mul had saved; pass retain_graph=True the first time, "
     for again in (lambda: grad(y, x), lambda: y.backward(create_graph=True)):
         with raises(RuntimeError, message + "or compute the output again"):
             again()

@@ -119,7 +119,7 @@ def test_what_they_are_given_is_checked():
         jvp(lambda a: a, [x], [])
     with raises(ValueError, "hessian expected a function with one number as its value, got shape (2,); sum it"):
         hessian(lambda a: a * 2, x)
-    with raises(TypeError, "only tensors of floats keep gradients, got int64; convert it first: x.to(float64)"):
+    with raises(TypeError, "only floating-point tensors can require gradients, got int64; convert it first: x.to(float64)"):
         jacobian(lambda a: a, tensor([1, 2], dtype="int64"))
 
 

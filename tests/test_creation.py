@@ -126,7 +126,7 @@ def test_randn_is_normal():
         (
             lambda: randn((2,), dtype="int64"),
             TypeError,
-            "randn expected a dtype of float64 or float32, got int64, which cannot hold fractions",
+            "randn expected a dtype of float64 or float32, got int64, which cannot represent fractions",
         ),
         (
             lambda: full((2,), 2.5, dtype="int32"),

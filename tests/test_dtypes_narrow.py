@@ -126,7 +126,7 @@ def test_it_is_rounded_once_wherever_a_number_comes_in(half, given, kept):
 
 
 def test_a_number_that_no_float_can_hold_is_refused_beside_a_half():
-    with raises(OverflowError, f"{10**400} leaves the range of float16; convert the tensor to int64 or float64 first"):
+    with raises(OverflowError, f"{10**400} is out of range for float16; convert the tensor to int64 or float64 first"):
         tensor([1.0], dtype=float16) + 10**400
 
 

@@ -92,14 +92,14 @@ def test_grad_check_takes_infinite_derivatives_and_nan_for_what_they_are():
 
 
 def test_grad_check_notices_a_gradient_that_does_not_arrive():
-    with raises(AssertionError, "no gradient reached input 1 of grad_check; is every step between it and the result differentiable?"):
+    with raises(AssertionError, "no gradient reached input 1 of grad_check; is every function on the way to the result differentiable?"):
         grad_check(lambda a, b: a * b.detach(), tensor([1.0]), tensor([2.0]))
 
 
 @pytest.mark.parametrize("dtype", [float32, int64])
 def test_grad_check_wants_float64(dtype):
     with raises(
-        TypeError, f"grad_check expected inputs of float64, got {dtype.name} for input 1; differences of 1e-6 drown in its rounding"
+        TypeError, f"grad_check expected inputs of float64, got {dtype.name} for input 1; its rounding errors exceed differences of 1e-6"
     ):
         grad_check(lambda a, b: a * b, tensor([1.0]), tensor([2], dtype=dtype))
 

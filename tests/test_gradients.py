@@ -274,7 +274,7 @@ def test_a_second_backward_is_refused_unless_the_graph_is_retained():
     assert x.grad.tolist() == [18.0]
     with raises(
         RuntimeError,
-        "backward has passed through Mul before, and what it had saved is freed; "
+        "an earlier backward pass freed what Mul had saved; "
         "call backward(retain_graph=True) the first time, or compute the output again",
     ):
         y.backward()
@@ -288,7 +288,7 @@ def test_two_outputs_over_one_inner_tensor_need_the_graph_retained():
     left.backward(retain_graph=True)
     right.backward()
     assert x.grad.tolist() == [42.0]
-    with pytest.raises(RuntimeError, match="backward has passed through Mul before"):
+    with pytest.raises(RuntimeError, match="an earlier backward pass freed what Mul had saved"):
         left.backward()
 
 

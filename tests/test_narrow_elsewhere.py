@@ -92,7 +92,7 @@ def test_each_dtype_has_a_method():
 @half_types
 def test_a_half_that_whole_numbers_cannot_hold_is_refused(number, half):
     kept = tensor(number, dtype=half).item()
-    with raises(ValueError, f"int8 holds numbers from -128 to 127, got {kept}; clip or replace it first"):
+    with raises(ValueError, f"int8 represents numbers from -128 to 127, got {kept}; clip or replace it first"):
         tensor([1.0, number], dtype=half).to(int8)
     assert tensor([127.5, -128.0], dtype=float16).to(int8).tolist() == [127, -128]
 
@@ -200,9 +200,9 @@ def test_assignment_takes_what_fits():
         x[0] = 256
     with raises(ValueError, "assignment expected whole numbers from 0 to 255 for uint8, got [-1]"):
         x[:1] = tensor([-1], dtype=int8)
-    with raises(TypeError, "a tensor of uint8 cannot hold float64; convert the value, x.to(uint8), or the tensor"):
+    with raises(TypeError, "a tensor of uint8 cannot represent float64; convert the value, x.to(uint8), or the tensor"):
         x[0] = 1.5
-    with raises(TypeError, "a tensor of uint8 cannot hold bfloat16; convert the value, x.to(uint8), or the tensor"):
+    with raises(TypeError, "a tensor of uint8 cannot represent bfloat16; convert the value, x.to(uint8), or the tensor"):
         x[:1] = tensor([1.0], dtype=bfloat16)
     y = tensor([0.0, 0.0, 0.0], dtype=bfloat16)
     y[0], y[1:2], y[2] = 1 + 2**-8 + 2**-40, tensor([3.0], dtype=float16), 7
@@ -261,10 +261,10 @@ def test_unsigned_numbers_count_on_from_0(backend):
 @pytest.mark.parametrize("dtype", [int8, int16], ids=str)
 def test_signed_numbers_that_leave_their_range_are_refused_one_at_a_time_and_wrap_in_compiled_loops(dtype):
     most = np.iinfo(dtype).max
-    with raises(OverflowError, f"a result leaves the range of {dtype.name}; convert to int64 or float64 first"):
+    with raises(OverflowError, f"a result is out of range for {dtype.name}; convert to int64 or float64 first"):
         tensor([most], dtype=dtype) + tensor([1], dtype=dtype)
     assert (tensor([most], FastBackend, dtype=dtype) + tensor([1], FastBackend, dtype=dtype)).tolist() == [-most - 1]
-    with raises(OverflowError, f"{most + 1} leaves the range of {dtype.name}; convert the tensor to int64 or float64 first"):
+    with raises(OverflowError, f"{most + 1} is out of range for {dtype.name}; convert the tensor to int64 or float64 first"):
         tensor([1], dtype=dtype) + (most + 1)
 
 
@@ -277,13 +277,13 @@ def test_numbers_that_they_cannot_hold_are_refused(dtype, limits):
 
 @pytest.mark.parametrize("wrong", [256.0, -1.0, math.nan])
 def test_a_float_that_uint8_cannot_hold_is_no_silent_wrong_number(wrong):
-    with raises(ValueError, f"uint8 holds numbers from 0 to 255, got {wrong}; clip or replace it first"):
+    with raises(ValueError, f"uint8 represents numbers from 0 to 255, got {wrong}; clip or replace it first"):
         tensor([1.0, wrong]).to(uint8)
     assert tensor([255.9, 0.0]).to(uint8).tolist() == [255, 0]
 
 
 def test_they_keep_no_gradient():
-    with raises(TypeError, "only tensors of floats keep gradients, got uint8; convert it first: x.to(float64)"):
+    with raises(TypeError, "only floating-point tensors can require gradients, got uint8; convert it first: x.to(float64)"):
         tensor([1], dtype=uint8, requires_grad=True)
 
 

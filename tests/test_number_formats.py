@@ -49,11 +49,11 @@ def test_iinfo_names_the_limits(dtype, least, most):
 
 
 def test_the_other_kind_is_refused():
-    with raises(TypeError, "finfo expected a dtype of floats, got int8; for whole numbers ask iinfo"):
+    with raises(TypeError, "finfo expected a floating-point dtype, got int8; use iinfo for integers"):
         finfo("int8")
-    with raises(TypeError, "iinfo expected a dtype of whole numbers, got float32; for floats ask finfo"):
+    with raises(TypeError, "iinfo expected an integer dtype, got float32; use finfo for floats"):
         iinfo(minitorch.float32)
-    with raises(TypeError, "iinfo expected a dtype of whole numbers, got bool; for floats ask finfo"):
+    with raises(TypeError, "iinfo expected an integer dtype, got bool; use finfo for floats"):
         iinfo(bool)
 
 

@@ -27,33 +27,33 @@ MISUSES = [
         "matmul expected shapes (…, n, k) and (…, k, m), got (2, 3) and (2, 3); "
         "the last size of the first must be the last but one of the second",
     ),
-    (lambda: ~MATRIX, TypeError, "~ expected truth values, got float64; compare first, such as x > 0"),
-    (lambda: FLAGS & MATRIX, TypeError, "& expected truth values, got float64; compare first, such as x > 0"),
-    (lambda: MATRIX | FLAGS, TypeError, "| expected truth values, got float64; compare first, such as x > 0"),
+    (lambda: ~MATRIX, TypeError, "~ expected a tensor of bools, got float64; compare first, such as x > 0"),
+    (lambda: FLAGS & MATRIX, TypeError, "& expected a tensor of bools, got float64; compare first, such as x > 0"),
+    (lambda: MATRIX | FLAGS, TypeError, "| expected a tensor of bools, got float64; compare first, such as x > 0"),
     (
         lambda: tensor([2], dtype=int64) ** -1,
         ValueError,
-        "a whole number has no whole power below 0, got int64 ** int64; make one of them float64",
+        "integers cannot be raised to negative integer powers, got int64 ** int64; make one of them float64",
     ),
     (
         lambda: tensor([1.0, NAN]).to(int64),
         ValueError,
-        "int64 holds numbers from -9223372036854775808 to 9223372036854775807, got nan; clip or replace it first",
+        "int64 represents numbers from -9223372036854775808 to 9223372036854775807, got nan; clip or replace it first",
     ),
     (
         lambda: tensor([1.0, 2.0**63]).to(int64),
         ValueError,
-        "int64 holds numbers from -9223372036854775808 to 9223372036854775807, got 9.223372036854776e+18; clip or replace it first",
+        "int64 represents numbers from -9223372036854775808 to 9223372036854775807, got 9.223372036854776e+18; clip or replace it first",
     ),
     (
         lambda: tensor(np.array([-(2**31) - 1])).to(int32),
         ValueError,
-        "int32 holds numbers from -2147483648 to 2147483647, got -2147483649; clip or replace it first",
+        "int32 represents numbers from -2147483648 to 2147483647, got -2147483649; clip or replace it first",
     ),
     (
         lambda: tensor([-INF]).to(int32),
         ValueError,
-        "int32 holds numbers from -2147483648 to 2147483647, got -inf; clip or replace it first",
+        "int32 represents numbers from -2147483648 to 2147483647, got -inf; clip or replace it first",
     ),
     (lambda: MATRIX.clip(MATRIX), TypeError, "clip expected numbers for low and high, got a Tensor; use where(x < low, low, x)"),
     (lambda: MATRIX.where([True], 0.0), TypeError, "where expected a Tensor as condition, got list; compare tensors, such as x > 0"),
@@ -69,23 +69,23 @@ MISUSES = [
     (
         lambda: MATRIX.expand(2, 4),
         IndexingError,
-        "Expand: shapes (2, 3) and (2, 4) do not broadcast: matched from the right, 3 meets 4; "
-        "sizes must be equal, or one of them 1 (view puts in a 1)",
+        "Expand: shapes (2, 3) and (2, 4) do not broadcast: aligned from the right, 3 does not match 4; "
+        "sizes must be equal, or one of them 1 (view can insert a 1)",
     ),
     (
         lambda: MATRIX.expand(3),
         IndexingError,
-        "Expand: a tensor of shape (2, 3) cannot be expanded to (3,): only sizes of 1 can grow, and dimensions in front",
+        "Expand: a tensor of shape (2, 3) cannot be expanded to (3,): only sizes of 1 can be expanded, and dimensions added in front",
     ),
     (
         lambda: MATRIX.expand(1, 3),
         IndexingError,
-        "Expand: a tensor of shape (2, 3) cannot be expanded to (1, 3): only sizes of 1 can grow, and dimensions in front",
+        "Expand: a tensor of shape (2, 3) cannot be expanded to (1, 3): only sizes of 1 can be expanded, and dimensions added in front",
     ),
     (lambda: MATRIX.split(0), ValueError, "split expected a size of at least 1, got 0"),
     (lambda: MATRIX.split([1, 1], 1), ValueError, "split expected sizes that sum to 3, dimension 1 of shape (2, 3), got [1, 1]"),
     (lambda: MATRIX.split([-1, 4], 1), ValueError, "split expected sizes that sum to 3, dimension 1 of shape (2, 3), got [-1, 4]"),
-    (lambda: len(tensor(1.0)), TypeError, "a tensor of no dimensions has no length"),
+    (lambda: len(tensor(1.0)), TypeError, "a tensor without dimensions has no length"),
     (lambda: cat([]), ValueError, "cat expected at least one tensor, got none"),
     (lambda: stack([]), ValueError, "stack expected at least one tensor, got none"),
     (lambda: cat([MATRIX, [1.0]]), TypeError, "cat expected tensors, got list; make one with tensor(...)"),
@@ -93,10 +93,10 @@ MISUSES = [
     (
         lambda: cat([MATRIX, zeros((2, 2))]),
         ValueError,
-        "cat expected tensors of one shape but for dimension 0, got (2, 3), (2, 2)",
+        "cat expected tensors of equal sizes except in dimension 0, got (2, 3), (2, 2)",
     ),
-    (lambda: cat([MATRIX, zeros((2,))], 1), ValueError, "cat expected tensors of one shape but for dimension 1, got (2, 3), (2,)"),
-    (lambda: stack([MATRIX, zeros((3, 2))]), ValueError, "stack expected tensors of one shape, got (2, 3), (3, 2)"),
+    (lambda: cat([MATRIX, zeros((2,))], 1), ValueError, "cat expected tensors of equal sizes except in dimension 1, got (2, 3), (2,)"),
+    (lambda: stack([MATRIX, zeros((3, 2))]), ValueError, "stack expected tensors of equal shapes, got (2, 3), (3, 2)"),
 ]
 
 

@@ -234,7 +234,7 @@ def test_dot_takes_two_lists_of_one_length():
     y = dot(x, [3.0, x[0]])
     y.backward()
     assert (y.data, x[0].derivative, x[1].derivative, len(y.parents)) == (5.0, 5.0, 1.0, 4)
-    with raises(ValueError, "dot expected two lists of one length, got 2 and 1 values"):
+    with raises(ValueError, "dot expected two lists of equal length, got 2 and 1 values"):
         dot(x, [3.0])
     with raises(ValueError, "Dot expected as many factors b as a, got 3 values; call dot(a, b)"):
         Dot.apply(*x, 3.0)
@@ -252,7 +252,7 @@ def test_what_no_function_made_has_no_chain_rule(history):
 
 @pytest.mark.parametrize("x", [Scalar(2.0, None), Scalar(1.0) * 2])
 def test_only_a_leaf_keeps_a_derivative(x):
-    message = "only a leaf keeps its derivative, and Scalar(2.000000) was computed or is a constant; make a leaf with Scalar(...)"
+    message = "only a leaf keeps its derivative, but Scalar(2.000000) was computed or is a constant; make a leaf with Scalar(...)"
     with raises(RuntimeError, message):
         x.accumulate_derivative(1.0)
 

@@ -89,11 +89,11 @@ def test_what_is_no_shape_is_refused(shape, kind, text):
 def test_shapes_that_do_not_broadcast_are_both_named():
     assert message(shape_broadcast, (5, 2), [5]) == (
         IndexingError,
-        "shapes (5, 2) and (5,) do not broadcast: matched from the right, 2 meets 5; "
-        "sizes must be equal, or one of them 1 (view puts in a 1)",
+        "shapes (5, 2) and (5,) do not broadcast: aligned from the right, 2 does not match 5; "
+        "sizes must be equal, or one of them 1 (view can insert a 1)",
     )
     assert message(shape_broadcast, (2, 3), (4, 3))[1].startswith(
-        "shapes (2, 3) and (4, 3) do not broadcast: matched from the right, 2 meets 4;"
+        "shapes (2, 3) and (4, 3) do not broadcast: aligned from the right, 2 does not match 4;"
     )
 
 
@@ -183,7 +183,7 @@ def test_zeros_are_zeros_of_every_shape(shape):
         (
             (np.zeros(6)[::2], (3,)),
             ValueError,
-            "a storage expected an array whose elements lie one after the other; pass array.copy()",
+            "a storage expected a contiguous array; pass array.copy()",
         ),
         (
             (np.zeros(2, "complex128"), (2,)),
@@ -343,10 +343,10 @@ def test_get_and_set_find_the_same_element_through_every_view():
 
 def test_all_views_count_every_write():
     data = counted(2, 3)
-    views = [data.permute(1, 0), data.reshaped((6,)), data.as_view((3,), (1,), 3)]
+    views = [data.permute(1, 0), data.reshape((6,)), data.as_view((3,), (1,), 3)]
     assert {view.version for view in [data, *views]} == {0}
     views[0].set((0, 0), 1.0)
-    data.written()
+    data.bump_version()
     assert {view.version for view in [data, *views]} == {2}
     assert counted(2, 3).version == 0
 
@@ -363,22 +363,22 @@ def test_a_view_has_another_layout_over_the_same_storage():
 @pytest.mark.parametrize("shape", [(6,), (3, 2), (1, 6, 1), (2, 3)])
 def test_reshaping_keeps_elements_order_and_storage(shape):
     data = TensorData(np.arange(8.0), (2, 3), (3, 1), 2)
-    view = data.reshaped(shape)
+    view = data.reshape(shape)
     assert np.array_equal(view.array(), np.arange(2.0, 8.0).reshape(shape))
     assert view._storage is data._storage
 
 
 def test_tensors_with_one_element_and_with_none_are_reshaped():
-    assert TensorData([5.0], ()).reshaped((1, 1)).array().tolist() == [[5.0]]
-    assert TensorData([], (0, 3)).reshaped((2, 0)).shape == (2, 0)
+    assert TensorData([5.0], ()).reshape((1, 1)).array().tolist() == [[5.0]]
+    assert TensorData([], (0, 3)).reshape((2, 0)).shape == (2, 0)
 
 
 def test_what_cannot_be_reshaped_is_refused():
     data = counted(2, 3)
-    assert message(data.reshaped, (4,)) == (ValueError, "view expected a shape of 6 elements like (2, 3), got (4,) of 4")
+    assert message(data.reshape, (4,)) == (ValueError, "view expected a shape of 6 elements like (2, 3), got (4,) of 4")
     assert message(data.permute(1, 0).reshaped, (6,)) == (
         ValueError,
-        "view expected elements that lie one after the other, got shape (3, 2) with strides (1, 3); call contiguous() first, or reshape",
+        "view expected contiguous elements, got shape (3, 2) with strides (1, 3); call contiguous() first, or reshape",
     )
 
 

@@ -28,13 +28,13 @@ def raises(error, message):
 
 @pytest.mark.parametrize("ragged", [[[1, 2], [3]], [1, [2]], [[[1]], [[1, 2]]], ((1,), (2, 3))])
 def test_a_ragged_list(ragged):
-    with raises(ValueError, f"tensor expected lists of equal lengths at every depth, got {ragged}; fill up the short ones"):
+    with raises(ValueError, f"tensor expected lists of equal lengths at every depth, got {ragged}; pad the short ones"):
         tensor(ragged)
 
 
 def test_a_long_ragged_list_is_shortened():
     ragged = [[float(i)] * (1 + i % 2) for i in range(100)]
-    with raises(ValueError, f"tensor expected lists of equal lengths at every depth, got {repr(ragged)[:76]} ...; fill up the short ones"):
+    with raises(ValueError, f"tensor expected lists of equal lengths at every depth, got {repr(ragged)[:76]} ...; pad the short ones"):
         tensor(ragged)
 
 
@@ -77,18 +77,18 @@ def test_a_backend_that_is_none():
 
 
 def test_a_tensor_around_no_tensor_data():
-    with raises(TypeError, "Tensor expected TensorData, got list; from a list or an array make one with tensor(...)"):
+    with raises(TypeError, "Tensor expected TensorData, got list; convert a list or an array with tensor(...)"):
         Tensor([1.0])
 
 
 def test_random_numbers_of_a_dtype_without_fractions():
-    with raises(TypeError, "rand expected a dtype of float64 or float32, got int64, which cannot hold numbers between 0 and 1"):
+    with raises(TypeError, "rand expected a dtype of float64 or float32, got int64, which cannot represent numbers between 0 and 1"):
         minitorch.rand((2,), dtype=int64)
 
 
 @pytest.mark.parametrize("dtype", [int64, int32, minitorch.bool_])
 def test_a_leaf_of_no_floats(dtype):
-    message = f"only tensors of floats keep gradients, got {dtype.name}; convert it first: x.to(float64)"
+    message = f"only floating-point tensors can require gradients, got {dtype.name}; convert it first: x.to(float64)"
     constant = tensor([0, 1], dtype=dtype)
     for make in (
         lambda: tensor([0, 1], dtype=dtype, requires_grad=True),
@@ -124,8 +124,8 @@ def test_a_leaf_of_no_floats(dtype):
 def test_shapes_that_do_not_broadcast(op, name):
     with raises(
         IndexingError,
-        f"{name}: shapes (3,) and (2,) do not broadcast: matched from the right, 3 meets 2; "
-        "sizes must be equal, or one of them 1 (view puts in a 1)",
+        f"{name}: shapes (3,) and (2,) do not broadcast: aligned from the right, 3 does not match 2; "
+        "sizes must be equal, or one of them 1 (view can insert a 1)",
     ):
         op(x, x[:2])
 
@@ -153,7 +153,7 @@ def test_shapes_that_do_not_broadcast(op, name):
 def test_an_operand_that_is_no_number(op, other):
     with raises(
         TypeError,
-        f"expected a Tensor or a number beside a Tensor, got {type(other).__name__}; make a tensor of it: tensor(...)",
+        f"expected a Tensor or a number, got {type(other).__name__}; convert it with tensor(...)",
     ):
         op(x, other)
 
@@ -212,7 +212,7 @@ def test_a_dimension_out_of_range(op, dim):
 @pytest.mark.parametrize("dim", [1.0, "0", 0.5])
 def test_a_dimension_that_is_no_whole_number(dim):
     for op in (m.sum, m.mean, m.squeeze, lambda d: m.permute(d, 0), lambda d: m.sum((0, d))):
-        with raises(TypeError, f"a dimension expected a whole number, got {dim!r}"):
+        with raises(TypeError, f"a dimension expected an integer, got {dim!r}"):
             op(dim)
 
 
@@ -233,7 +233,7 @@ def test_an_order_that_is_none():
 def test_a_view_of_elements_that_do_not_lie_one_after_the_other():
     with raises(
         ValueError,
-        "view expected elements that lie one after the other, got shape (3, 2) with strides (1, 3); call contiguous() first, or reshape",
+        "view expected contiguous elements, got shape (3, 2) with strides (1, 3); call contiguous() first, or reshape",
     ):
         m.permute(1, 0).view(6)
     assert m.permute(1, 0).contiguous().view(6).tolist() == [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]
@@ -267,13 +267,13 @@ def test_an_expansion_of_what_is_not_1():
     for shape in [(1,), (2, 1)]:
         with raises(
             IndexingError,
-            f"Expand: a tensor of shape (3,) cannot be expanded to {shape}: only sizes of 1 can grow, and dimensions in front",
+            f"Expand: a tensor of shape (3,) cannot be expanded to {shape}: only sizes of 1 can be expanded, and dimensions added in front",
         ):
             x.expand(*shape)
     with raises(
         IndexingError,
-        "Expand: shapes (3,) and (3, 2) do not broadcast: matched from the right, 3 meets 2; "
-        "sizes must be equal, or one of them 1 (view puts in a 1)",
+        "Expand: shapes (3,) and (3, 2) do not broadcast: aligned from the right, 3 does not match 2; "
+        "sizes must be equal, or one of them 1 (view can insert a 1)",
     ):
         x.expand(3, 2)
 
@@ -331,11 +331,11 @@ def test_an_index_that_is_none(index, shown):
 
 
 def test_an_index_list_that_is_none():
-    with raises(TypeError, "an index expected integers or truth values, got a list or tensor of float64; convert it: x.to(int64)"):
+    with raises(TypeError, "an index expected integers or bools, got a list or tensor of float64; convert it: x.to(int64)"):
         m[tensor([0.0])]
-    with raises(TypeError, "an index expected integers or truth values, got a list or tensor of float64; convert it: x.to(int64)"):
+    with raises(TypeError, "an index expected integers or bools, got a list or tensor of float64; convert it: x.to(int64)"):
         m[[0.5]]
-    with raises(TypeError, "an index expected a list of integers or of truth values with equal lengths, got [[0], [0, 1]]"):
+    with raises(TypeError, "an index expected a list of integers or bools with equal lengths, got [[0], [0, 1]]"):
         m[[[0], [0, 1]]]
 
 
@@ -364,11 +364,11 @@ def test_a_step_of_0():
 
 def test_values_that_do_not_broadcast_to_what_the_index_picks():
     for value in ([1, 2], np.ones(2), tensor([1.0, 2.0])):
-        with raises(IndexingError, "assignment expected values that broadcast to (3,), which the index picks, got (2,)"):
+        with raises(IndexingError, "assignment expected values that broadcast to (3,), the shape at the index, got (2,)"):
             m[0] = value
-        with raises(IndexingError, "assignment expected values that broadcast to (1, 3), which the index picks, got (2,)"):
+        with raises(IndexingError, "assignment expected values that broadcast to (1, 3), the shape at the index, got (2,)"):
             m[[0]] = value
-    with raises(IndexingError, "assignment expected values that broadcast to (), which the index picks, got (2,)"):
+    with raises(IndexingError, "assignment expected values that broadcast to (), the shape at the index, got (2,)"):
         m[0, 0] = [1, 2]
 
 
@@ -379,7 +379,7 @@ def test_values_that_are_no_numbers(value):
 
 
 def test_a_ragged_list_of_values():
-    with raises(ValueError, "assignment expected lists of equal lengths at every depth, got [[1], [2, 3]]; fill up the short ones"):
+    with raises(ValueError, "assignment expected lists of equal lengths at every depth, got [[1], [2, 3]]; pad the short ones"):
         m[0] = [[1], [2, 3]]
 
 
@@ -387,9 +387,9 @@ def test_values_that_the_dtype_cannot_hold():
     whole, mask, small = tensor([1, 2], dtype=int64), tensor([True]), tensor([1, 2], dtype=int32)
     for value in (1.5, 2.0, [1.0], tensor([1.0], dtype=float32), np.float64(1)):
         kind = "float32" if isinstance(value, Tensor) else "float64"
-        with raises(TypeError, f"a tensor of int64 cannot hold {kind}; convert the value, x.to(int64), or the tensor"):
+        with raises(TypeError, f"a tensor of int64 cannot represent {kind}; convert the value, x.to(int64), or the tensor"):
             whole[0] = value
-    with raises(TypeError, "a tensor of bool cannot hold int64; convert the value, x.to(bool), or the tensor"):
+    with raises(TypeError, "a tensor of bool cannot represent int64; convert the value, x.to(bool), or the tensor"):
         mask[0] = 1
     with raises(ValueError, "assignment expected whole numbers from -2147483648 to 2147483647 for int32, got [2147483648]"):
         small[:1] = [2**31]
@@ -445,21 +445,21 @@ def test_item_of_many_and_of_none():
 
 def test_the_truth_of_many():
     for value in (x, x > 0, zeros((0,))):
-        with raises(ValueError, f"a tensor of shape {value.shape} is neither true nor false; use any() or all()"):
+        with raises(ValueError, f"the truth value of a tensor of shape {value.shape} is ambiguous; use any() or all()"):
             bool(value)
-    with pytest.raises(ValueError, match="is neither true nor false"):
+    with pytest.raises(ValueError, match="is ambiguous"):
         assert x == x
 
 
 def test_what_is_no_whole_number():
     for value, shown in ((tensor(1.0), "() of float64"), (tensor([True]), "(1,) of bool"), (tensor([1, 2], dtype=int64), "(2,) of int64")):
-        with raises(TypeError, f"only a tensor of one whole number is an integer, got shape {shown}"):
+        with raises(TypeError, f"only a tensor of a single integer can be an index, got shape {shown}"):
             range(value)
 
 
 def test_the_length_of_a_tensor_of_no_dimensions():
     for op in (len, list):
-        with raises(TypeError, "a tensor of no dimensions has no length"):
+        with raises(TypeError, "a tensor without dimensions has no length"):
             op(tensor(1.0))
 
 
@@ -493,7 +493,7 @@ def test_a_grad_output_that_is_no_tensor():
     a = leaf([1.0, 2.0, 3.0])
     with raises(ValueError, "backward expected grad_output of shape (3,), that of the tensor, got ()"):
         (a * 2).backward(1.0)
-    with raises(TypeError, "expected a Tensor or a number beside a Tensor, got list; make a tensor of it: tensor(...)"):
+    with raises(TypeError, "expected a Tensor or a number, got list; convert it with tensor(...)"):
         (a * 2).backward([1.0, 1.0, 1.0])
 
 
@@ -511,7 +511,7 @@ def test_a_hook_on_a_constant():
 
 def test_a_gradient_for_what_is_no_leaf():
     for wrong in (tensor([1.0]), leaf([1.0]) * 2):
-        with raises(RuntimeError, "only a leaf keeps its gradient, and this tensor was computed or is a constant; see register_hook"):
+        with raises(RuntimeError, "only a leaf keeps its gradient, but this tensor was computed or is a constant; see register_hook"):
             wrong.accumulate_derivative(tensor([1.0]))
 
 
@@ -577,7 +577,7 @@ def test_a_backward_that_returns_a_gradient_of_another_shape():
 
 def test_a_backward_or_hook_that_returns_no_gradient():
     function = made(lambda ctx, a: a * 1, lambda ctx, grad: "a")
-    with raises(TypeError, "expected a Tensor or a number beside a Tensor, got str; make a tensor of it: tensor(...)"):
+    with raises(TypeError, "expected a Tensor or a number, got str; convert it with tensor(...)"):
         function.apply(leaf([1.0])).backward()
 
 
@@ -605,10 +605,10 @@ def test_a_gradient_of_another_shape_given_to_a_leaf():
 
 
 def test_an_array_that_no_tensor_can_lie_over():
-    with raises(ValueError, "from_numpy expected strides that are multiples of 8 bytes and not negative, got (-8,); pass array.copy()"):
+    with raises(ValueError, "from_numpy expected non-negative strides that are multiples of 8 bytes, got (-8,); pass array.copy()"):
         minitorch.from_numpy(np.arange(3.0)[::-1])
     pairs = np.zeros(3, [("number", np.float64), ("letter", "S1")])
-    with raises(ValueError, "from_numpy expected strides that are multiples of 8 bytes and not negative, got (9,); pass array.copy()"):
+    with raises(ValueError, "from_numpy expected non-negative strides that are multiples of 8 bytes, got (9,); pass array.copy()"):
         minitorch.from_numpy(pairs["number"])
     with raises(TypeError, "from_numpy expected an array, got list; use tensor(...)"):
         minitorch.from_numpy([1.0])
@@ -627,9 +627,9 @@ def test_dlpack_of_a_tensor_that_records_gradients():
 
 
 def test_dlpack_from_what_does_not_speak_it():
-    with raises(TypeError, "from_dlpack expected a tensor of a library that speaks DLPack, got list"):
+    with raises(TypeError, "from_dlpack expected a tensor of a library that supports DLPack, got list"):
         minitorch.from_dlpack([1.0])
-    with raises(BufferError, "from_dlpack expected strides that are not negative, got (-8,); copy the tensor first"):
+    with raises(BufferError, "from_dlpack expected non-negative strides, got (-8,); copy the tensor first"):
         minitorch.from_dlpack(np.arange(3.0)[::-1])
 
 

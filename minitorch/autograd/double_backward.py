@@ -123,7 +123,7 @@ def trace_backward(fn: type[Function], ctx: TensorContext, out: Tensor, grad_out
     known = [(x, trace_tensor(x)) for x in (out, *[arg for arg in ctx.args if isinstance(arg, Tensor)])]
     args = [next((twin for x, twin in known if x is arg), arg) for arg in ctx.args]
     shadow = TensorContext(fn, args, False)
-    shadow._saved, shadow._tick = tuple(replace_saved(ctx.saved_values, known)), getattr(ctx, "_tick", 0)
+    shadow._saved, shadow._saved_at = tuple(replace_saved(ctx.saved_values, known)), getattr(ctx, "_saved_at", 0)
     shadow.__dict__.update(replace_saved(ctx.__dict__, known))
     given = trace_tensor(grad_output)
     trace_state.on, before = True, trace_state.on

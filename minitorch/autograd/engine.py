@@ -184,7 +184,7 @@ def input_gradients(node: Tensor, gradient: Tensor) -> Iterable[tuple[Tensor, Te
     fn, ctx, inputs = history.last_fn, history.ctx, history.inputs
     if ctx is None:
         raise RuntimeError(
-            f"backward has passed through {fn.__name__} before, and what it had saved is freed; pass retain_graph=True the first time, "
+            f"an earlier backward pass freed what {fn.__name__} had saved; pass retain_graph=True the first time, "
             "or compute the output again"
         )
     gradients = record_gradients(fn, ctx, node, gradient) if grad_mode.enabled else fn._backward(ctx, gradient)
@@ -244,7 +244,7 @@ def check_unmodified(ctx: TensorContext) -> None:
     Raises:
         RuntimeError: If one has.
     """
-    tick = getattr(ctx, "_tick", math.inf)
+    tick = getattr(ctx, "_saved_at", math.inf)
     for arg in ctx.args:
         if isinstance(arg, Tensor) and arg._tensor._version[1] > tick:
             raise RuntimeError(

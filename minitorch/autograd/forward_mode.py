@@ -1,7 +1,7 @@
-"""Stage 1 - Forward mode: dual numbers, which carry their derivative along instead of recording a graph.
+"""Stage 1 - Forward mode: dual numbers, which carry their derivative instead of recording a graph.
 
-Reverse mode gives the derivatives of one output by all inputs in one sweep, forward mode those of all outputs by one input. Both multiply
-the same local derivatives, the functions' own `backward`; they differ in the end at which they start.
+One pass in reverse mode gives the derivatives of one output with respect to all inputs; one pass in forward mode gives those of all
+outputs with respect to one input. Both multiply the same local derivatives, the functions' own `backward`, from opposite ends.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Dual(Scalar):
 
     Args:
         v: The value.
-        tangent: Its derivative by whatever is being differentiated by: 1 for that input itself, 0 for a constant.
+        tangent: Its derivative with respect to the chosen input: 1 for that input itself, 0 for a constant.
     """
 
     __slots__ = ("tangent",)
@@ -32,18 +32,18 @@ class Dual(Scalar):
         return f"Dual({self.data:f}, tangent={self.tangent:f})"
 
     def call(self, fn: type[ScalarFunction], vals: Sequence[Any]) -> Dual:
-        """Value and tangent of fn(*vals): each input's local derivative times its tangent, summed; a plain Scalar counts as a constant."""
+        """Value and tangent of fn(*vals): the sum of local derivative times tangent over the inputs; a plain Scalar is a constant."""
         inputs = [as_scalar(fn, val) for val in vals]
         ctx = Context()
         step = Scalar(fn.forward(ctx, *[x.data for x in inputs]), History(fn, ctx, inputs))
         tangent = 0.0
         for x, partial in step.chain_rule(1.0):
-            if isinstance(x, Dual) and x.tangent != 0.0:  # NaN · 0 must not spoil what does not depend on it
+            if isinstance(x, Dual) and x.tangent != 0.0:  # a NaN derivative times 0 would make the sum NaN
                 tangent += partial * x.tangent
         return Dual(step.data, tangent)
 
     def backward(self, d_output: float = 1.0) -> None:
-        """A Dual has nothing to go back through.
+        """Not supported: a Dual records no graph.
 
         Raises:
             RuntimeError: Always.
@@ -57,7 +57,7 @@ def jvp(f: Callable[..., Any], primals: Sequence[float], tangents: Sequence[floa
     Args:
         f: Function of len(primals) numbers that returns one.
         primals: The point.
-        tangents: The direction; (1, 0, …) gives the derivative by the first argument.
+        tangents: The direction; (1, 0, …) gives the derivative with respect to the first argument.
 
     Returns:
         f(primals), and the sum over i of ∂f/∂x_i · tangents_i.

@@ -21,7 +21,7 @@ class Line:
         name: The step: x1, x2 … for the inputs, v1, v2 … for what is computed from them.
         expression: How it is computed from earlier steps, such as "x1 · x2".
         value: Its value, the primal.
-        derivative: Its tangent (by the seeded input) or its adjoint (of the output by this step).
+        derivative: Its tangent (with respect to the seeded input) or its adjoint (of the output with respect to this step).
     """
 
     name: str
@@ -32,7 +32,7 @@ class Line:
 
 @dataclass
 class Trace:
-    """The lines of one sweep, in the order in which the sweep computes the derivatives.
+    """The steps of one pass, in the order in which it computes the derivatives.
 
     Attributes:
         mode: "forward" or "reverse".
@@ -51,19 +51,19 @@ class Trace:
 
 
 def forward_trace(f: Callable[..., Scalar], *point: float, arg: int = 0) -> Trace:
-    """Run f and follow the derivative by one input through every step, from the inputs to the output.
+    """Run f and compute the derivative of every step with respect to one input, from the inputs to the output.
 
     Args:
         f: Function of len(point) Scalars.
-        point: Where.
-        arg: The input to differentiate by; its tangent is seeded with 1.
+        point: The values of the inputs.
+        arg: The input to differentiate with respect to; its tangent is seeded with 1.
 
     Raises:
         IndexError: If there is no input number `arg`.
     """
     if not 0 <= arg < len(point):
         raise IndexError(f"forward_trace expected arg from 0 to {len(point) - 1} for {len(point)} inputs, got {arg}")
-    inputs, steps, _ = _record(f, point)
+    inputs, steps, _ = _trace(f, point)
     tangents = {id(x): float(i == arg) for i, x in enumerate(inputs)}
     for step in steps:
         tangents[id(step)] = sum(
@@ -73,24 +73,24 @@ def forward_trace(f: Callable[..., Scalar], *point: float, arg: int = 0) -> Trac
 
 
 def reverse_trace(f: Callable[..., Scalar], *point: float) -> Trace:
-    """Run f and follow the derivative of the output back through every step, from the output to the inputs.
+    """Run f and compute the derivative of the output with respect to every step, from the output back to the inputs.
 
     Args:
         f: Function of len(point) Scalars.
-        point: Where.
+        point: The values of the inputs.
     """
-    inputs, steps, out = _record(f, point)
-    if isinstance(out, Traced):  # else it does not depend on the inputs
+    inputs, steps, out = _trace(f, point)
+    if isinstance(out, TracedScalar):  # otherwise it does not depend on the inputs
         out.backward()
     adjoints = {id(x): x.derivative or 0.0 for x in inputs} | {id(step): step.adjoint for step in steps}
     return Trace("reverse", _lines(inputs, steps, adjoints)[::-1])
 
 
-class Traced(Scalar):
-    """A Scalar that remembers the derivative which backpropagation has brought to it.
+class TracedScalar(Scalar):
+    """A Scalar that stores its derivative during backpropagation.
 
     Attributes:
-        adjoint: That derivative, 0.0 if none came.
+        adjoint: That derivative, 0.0 if none arrived.
     """
 
     __slots__ = ("adjoint",)
@@ -100,42 +100,43 @@ class Traced(Scalar):
         self.adjoint = 0.0
 
     def call(self, fn: type[ScalarFunction], vals: Sequence[ScalarLike]) -> Scalar:
-        """As a Scalar does, but the value is Traced."""
-        inputs = [val if isinstance(val, Traced) else Scalar(as_scalar(fn, val).data, None) for val in vals]  # others are constants here
+        """Like `Scalar.call`, with a TracedScalar as result."""
+        # Scalars that are not traced are constants here
+        inputs = [val if isinstance(val, TracedScalar) else Scalar(as_scalar(fn, val).data, None) for val in vals]
         ctx = Context()
-        return Traced(fn.forward(ctx, *[x.data for x in inputs]), History(fn, ctx, inputs))
+        return TracedScalar(fn.forward(ctx, *[x.data for x in inputs]), History(fn, ctx, inputs))
 
     def chain_rule(self, d_output: float) -> Iterable[tuple[Scalar, float]]:
-        """Remember d_output, then pass it on."""
+        """Store d_output, then pass it on."""
         self.adjoint = d_output
         return super().chain_rule(d_output)
 
 
-def _record(f: Callable[..., Scalar], point: Sequence[float]) -> tuple[list[Scalar], list[Any], Scalar]:
-    """The inputs, what f computes from them in an order in which it can be computed, and its output."""
-    inputs: list[Scalar] = [Traced(x, name=f"x{i + 1}") for i, x in enumerate(point)]
+def _trace(f: Callable[..., Scalar], point: Sequence[float]) -> tuple[list[Scalar], list[Any], Scalar]:
+    """The inputs of f, the steps computed from them in topological order, and the output."""
+    inputs: list[Scalar] = [TracedScalar(x, name=f"x{i + 1}") for i, x in enumerate(point)]
     out = f(*inputs)
     if not isinstance(out, Scalar):
         raise TypeError(f"a trace expected a function that returns a Scalar, got {type(out).__name__} {out!r}")
-    steps = [node for node in reversed(list(topological_sort(out))) if isinstance(node, Traced) and not node.is_leaf()]
+    steps = [node for node in reversed(list(topological_sort(out))) if isinstance(node, TracedScalar) and not node.is_leaf()]
     return inputs, steps, out
 
 
 def _lines(inputs: list[Scalar], steps: list[Scalar], derivatives: dict[int, float]) -> list[Line]:
-    """One line a node, named in the order of computation."""
+    """One line for every node, named in the order of computation."""
     names = {id(x): x.name for x in inputs} | {id(step): f"v{i + 1}" for i, step in enumerate(steps)}
     lines = [Line(x.name, f"{x.data:g}", x.data, derivatives[id(x)]) for x in inputs]
     return lines + [Line(names[id(step)], _expression(step, names), step.data, derivatives[id(step)]) for step in steps]
 
 
 def _expression(step: Scalar, names: dict[int, str]) -> str:
-    """How a node is computed, in the names of its inputs: "x1 · x2", "sin(x2)"."""
+    """The expression of a node in terms of its inputs: "x1 · x2", "sin(x2)"."""
     assert step.history is not None
     return formula(step.history.last_fn.__name__, [names.get(id(parent), f"{parent.data:g}") for parent in step.parents])
 
 
 def formula(function: str, operands: Sequence[str]) -> str:
-    """A function of operands as one writes it: formula("Mul", ["x1", "x2"]) is "x1 · x2", formula("Sin", ["x2"]) is "sin(x2)"."""
+    """A function of operands in mathematical notation: formula("Mul", ["x1", "x2"]) is "x1 · x2", formula("Sin", ["x2"]) is "sin(x2)"."""
     if function == "Neg":
         return f"-{operands[0]}"
     if function in INFIX:

@@ -52,7 +52,7 @@ class TensorOps:
     @staticmethod
     def place(data: TensorData) -> TensorData:
         """The same numbers where these operations can reach them: themselves, or a copy if they lie on the other side."""
-        return data.copied_to_host()
+        return data.to_host()
 
     @staticmethod
     def map(fn: Callable[[float], float]) -> Callable[..., Tensor]:
@@ -223,7 +223,7 @@ def make_reduce(
         if isinstance(dim, tuple):
             shape = tuple([1 if d in dim else size for d, size in enumerate(x.shape)])
         else:
-            dim = a._dim(dim)
+            dim = a._normalize_dim(dim)
             shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
         target = a._like(ops.zeros(shape, result(x.dtype))) if out is None else check_out(out, shape)
         return operation(a, dim, target)  # type: ignore[misc] - made above
@@ -287,5 +287,5 @@ def check_out(out: Tensor, shape: tuple[int, ...]) -> Tensor:
     """
     if out.shape != shape:
         raise ValueError(f"out expected shape {shape}, got {out.shape}; pass a tensor of that shape, or leave it out")
-    out._tensor.written()
+    out._tensor.bump_version()
     return out

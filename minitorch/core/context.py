@@ -1,4 +1,4 @@
-"""Stage 2 - What a tensor function keeps for its backward, and whether anything is recorded at all."""
+"""Stage 2 - The context of a tensor function, and the mode that turns recording on and off."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from minitorch.tensor_data import version_counter
 
 
 class GradMode(threading.local):
-    """What autograd does in this thread.
+    """The autograd mode of a thread.
 
     Attributes:
         enabled: Whether functions are recorded.
-        retain_graph: Whether the running backward keeps what it has used.
+        retain_graph: Whether the current backward pass keeps the graph.
     """
 
     enabled = True
@@ -28,10 +28,10 @@ grad_mode = GradMode()
 
 
 class no_grad(ContextDecorator):
-    """Do not record the tensor functions that are called within: `with no_grad():`, or `@no_grad()` over a function."""
+    """Disable the recording of tensor functions: `with no_grad():`, or `@no_grad()` on a function."""
 
     def __init__(self) -> None:
-        self._before: list[bool] = []  # one for every entry: an instance may be entered again within itself
+        self._before: list[bool] = []  # one for every entry: an instance may be nested in itself
 
     def __enter__(self) -> None:
         self._before.append(grad_mode.enabled)
@@ -41,30 +41,30 @@ class no_grad(ContextDecorator):
         grad_mode.enabled = self._before.pop()
 
     def _recreate_cm(self) -> no_grad:
-        return no_grad()  # one for every call: several threads may be in a decorated function at once
+        return no_grad()  # one for every call: several threads may run a decorated function at once
 
 
 class TensorContext(Context):
-    """What a tensor function keeps in forward for its backward; it notices when that is changed in between.
+    """Values that a tensor function saves for its backward pass; detects if they are modified in between.
 
     Args:
         fn: The function.
         args: Its arguments.
-        no_grad: Whether nothing will be differentiated; found out where it is left out.
+        no_grad: Whether no gradients will be computed; determined from the arguments if left out.
 
     Attributes:
         fn: The function.
         args: Its arguments.
     """
 
-    __slots__ = ("_saved", "_tick", "args", "fn")
+    __slots__ = ("_saved", "_saved_at", "args", "fn")
 
     def __init__(self, fn: type, args: Sequence[Any] = (), no_grad: bool | None = None) -> None:
         self.fn, self.args = fn, args
         self.no_grad = not (grad_mode.enabled and any(self.needs_input_grad)) if no_grad is None else no_grad
         self._saved: tuple[Any, ...] = ()
 
-    # Most functions never ask for these lists: they are made when one does.
+    # Computed on access, because most functions never use these lists.
 
     @property
     def is_tensor(self) -> list[bool]:
@@ -77,19 +77,19 @@ class TensorContext(Context):
         return [getattr(arg, "history", None) is not None for arg in self.args]
 
     def save_for_backward(self, *values: Any) -> None:
-        """Keep these tensors and plain values until backward."""
+        """Save these tensors and plain values for the backward pass."""
         if not self.no_grad:
-            self._saved, self._tick = values, next(version_counter)
+            self._saved, self._saved_at = values, next(version_counter)
 
     @property
-    def saved_values(self) -> tuple[Any, ...]:  # type: ignore[override]  # there a field, here checked
+    def saved_values(self) -> tuple[Any, ...]:  # type: ignore[override]  # a field in Context
         """The values given to `save_for_backward`.
 
         Raises:
-            RuntimeError: If one was written into since.
+            RuntimeError: If one has been written into since.
         """
         for value in self._saved:
-            if isinstance(value, TensorBase) and value._tensor._version[1] > self._tick:
+            if isinstance(value, TensorBase) and value._tensor._version[1] > self._saved_at:
                 raise RuntimeError(
                     f"backward of {self.fn.__name__} needs a tensor of shape {value.shape} as it was in forward, "
                     "but it has been written into since; write into a copy: x.clone()"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.dlpack import lend_bfloat16
+from minitorch.core.dlpack import export_bfloat16
 from minitorch.core.dtypes import printable
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData
@@ -53,7 +53,7 @@ def as_integer(x: Tensor) -> int:
         TypeError: If it is not a single integer.
     """
     if x.dtype.kind not in "iu" or x.size != 1:
-        raise TypeError(f"only a tensor of one whole number is an integer, got shape {x.shape} of {x.dtype.name}")
+        raise TypeError(f"only a tensor of a single integer can be an index, got shape {x.shape} of {x.dtype.name}")
     return int(x.item())
 
 
@@ -64,7 +64,7 @@ def as_bool(x: Tensor) -> bool:
         ValueError: If it does not have exactly one element.
     """
     if x.size != 1:
-        raise ValueError(f"a tensor of shape {x.shape} is neither true nor false; use any() or all()")
+        raise ValueError(f"the truth value of a tensor of shape {x.shape} is ambiguous; use any() or all()")
     return bool(x.item())
 
 
@@ -104,7 +104,7 @@ def dlpack(x: Tensor, options: dict[str, Any]) -> Any:
     if x.history is not None:
         raise BufferError("a tensor that records gradients cannot be exported; export x.detach()")
     elements = numpy(x)
-    return lend_bfloat16(elements, options) if elements.dtype.kind == "V" else elements.__dlpack__(**options)
+    return export_bfloat16(elements, options) if elements.dtype.kind == "V" else elements.__dlpack__(**options)
 
 
 def cuda_array_interface(x: Tensor) -> dict[str, Any]:

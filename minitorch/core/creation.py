@@ -1,4 +1,4 @@
-"""Stage 2 - More ways to make tensors, beyond the course: constants, ranges, random numbers, other libraries' arrays, and other tensors."""
+"""Stage 2 - Creation of tensors beyond the course: constants, ranges, random numbers, arrays of other libraries, joined tensors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.dlpack import borrow_bfloat16
+from minitorch.core.dlpack import import_bfloat16
 from minitorch.core.dtypes import as_dtype, cast_array, convert_array, is_float
 from minitorch.core.layout_functions import Cat
 from minitorch.tensor import Tensor, TensorLike, generator, make_tensor, tensor
@@ -19,10 +19,10 @@ from minitorch.tensor_ops import SimpleBackend, TensorBackend
 def full(
     shape: Sequence[int], value: float, backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None
 ) -> Tensor:
-    """One number everywhere.
+    """A tensor filled with one number.
 
     Raises:
-        ValueError: If an integer dtype cannot hold it as it is.
+        ValueError: If an integer dtype cannot represent it exactly.
     """
     shape = as_shape(shape, "full")
     number = convert_array(np.asarray(value), as_dtype(dtype), "full")
@@ -30,7 +30,7 @@ def full(
 
 
 def ones(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
-    """Ones."""
+    """A tensor of ones."""
     return full(as_shape(shape, "ones"), 1, backend, requires_grad, dtype)
 
 
@@ -42,10 +42,10 @@ def arange(
     requires_grad: bool = False,
     dtype: Any = None,
 ) -> Tensor:
-    """start, start + step, … up to but without stop; arange(n) is 0 … n - 1.
+    """start, start + step, … up to stop, exclusive; arange(n) is 0 … n - 1.
 
     Raises:
-        ValueError: If step is 0, or an integer dtype cannot hold the numbers as they are.
+        ValueError: If step is 0, or an integer dtype cannot represent the numbers exactly.
     """
     if step == 0:
         raise ValueError("arange expected a step other than 0")
@@ -57,10 +57,10 @@ def arange(
 def linspace(
     start: float, stop: float, steps: int, backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None
 ) -> Tensor:
-    """`steps` numbers at equal distances from start to stop, both included.
+    """`steps` evenly spaced numbers from start to stop, inclusive.
 
     Raises:
-        ValueError: If an integer dtype cannot hold the numbers as they are.
+        ValueError: If an integer dtype cannot represent the numbers exactly.
     """
     (count,) = as_shape(steps, "linspace")
     values = convert_array(np.linspace(start, stop, count), as_dtype(dtype), "linspace")
@@ -68,10 +68,10 @@ def linspace(
 
 
 def eye(n: int, backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
-    """The identity matrix of n rows.
+    """The identity matrix with n rows.
 
     Raises:
-        TypeError: If n is no whole number.
+        TypeError: If n is not an integer.
         ValueError: If it is negative.
     """
     (n,) = as_shape(n, "eye")
@@ -79,14 +79,14 @@ def eye(n: int, backend: TensorBackend = SimpleBackend, requires_grad: bool = Fa
 
 
 def randn(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires_grad: bool = False, dtype: Any = None) -> Tensor:
-    """Numbers drawn from the normal distribution of mean 0 and variance 1; `manual_seed` makes them the same in every run.
+    """Random numbers from the standard normal distribution; `manual_seed` makes them reproducible.
 
     Raises:
-        TypeError: If the dtype holds no fractions.
+        TypeError: If the dtype is not a floating-point dtype.
     """
     shape, dtype = as_shape(shape, "randn"), as_dtype(dtype)
     if not is_float(dtype):
-        raise TypeError(f"randn expected a dtype of float64 or float32, got {dtype.name}, which cannot hold fractions")
+        raise TypeError(f"randn expected a dtype of float64 or float32, got {dtype.name}, which cannot represent fractions")
     return make_tensor(TensorData(cast_array(generator.standard_normal(math.prod(shape)), dtype), shape), backend, requires_grad)
 
 
@@ -94,10 +94,10 @@ def randn(shape: Sequence[int], backend: TensorBackend = SimpleBackend, requires
 
 
 def from_numpy(array: np.ndarray, backend: TensorBackend = SimpleBackend) -> Tensor:
-    """A tensor over an array's own memory: what is written into one is seen in the other.
+    """A tensor that shares the memory of an array: writing into one changes the other.
 
     Raises:
-        TypeError: If it is no array, or of a dtype that no tensor has.
+        TypeError: If it is not an array, or tensors do not support its dtype.
         ValueError: If a stride is negative, or not a multiple of the element size.
     """
     if not isinstance(array, np.ndarray):
@@ -108,7 +108,7 @@ def from_numpy(array: np.ndarray, backend: TensorBackend = SimpleBackend) -> Ten
     step = array.itemsize
     if any(stride < 0 or stride % step for stride in array.strides):
         raise ValueError(
-            f"from_numpy expected strides that are multiples of {step} bytes and not negative, got {array.strides}; pass array.copy()"
+            f"from_numpy expected non-negative strides that are multiples of {step} bytes, got {array.strides}; pass array.copy()"
         )
     strides = tuple(stride // step for stride in array.strides)
     extent = 1 + sum((length - 1) * stride for length, stride in zip(array.shape, strides, strict=True))
@@ -117,21 +117,21 @@ def from_numpy(array: np.ndarray, backend: TensorBackend = SimpleBackend) -> Ten
 
 
 def from_dlpack(other: Any, backend: TensorBackend = SimpleBackend) -> Tensor:
-    """A tensor over the memory of another library's tensor, such as PyTorch's: what is written into one is seen in the other.
+    """A tensor that shares the memory of another library's tensor, such as PyTorch's: writing into one changes the other.
 
     Raises:
-        TypeError: If it does not offer its memory by DLPack, or has a dtype that no tensor has.
-        BufferError: If it lies where NumPy cannot reach it, or has negative strides.
+        TypeError: If it does not support DLPack, or tensors do not support its dtype.
+        BufferError: If NumPy cannot access its memory, or it has negative strides.
     """
     if not hasattr(other, "__dlpack__"):
-        raise TypeError(f"from_dlpack expected a tensor of a library that speaks DLPack, got {type(other).__name__}")
-    if str(getattr(other, "dtype", "")).endswith("bfloat16"):  # which NumPy does not know
+        raise TypeError(f"from_dlpack expected a tensor of a library that supports DLPack, got {type(other).__name__}")
+    if str(getattr(other, "dtype", "")).endswith("bfloat16"):  # which NumPy does not support
         dtype = as_dtype("bfloat16")
-        array = borrow_bfloat16(other, dtype)
+        array = import_bfloat16(other, dtype)
     else:
         array = np.from_dlpack(other)
     if any(stride < 0 for stride in array.strides):
-        raise BufferError(f"from_dlpack expected strides that are not negative, got {array.strides}; copy the tensor first")
+        raise BufferError(f"from_dlpack expected non-negative strides, got {array.strides}; copy the tensor first")
     return from_numpy(array, backend)
 
 
@@ -139,45 +139,50 @@ def from_dlpack(other: Any, backend: TensorBackend = SimpleBackend) -> Tensor:
 
 
 def where(condition: Tensor, a: TensorLike, b: TensorLike) -> Tensor:
-    """a where the condition holds, b elsewhere; all three broadcast.
+    """a where the condition is true, else b; all three broadcast.
 
     Raises:
-        TypeError: If the condition is no Tensor.
+        TypeError: If the condition is not a Tensor.
     """
     like = next((x for x in (a, b, condition) if isinstance(x, Tensor)), tensor(0))
     return like._ensure_tensor(a).where(condition, like._ensure_tensor(b))
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors in a row along a dimension; in all others they have the same size.
+    """Tensors concatenated along a dimension; their other sizes must be equal.
 
     Raises:
-        ValueError: If there are none, or another size differs.
-        TypeError: If one is no Tensor.
+        ValueError: If there are none, or other sizes differ.
+        TypeError: If one is not a Tensor.
     """
-    tensors = _tensors(tensors, "cat")
-    dim = tensors[0]._dim(dim)
+    tensors = _require_tensors(tensors, "cat")
+    dim = tensors[0]._normalize_dim(dim)
     rest = [(*x.shape[:dim], *x.shape[dim + 1 :]) if x.dims == tensors[0].dims else None for x in tensors]
     if any(shape != rest[0] for shape in rest):
-        raise ValueError(f"cat expected tensors of one shape but for dimension {dim}, got {', '.join(str(x.shape) for x in tensors)}")
+        raise ValueError(f"cat expected tensors of equal sizes except in dimension {dim}, got {', '.join(str(x.shape) for x in tensors)}")
     return Cat.apply(dim, *tensors)
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors of one shape in a row along a new dimension.
+    """Tensors of the same shape joined along a new dimension.
 
     Raises:
         ValueError: If there are none, or their shapes differ.
-        TypeError: If one is no Tensor.
+        TypeError: If one is not a Tensor.
     """
-    tensors = _tensors(tensors, "stack")
+    tensors = _require_tensors(tensors, "stack")
     if any(x.shape != tensors[0].shape for x in tensors):
-        raise ValueError(f"stack expected tensors of one shape, got {', '.join(str(x.shape) for x in tensors)}")
+        raise ValueError(f"stack expected tensors of equal shapes, got {', '.join(str(x.shape) for x in tensors)}")
     return cat([x.unsqueeze(dim) for x in tensors], dim)
 
 
-def _tensors(tensors: Sequence[Tensor], op: str) -> list[Tensor]:
-    """At least one tensor, and nothing else."""
+def _require_tensors(tensors: Sequence[Tensor], op: str) -> list[Tensor]:
+    """The tensors as a list.
+
+    Raises:
+        ValueError: If there are none.
+        TypeError: If one is not a Tensor.
+    """
     found = list(tensors)
     if not found:
         raise ValueError(f"{op} expected at least one tensor, got none")

@@ -1,4 +1,4 @@
-"""Stage 2 - bfloat16 through DLPack: NumPy, which speaks DLPack for us, does not know it, so it is lent as uint16 under another label.
+"""Stage 2 - bfloat16 through DLPack: NumPy does not support it, so it is exchanged as uint16 with another type code.
 
 Source: dlpack.h, the structures that a capsule points to.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 UINT, BFLOAT = 1, 4
-"""Codes of kinds of numbers, as dlpack.h has them."""
+"""Type codes of dlpack.h."""
 
 
 class _Device(ctypes.Structure):
@@ -42,18 +42,18 @@ _capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule
 
 
 def _tensor_of(capsule: Any) -> _Tensor:
-    """What a capsule points to, where it lies."""
+    """The structure that a capsule points to, in place."""
     name = _capsule_name(capsule)
     pointer = _capsule_pointer(capsule, name)
     return _Versioned.from_address(pointer).tensor if name == b"dltensor_versioned" else _Tensor.from_address(pointer)
 
 
-def lend_bfloat16(array: np.ndarray, options: dict[str, Any]) -> Any:
-    """The capsule of an array of bfloat16, which shares its memory.
+def export_bfloat16(array: np.ndarray, options: dict[str, Any]) -> Any:
+    """A capsule that shares the memory of an array of bfloat16.
 
     Args:
         array: The numbers.
-        options: What the borrower asks of `__dlpack__`.
+        options: The arguments of `__dlpack__`.
     """
     capsule = array.view(np.uint16).__dlpack__(**options)
     _tensor_of(capsule).dtype.code = BFLOAT
@@ -61,24 +61,24 @@ def lend_bfloat16(array: np.ndarray, options: dict[str, Any]) -> Any:
 
 
 class _As16Bits:
-    """Another library's tensor of bfloat16, as one of uint16."""
+    """Another library's tensor of bfloat16 as one of uint16."""
 
     def __init__(self, other: Any) -> None:
         self._other = other
 
     def __dlpack__(self, **options: Any) -> Any:
         capsule = self._other.__dlpack__(**options)
-        label = _tensor_of(capsule).dtype
-        if (label.code, label.bits, label.lanes) != (BFLOAT, 16, 1):
-            raise BufferError(f"from_dlpack expected bfloat16, got code {label.code} of {label.bits} bits and {label.lanes} lanes")
-        label.code = UINT
+        dtype = _tensor_of(capsule).dtype
+        if (dtype.code, dtype.bits, dtype.lanes) != (BFLOAT, 16, 1):
+            raise BufferError(f"from_dlpack expected bfloat16, got code {dtype.code} of {dtype.bits} bits and {dtype.lanes} lanes")
+        dtype.code = UINT
         return capsule
 
     def __dlpack_device__(self) -> Any:
         return self._other.__dlpack_device__()
 
 
-def borrow_bfloat16(other: Any, dtype: np.dtype) -> np.ndarray:
-    """An array over the memory of another library's tensor of bfloat16."""
-    lent: Any = _As16Bits(other)
-    return np.from_dlpack(lent).view(dtype)
+def import_bfloat16(other: Any, dtype: np.dtype) -> np.ndarray:
+    """An array that shares the memory of another library's tensor of bfloat16."""
+    exported: Any = _As16Bits(other)
+    return np.from_dlpack(exported).view(dtype)

@@ -1,6 +1,6 @@
-"""Stage 2 - dtypes: what kinds of numbers a storage holds, and which kind an operation answers with.
+"""Stage 2 - dtypes: the data types of a storage, and the data type of a result.
 
-A dtype is NumPy's. float64 is the default, because derivatives are checked by differences of 1e-6; float32 is for training speed, the
+A dtype is NumPy's. float64 is the default, because derivatives are checked with differences of 1e-6; float32 is for training speed, the
 integers for positions, bool for comparisons and masks. The narrow dtypes (float16, int8, …) save memory.
 """
 
@@ -66,7 +66,7 @@ def as_dtype(dtype: Any) -> np.dtype:
     """A dtype given as itself, as NumPy's class or as its name.
 
     Raises:
-        TypeError: If it is none that a tensor can have.
+        TypeError: If tensors do not support it.
     """
     if isinstance(dtype, np.dtype) and dtype in _KNOWN:
         return _KNOWN[dtype]
@@ -84,27 +84,27 @@ def as_dtype(dtype: Any) -> np.dtype:
 
 
 def is_float(dtype: np.dtype) -> bool:
-    """Whether it holds fractions."""
-    return dtype.kind in "fV"  # V: bfloat16, which NumPy does not know as a float
+    """Whether it is a floating-point dtype."""
+    return dtype.kind in "fV"  # V: bfloat16, which NumPy does not classify as a float
 
 
 def is_half(dtype: np.dtype) -> bool:
-    """Whether it is float16 or bfloat16: kept in 16 bits, computed with in float32."""
+    """Whether it is float16 or bfloat16: stored in 16 bits, computed in float32."""
     return dtype.itemsize == 2 and dtype.kind in "fV"
 
 
 def compute_dtype(dtype: np.dtype) -> np.dtype:
-    """What is computed in: float32 for halves, all others themselves."""
+    """The dtype of computation: float32 for float16 and bfloat16, any other dtype itself."""
     return float32 if is_half(dtype) else dtype
 
 
 def get_default_dtype() -> np.dtype:
-    """The dtype of tensors made from Python's numbers."""
+    """The dtype of tensors made from Python numbers."""
     return _default
 
 
 def set_default_dtype(dtype: Any) -> None:
-    """Choose the dtype of tensors made from Python's numbers, float64 or float32.
+    """Set the dtype of tensors made from Python numbers, float64 or float32.
 
     Raises:
         TypeError: If it is another.
@@ -120,12 +120,12 @@ def set_default_dtype(dtype: Any) -> None:
 
 
 def promote_types(*dtypes: np.dtype) -> np.dtype:
-    """That of the operand; of several, the one that NumPy promotes them all to; of several with halves, that of PyTorch."""
-    return dtypes[0] if dtypes.count(dtypes[0]) == len(dtypes) else _promoted(*dtypes)
+    """The dtype that NumPy promotes several dtypes to; with float16 or bfloat16 among them, that of PyTorch."""
+    return dtypes[0] if dtypes.count(dtypes[0]) == len(dtypes) else _promote(*dtypes)
 
 
-def _promoted(*dtypes: np.dtype) -> np.dtype:
-    """Beside halves whole numbers and truth values count for nothing, and two different floats need a wider one."""
+def _promote(*dtypes: np.dtype) -> np.dtype:
+    """With half precision, integers and bools do not count, and two different floats need a wider one."""
     if not any(map(is_half, dtypes)):
         return np.result_type(*dtypes)
     floats = {dtype for dtype in dtypes if is_float(dtype)}
@@ -133,34 +133,34 @@ def _promoted(*dtypes: np.dtype) -> np.dtype:
 
 
 def promote_to_float(*dtypes: np.dtype) -> np.dtype:
-    """A float as it is, all others to the default: for functions such as exp, whose values are no whole numbers."""
+    """As `promote_types`, but integers and bool to the default dtype: for functions such as exp."""
     found = promote_types(*dtypes)
     return found if is_float(found) else _default
 
 
 def promote_to_number(*dtypes: np.dtype) -> np.dtype:
-    """As `promote_types`, but bool to int64: a truth value has no negative."""
+    """As `promote_types`, but bool to int64: a bool has no negative."""
     found = promote_types(*dtypes)
     return int64 if found.kind == "b" else found
 
 
 def accumulator_dtype(dtype: np.dtype) -> np.dtype:
-    """A float as it is, all others to int64: for sums and products of many."""
+    """The dtype of sums and products: int64 for integers and bool, a float itself."""
     return dtype if is_float(dtype) else int64
 
 
 def comparison_dtype(*dtypes: np.dtype) -> np.dtype:
-    """bool, whatever comes: for comparisons."""
+    """The dtype of comparisons: bool for all operands."""
     return bool_
 
 
 def promote_mask(dtype: np.dtype, other: np.dtype) -> np.dtype:
-    """The dtype that truth values and unsigned numbers take beside another: one that holds what is negative, if that does."""
+    """The dtype of bools and unsigned integers combined with another dtype, signed if that is signed."""
     return dtype if other.kind == "b" else promote_types(dtype, other)
 
 
 def promote_scalar(dtype: np.dtype, value: float) -> np.dtype:
-    """The dtype that a Python number takes beside a tensor: the tensor's own where that can hold it (numbers are weak)."""
+    """The dtype of a Python number combined with a tensor: the tensor's own if that can represent it (numbers are weak)."""
     if is_float(dtype) or isinstance(value, (bool, np.bool_)):
         return dtype
     if isinstance(value, (int, np.integer)):
@@ -168,7 +168,7 @@ def promote_scalar(dtype: np.dtype, value: float) -> np.dtype:
     return _default
 
 
-# Numbers from elsewhere
+# Converting numbers
 
 
 def to_array(values: Any, op: str) -> np.ndarray:
@@ -176,7 +176,7 @@ def to_array(values: Any, op: str) -> np.ndarray:
 
     Args:
         values: The numbers.
-        op: Who asks, for the message.
+        op: The calling function, for the message.
 
     Raises:
         ValueError: If the lists are ragged.
@@ -185,67 +185,67 @@ def to_array(values: Any, op: str) -> np.ndarray:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise ValueError(f"{op} expected lists of equal lengths at every depth, got {_shortened(values)}; fill up the short ones") from None
+        raise ValueError(f"{op} expected lists of equal lengths at every depth, got {_shorten(values)}; pad the short ones") from None
     if array.dtype.kind not in "fiub" and array.dtype not in _KNOWN and array.dtype.name != "bfloat16":
-        raise TypeError(f"{op} expected numbers, got {_shortened(values)}")
+        raise TypeError(f"{op} expected numbers, got {_shorten(values)}")
     return array
 
 
 def convert_array(array: np.ndarray, dtype: np.dtype, op: str) -> np.ndarray:
-    """A copy of an array as another dtype. A number too large for a float becomes infinite.
+    """A copy of an array in another dtype. A number too large for a float becomes infinite.
 
     Raises:
-        ValueError: If an integer dtype cannot hold a number as it is.
+        ValueError: If an integer dtype cannot represent a number exactly.
     """
     array = cast_array(array, float32) if is_half(array.dtype) else array
     out = cast_array(array, dtype)
     if dtype.kind in "iu" and not np.array_equal(out, array):
         info = np.iinfo(dtype)
-        raise ValueError(f"{op} expected whole numbers from {info.min} to {info.max} for {dtype.name}, got {_shortened(array.tolist())}")
+        raise ValueError(f"{op} expected whole numbers from {info.min} to {info.max} for {dtype.name}, got {_shorten(array.tolist())}")
     return out
 
 
 def cast_array(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """A copy of an array as another dtype: rounded once, to the nearest number, of two equally near to the even one."""
+    """A copy of an array in another dtype, rounded once to the nearest number (ties to even)."""
     with np.errstate(all="ignore"):
         if dtype.kind == "V" and array.dtype.itemsize > 4:
-            array = _rounded_to_odd(array.astype(float64))
+            array = _round_to_odd(array.astype(float64))
         return array.astype(dtype)
 
 
-def _rounded_to_odd(array: np.ndarray) -> np.ndarray:
-    """float64 as float32: what is not exact takes the neighbour whose last bit is 1, so that a further rounding sees on which side it lay.
+def _round_to_odd(array: np.ndarray) -> np.ndarray:
+    """float64 as float32: an inexact number becomes the neighbor whose last bit is 1, so that a second rounding is correct.
 
     Source: Boldo, Melquiond 2008, "Emulation of a FMA and correctly rounded sums".
     """
     near = array.astype(float32)
     bits = near.view(np.int32)
-    inner = bits - (np.abs(near.astype(float64)) > np.abs(array))  # the neighbour nearer to 0
+    inner = bits - (np.abs(near.astype(float64)) > np.abs(array))  # the neighbor closer to 0
     odd = np.where((near == array) | (array != array), bits, inner | 1)
     return odd.astype(np.int32).view(float32)
 
 
 FLOAT32_OVERFLOW = 2.0**128 - 2.0**103
-"""From here on a number is rounded to infinity in float32; NumPy would warn."""
+"""Numbers from here on round to infinity in float32, with a warning from NumPy."""
 
 
 def cast_scalar(number: float, dtype: np.dtype) -> Any:
-    """A Python number as a storage of this dtype takes it: too large for a float, it becomes infinite.
+    """A Python number in a dtype; if too large for a float, it becomes infinite.
 
     Raises:
-        OverflowError: If it is a whole number beyond all floats.
+        OverflowError: If it is an integer beyond the range of float64.
     """
     return cast_array(np.asarray(float(number)), dtype) if is_float(dtype) else number
 
 
 def uniform(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.ndarray:
-    """So many numbers from [0, 1). Those of halves are multiples of one step: rounded ones could be 1.
+    """Uniform random numbers from [0, 1). In half precision they are multiples of one step, because rounding could give 1.
 
     Raises:
-        TypeError: If the dtype holds no fractions.
+        TypeError: If the dtype is not a floating-point dtype.
     """
     if not is_float(dtype):
-        raise TypeError(f"rand expected a dtype of float64 or float32, got {dtype.name}, which cannot hold numbers between 0 and 1")
+        raise TypeError(f"rand expected a dtype of float64 or float32, got {dtype.name}, which cannot represent numbers between 0 and 1")
     if not is_half(dtype):
         return generator.random(count, dtype)
     steps = 2.0 ** (11 if dtype.kind == "f" else 8)
@@ -253,7 +253,7 @@ def uniform(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.n
 
 
 def printable(array: np.ndarray) -> np.ndarray:
-    """An array as NumPy can print it: of bfloat16 the shortest decimals that stand for the same numbers."""
+    """An array that NumPy can print: bfloat16 becomes the shortest decimals that round to the same numbers."""
     if array.dtype.kind != "V":
         return array
     exact = cast_array(array, float64)
@@ -268,7 +268,7 @@ def printable(array: np.ndarray) -> np.ndarray:
     return out
 
 
-def _shortened(thing: Any) -> str:
-    """Its repr, at most a line long."""
+def _shorten(thing: Any) -> str:
+    """The repr of an object, abbreviated to one line."""
     text = repr(thing)
     return text if len(text) <= 80 else f"{text[:76]} ..."

@@ -63,10 +63,10 @@ def apply_hooks(x: Tensor, grad: Tensor) -> Tensor:
 
 
 def select_tensor_gradients(gradients: Sequence[Any], inputs: Sequence[Tensor], ctx: Any) -> Sequence[Any]:
-    """Of the gradients of all arguments those of the tensors among them.
+    """Of the gradients of all arguments, those of the tensors.
 
     Raises:
-        ValueError: If there are more or fewer than arguments.
+        ValueError: If their number differs from that of the arguments.
     """
     if len(gradients) == len(ctx.args):
         gradients = [gradient for gradient, is_tensor in zip(gradients, ctx.is_tensor, strict=True) if is_tensor]
@@ -80,15 +80,15 @@ def select_tensor_gradients(gradients: Sequence[Any], inputs: Sequence[Tensor], 
 def unbroadcast(gradient: Any, x: Tensor, source: str) -> Tensor:
     """A gradient in the shape and dtype of the tensor it flows into.
 
-    Where x was broadcast, each element of x was used many times: their gradients are summed.
+    Where x was broadcast, each of its elements was used several times, and the gradients of all uses are summed.
 
     Args:
         gradient: A Tensor in the shape that x was broadcast to, or in one that broadcasts to x's; a number; None for zeros.
-        x: What it flows into.
-        source: Where it comes from, for the message.
+        x: The tensor it flows into.
+        source: Its origin, for the message.
 
     Raises:
-        ValueError: If the shape fits neither way.
+        ValueError: If the shapes are incompatible.
     """
     if gradient is None:
         return x.zeros()
@@ -111,9 +111,9 @@ def sum_to_shape(gradient: Tensor, shape: Sequence[int]) -> Tensor:
     """A tensor summed over the dimensions in which `shape` was broadcast to the tensor's shape."""
     missing = gradient.dims - len(shape)
     dims = tuple([d for d, size in enumerate(gradient.shape) if size != 1 and (d < missing or shape[d - missing] == 1)])
-    gradient = gradient.to(compute_dtype(gradient.dtype)) if len(dims) > 1 else gradient  # halves are rounded when all are summed
+    gradient = gradient.to(compute_dtype(gradient.dtype)) if len(dims) > 1 else gradient  # half precision is rounded once, after all sums
     if grad_mode.enabled:
         return (gradient.sum(dims) if dims else gradient).reshape(*shape)
     for dim in (dims,) if len(dims) > 1 and gradient.backend.reduces_many else dims:
         gradient = gradient.f.add_reduce(gradient, dim)
-    return gradient._like(gradient.contiguous()._tensor.reshaped(shape)) if missing else gradient
+    return gradient._like(gradient.contiguous()._tensor.reshape(shape)) if missing else gradient

@@ -1,7 +1,7 @@
-"""Stage 2 - Indexing: what x[1:, None, ..., ::2], x[[0, 2]] and x[mask] mean in shape, strides and offset, or as a list of elements.
+"""Stage 2 - Indexing: x[1:, None, ..., ::2], x[[0, 2]] and x[mask], as a layout or as a list of elements.
 
-An index of integers, slices, None and ... is *basic*: its result is a view. Lists, masks and negative steps pick elements that no
-strides reach: their result is a copy.
+An index of integers, slices, None and ... is *basic*: its result is a view. Lists, masks and negative steps select elements that strides
+cannot express: their result is a copy.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from minitorch.tensor_data import IndexingError, TensorData
 
 
 def as_index(index: Any) -> tuple[Any, ...]:
-    """The index as a tuple of Python's ints, slices, None, ... and arrays.
+    """An index as a tuple of Python ints, slices, None, ... and arrays.
 
     Raises:
-        TypeError: If it holds anything else.
+        TypeError: If it contains anything else.
     """
     parts = []
     for part in index if isinstance(index, tuple) else (index,):
@@ -40,25 +40,25 @@ def as_index(index: Any) -> tuple[Any, ...]:
 
 
 def _as_array(part: Any) -> np.ndarray:
-    """A list, an array or a tensor of integers or of truth values."""
+    """A list, an array or a tensor of integers or bools as an array."""
     try:
         array = np.asarray(part)
     except ValueError:
-        raise TypeError(f"an index expected a list of integers or of truth values with equal lengths, got {part!r}") from None
+        raise TypeError(f"an index expected a list of integers or bools with equal lengths, got {part!r}") from None
     if array.size == 0 and isinstance(part, (list, tuple)):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iub":
-        raise TypeError(f"an index expected integers or truth values, got a list or tensor of {array.dtype.name}; convert it: x.to(int64)")
+        raise TypeError(f"an index expected integers or bools, got a list or tensor of {array.dtype.name}; convert it: x.to(int64)")
     return array
 
 
 def is_element(index: tuple[Any, ...], dims: int) -> bool:
-    """Whether the index names one element: an integer for every dimension."""
+    """Whether an index selects a single element: an integer for every dimension."""
     return len(index) == dims and all(type(part) is int for part in index)
 
 
 def is_basic(index: tuple[Any, ...]) -> bool:
-    """Whether strides can reach what the index picks, so that the result is a view."""
+    """Whether strides can express what an index selects, so that the result is a view."""
     return not any(isinstance(part, np.ndarray) or (isinstance(part, slice) and _step(part) < 0) for part in index)
 
 
@@ -67,14 +67,14 @@ def _step(part: slice) -> int:
 
 
 def basic_view(data: TensorData, index: tuple[Any, ...]) -> TensorData:
-    """What a basic index picks, over the same storage.
+    """The view that a basic index selects.
 
     Raises:
         IndexingError: If it has more integers and slices than there are dimensions, or an integer is out of range.
     """
     shape, strides, offset = [], [], data.offset
     dim = 0
-    for part in _without_ellipsis(index, data):
+    for part in _expand_ellipsis(index, data):
         if part is None:
             shape.append(1)
             strides.append(0)
@@ -96,21 +96,21 @@ def basic_view(data: TensorData, index: tuple[Any, ...]) -> TensorData:
     return data.as_view(tuple(shape), tuple(strides), offset)
 
 
-def _without_ellipsis(index: tuple[Any, ...], data: TensorData) -> tuple[Any, ...]:
-    """The index with whole slices where ... stands, or at its end, so that it speaks of every dimension."""
+def _expand_ellipsis(index: tuple[Any, ...], data: TensorData) -> tuple[Any, ...]:
+    """The index with ... replaced by full slices, or full slices appended, so that it covers every dimension."""
     taken = sum(part is not None and part is not ... for part in index)
-    places = [i for i, part in enumerate(index) if part is ...]
-    if taken > data.dims or len(places) > 1:
+    ellipses = [i for i, part in enumerate(index) if part is ...]
+    if taken > data.dims or len(ellipses) > 1:
         raise IndexingError(f"expected at most {data.dims} indices for shape {data.shape} and at most one ..., got {len(index)}: {index}")
-    place = places[0] if places else len(index)
-    return (*index[:place], *[slice(None)] * (data.dims - taken), *index[place + 1 :])
+    position = ellipses[0] if ellipses else len(index)
+    return (*index[:position], *[slice(None)] * (data.dims - taken), *index[position + 1 :])
 
 
 def selected_elements(shape: tuple[int, ...], index: tuple[Any, ...]) -> np.ndarray:
-    """The elements that any index picks, each by its number in the tensor, in an array of the result's shape. NumPy's rules.
+    """The elements that an index selects by NumPy's rules, as their ordinals in an array of the result's shape.
 
     Raises:
-        IndexingError: If an integer is out of range, there are too many, or lists or masks do not fit.
+        IndexingError: If an integer is out of range, there are too many, or the shapes of lists or masks do not match.
     """
     try:
         return np.arange(np.prod(shape, dtype=np.int64)).reshape(shape)[index]
@@ -119,18 +119,18 @@ def selected_elements(shape: tuple[int, ...], index: tuple[Any, ...]) -> np.ndar
 
 
 def write(data: TensorData, index: tuple[Any, ...], values: Any) -> None:
-    """Write numbers (a tensor, an array, nested lists or one number), which broadcast, to where an index points.
+    """Write numbers (a tensor, an array, nested lists or one number), which broadcast, to the elements at an index.
 
     Raises:
-        IndexingError: If the index does not fit, or the values do not broadcast to what it picks.
-        TypeError: If the values are no numbers, or the dtype cannot hold numbers of their kind.
-        ValueError: If the tensor is an expanded one, whose elements share places in storage, or the dtype cannot hold a number as it is.
+        IndexingError: If the index is invalid, or the values do not broadcast to its shape.
+        TypeError: If the values are not numbers, or the dtype cannot represent numbers of their kind.
+        ValueError: If elements of the tensor share positions in storage, or the dtype cannot represent a number exactly.
     """
     array = to_array(values, "assignment")
     whole = array.dtype.kind in "iu" and data.dtype.kind in "iu"  # a number that does not fit is found below
     if not whole and not np.can_cast(array.dtype, data.dtype, "same_kind"):
         raise TypeError(
-            f"a tensor of {data.dtype.name} cannot hold {array.dtype.name}; convert the value, x.to({data.dtype.name}), or the tensor"
+            f"a tensor of {data.dtype.name} cannot represent {array.dtype.name}; convert the value, x.to({data.dtype.name}), or the tensor"
         )
     if array.dtype != data.dtype:
         array = convert_array(array, data.dtype, "assignment")
@@ -142,13 +142,13 @@ def write(data: TensorData, index: tuple[Any, ...], values: Any) -> None:
     else:
         numbers = selected_elements(data.shape, index)
         data.array()[np.unravel_index(numbers, data.shape)] = _broadcast(array, numbers.shape)
-    data.written()
+    data.bump_version()
 
 
 def _broadcast(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The values repeated to the shape that an index picks; dimensions of size 1 in front that it lacks are dropped."""
+    """The values broadcast to the shape of an index; extra leading dimensions of size 1 are dropped."""
     extra = max(0, values.ndim - len(shape))
     try:
         return np.broadcast_to(values.reshape(values.shape[extra:]) if set(values.shape[:extra]) == {1} else values, shape)
     except ValueError:
-        raise IndexingError(f"assignment expected values that broadcast to {shape}, which the index picks, got {values.shape}") from None
+        raise IndexingError(f"assignment expected values that broadcast to {shape}, the shape at the index, got {values.shape}") from None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Select(Function):
-    """What an index picks: a view for a basic index, else a copy. The gradient goes back to where the elements came from."""
+    """The elements at an index: a view for a basic index, else a copy. The gradient flows back to the selected elements."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, index: tuple[Any, ...]) -> Tensor:
@@ -31,40 +31,40 @@ class Select(Function):
             ctx.save_for_backward(a.shape, index)
             return a._like(basic_view(a._tensor, index))
         numbers = selected_elements(a.shape, index)
-        ctx.save_for_backward(a.shape, numbers)  # not the index: a mask in it may be written into before backward
+        ctx.save_for_backward(a.shape, numbers)  # not the index: a mask in it may be modified before the backward pass
         values = a._tensor.array().reshape(-1)[numbers.reshape(-1)]
         return a._like(TensorData(values, numbers.shape))
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        shape, picked = ctx.saved_values
+        shape, selected = ctx.saved_values
         grad = grad_output.zeros(shape, compute_dtype(grad_output.dtype))
-        if isinstance(picked, tuple):
-            grad.f.id_map(grad_output, grad._like(basic_view(grad._tensor, picked)))
-        else:  # an element that was picked twice gets both
-            np.add.at(grad._tensor._storage, picked, grad_output._tensor.array())
+        if isinstance(selected, tuple):
+            grad.f.id_map(grad_output, grad._like(basic_view(grad._tensor, selected)))
+        else:  # an element that was selected twice receives both gradients
+            np.add.at(grad._tensor._storage, selected, grad_output._tensor.array())
         return grad
 
 
 class Expand(Function):
-    """Dimensions of size 1 repeated, and new ones in front: a view with stride 0, so that nothing is stored twice."""
+    """Dimensions of size 1 repeated, and new ones added in front: a view with stride 0."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, shape: tuple[int, ...]) -> Tensor:
         if len(shape) < a.dims or cached_broadcast(a.shape, shape) != shape:
             raise IndexingError(
-                f"a tensor of shape {a.shape} cannot be expanded to {shape}: only sizes of 1 can grow, and dimensions in front"
+                f"a tensor of shape {a.shape} cannot be expanded to {shape}: only sizes of 1 can be expanded, and dimensions added in front"
             )
         data = a._tensor
         return a._like(data.as_view(shape, broadcast_strides(data.shape, data.strides, shape), data.offset))
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        return grad_output  # who asks for it sums it over what was repeated
+        return grad_output  # unbroadcast sums it over the repeated dimensions
 
 
 class Cat(Function):
-    """Tensors in a row along one dimension."""
+    """Tensors concatenated along one dimension."""
 
     @staticmethod
     def forward(ctx: Context, dim: int, *tensors: Tensor) -> Tensor:
@@ -78,7 +78,7 @@ class Cat(Function):
 
 
 class Cast(Function):
-    """The same numbers as another dtype. Through whole numbers and truth values, which change in steps, no gradient flows."""
+    """The same numbers in another dtype. No gradient flows through integers and bools."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, dtype: np.dtype) -> Tensor:
@@ -90,21 +90,21 @@ class Cast(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor | None:
         (dtype,) = ctx.saved_values
-        return grad_output if is_float(dtype) else None  # it takes the dtype of what it flows into there
+        return grad_output if is_float(dtype) else None  # unbroadcast casts it to the dtype of the input
 
 
 def _check_range(a: Tensor, dtype: np.dtype) -> None:
-    """That an integer dtype can hold every number, its fraction cut off."""
+    """Check that an integer dtype can represent every number, its fraction truncated."""
     values, info = a._tensor.array(), np.iinfo(dtype)
     if is_half(a.dtype):
         values = cast_array(values, float32)
     if is_float(a.dtype):
-        held = (np.trunc(values) >= info.min) & (values < float(info.max + 1))  # both powers of 2, which floats hold exactly; false of NaN
+        valid = (np.trunc(values) >= info.min) & (values < float(info.max + 1))  # exact: both limits are powers of 2; false for NaN
     else:
-        held = (values >= info.min) & (values <= info.max)
-    bad = values[~held]
+        valid = (values >= info.min) & (values <= info.max)
+    bad = values[~valid]
     if bad.size:
-        raise ValueError(f"{dtype.name} holds numbers from {info.min} to {info.max}, got {bad[0].item()}; clip or replace it first")
+        raise ValueError(f"{dtype.name} represents numbers from {info.min} to {info.max}, got {bad[0].item()}; clip or replace it first")
 
 
 class Move(Function):
@@ -125,14 +125,14 @@ class Move(Function):
 
 
 def unbind(a: Tensor, dim: int) -> list[Tensor]:
-    """The tensor cut along one dimension into pieces of size 1, which are views."""
+    """The tensor split along one dimension into views of size 1."""
     data = a._tensor
     shape = (*data.shape[:dim], 1, *data.shape[dim + 1 :])
     return [a._like(data.as_view(shape, data.strides, data.offset + i * data.strides[dim])) for i in range(data.shape[dim])]
 
 
 def concatenate(pieces: list[Tensor], dim: int) -> Tensor:
-    """Tensors in a row along one dimension, in a new storage; at least one."""
+    """Tensors concatenated along one dimension in a new storage; at least one."""
     first = pieces[0]
     length = sum(piece.shape[dim] for piece in pieces)
     out = first.zeros((*first.shape[:dim], length, *first.shape[dim + 1 :]), dtype=promote_types(*{piece.dtype for piece in pieces}))
@@ -151,7 +151,7 @@ def concatenate(pieces: list[Tensor], dim: int) -> Tensor:
 def transpose(a: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dimensions swapped: a view."""
     order = list(range(a.dims))
-    dim0, dim1 = a._dim(dim0), a._dim(dim1)
+    dim0, dim1 = a._normalize_dim(dim0), a._normalize_dim(dim1)
     order[dim0], order[dim1] = dim1, dim0
     return Permute.apply(a, tuple(order))
 
@@ -169,7 +169,7 @@ def t(a: Tensor) -> Tensor:
 
 def flip(a: Tensor, *dims: Any) -> Tensor:
     """The elements in reverse order along these dimensions, or along all: a copy, because strides are never negative."""
-    flipped = a._dims_of(dims[0] if len(dims) == 1 else dims) if dims else range(a.dims)
+    flipped = a._normalize_dims(dims[0] if len(dims) == 1 else dims) if dims else range(a.dims)
     return a[tuple(slice(None, None, -1 if d in flipped else 1) for d in range(a.dims))] if a.dims else a.clone()
 
 
@@ -181,7 +181,7 @@ def flatten(a: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """
     if not a.dims:
         return a.reshape(1)
-    start, end = a._dim(start_dim), a._dim(end_dim)
+    start, end = a._normalize_dim(start_dim), a._normalize_dim(end_dim)
     if start > end:
         raise ValueError(f"flatten expected start_dim before end_dim, got {start_dim} and {end_dim} for shape {a.shape}")
     return a.reshape(*a.shape[:start], math.prod(a.shape[start : end + 1]), *a.shape[end + 1 :])
@@ -189,7 +189,7 @@ def flatten(a: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 def squeeze(a: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Without its dimensions of size 1, or without those among dim that have size 1: a view."""
-    dims = range(a.dims) if dim is None else a._dims_of(dim)
+    dims = range(a.dims) if dim is None else a._normalize_dims(dim)
     removed = {d for d in dims if a.shape[d] == 1}
     return Select.apply(a, tuple(0 if d in removed else slice(None) for d in range(a.dims)))
 
@@ -220,7 +220,7 @@ def split(a: Tensor, size: int | Sequence[int], dim: int = 0) -> list[Tensor]:
     Raises:
         ValueError: If the size is less than 1, or the sizes do not sum to that of dim.
     """
-    dim = a._dim(dim)
+    dim = a._normalize_dim(dim)
     length = a.shape[dim]
     if not isinstance(size, Sequence):
         if size < 1:

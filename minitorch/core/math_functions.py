@@ -1,6 +1,6 @@
-"""Stage 2 - More differentiable functions, beyond the course: what a calculator has, selections, comparisons, products and running sums.
+"""Stage 2 - Elementwise functions beyond the course: elementary functions, comparisons and selections.
 
-Each with the functions on numbers that it is made of, its forward and its backward.
+Each Function stands with its forward and backward pass; the scalar functions are in operators.py.
 """
 
 from __future__ import annotations
@@ -130,18 +130,23 @@ def require_mask(x: Tensor, operator: str) -> Tensor:
         TypeError: If its dtype is not bool.
     """
     if x.dtype != bool_:
-        raise TypeError(f"{operator} expected truth values, got {x.dtype.name}; compare first, such as x > 0")
+        raise TypeError(f"{operator} expected a tensor of bools, got {x.dtype.name}; compare first, such as x > 0")
     return x
 
 
 class Pow(Function):
-    """a to the power b, element by element. By b it has none where a < 0, nor at 0 to the power 0: there NaN flows to b."""
+    """a to the power b, element by element.
+
+    Where a < 0, and at 0 to the power 0, the derivative with respect to b does not exist: it is NaN.
+    """
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         whole = not (is_float(a.dtype) or is_float(b.dtype))
         if whole and (b < 0).any().item():
-            raise ValueError(f"a whole number has no whole power below 0, got {a.dtype.name} ** {b.dtype.name}; make one of them float64")
+            raise ValueError(
+                f"integers cannot be raised to negative integer powers, got {a.dtype.name} ** {b.dtype.name}; make one of them float64"
+            )
         y = a.f.zip(operators.integer_power if whole else operators.power, promote_to_number)(a, b)
         ctx.save_for_backward(a, b, y)
         return y
@@ -149,16 +154,16 @@ class Pow(Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
         a, b, y = ctx.saved_values
-        by_a, by_b = None, None
+        grad_a, grad_b = None, None
         if ctx.needs_input_grad[0]:
-            by_a = mask_select(b != 0, grad_output * b * a ** (b - 1.0))
+            grad_a = mask_select(b != 0, grad_output * b * a ** (b - 1.0))
         if ctx.needs_input_grad[1]:
-            by_b = grad_output * y.f.zip(operators.log_base)(a, b) * y
-        return by_a, by_b
+            grad_b = grad_output * y.f.zip(operators.log_base)(a, b) * y
+        return grad_a, grad_b
 
 
 class Comparison(Function):
-    """A comparison: flat wherever it has a derivative. forward saves the shapes of its inputs."""
+    """A comparison: its derivative is 0 wherever it exists. forward saves the shapes of its inputs."""
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, ...]:
@@ -187,7 +192,7 @@ class NE(Comparison):
 
 
 class Where(Function):
-    """a where the condition holds, b elsewhere; the gradient goes where the element came from."""
+    """a where the condition is true, else b; the gradient flows to the input that the element came from."""
 
     @staticmethod
     def forward(ctx: Context, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
@@ -201,7 +206,7 @@ class Where(Function):
 
 
 class Clip(Function):
-    """a, but no less than low and no more than high; the gradient flows where a lies between them, both included."""
+    """a limited to the range from low to high; the gradient flows where low <= a <= high."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, low: Tensor, high: Tensor) -> Tensor:
@@ -242,12 +247,12 @@ def _limit(a: Tensor, limit: Any, sign: int) -> Tensor:
 
 
 def mask_select(condition: Tensor, a: Tensor) -> Tensor:
-    """a where the condition holds, 0 elsewhere, be a infinite or NaN there."""
+    """a where the condition is true, else 0, even if a is infinite or NaN there."""
     return a.f.zip(operators.select_if, _second)(condition, a)
 
 
 def _second(first: Any, second: Any) -> Any:
-    """The dtype of what is picked."""
+    """The dtype of the selected elements."""
     return second
 
 

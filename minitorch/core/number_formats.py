@@ -1,4 +1,4 @@
-"""Stage 5 - How numbers lie in memory: their bits as text, and what a dtype can hold."""
+"""Stage 5 - Number formats: the bits of a number as text, and the limits of a dtype."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from minitorch.core.dtypes import as_dtype, is_float
 from minitorch.tensor import Tensor
 
 FIELDS = {"float64": (11, 52), "float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}
-"""Bits of the exponent and of the fraction of every float; in front of them stands one for the sign."""
+"""Bits of the exponent and of the fraction of every float; the sign bit comes first."""
 
 
 class FloatInfo(NamedTuple):
-    """What a dtype of floats can hold.
+    """The limits of a floating-point dtype.
 
     Attributes:
-        dtype: Its name.
-        bits: Of one number.
-        eps: From 1 to the next number.
+        dtype: Name of the dtype.
+        bits: Size of one number.
+        eps: Distance from 1 to the next number.
         max: The largest number.
         min: The smallest number, -max.
-        tiny: The smallest number above 0 with a full fraction.
-        smallest_normal: The same.
-        smallest_subnormal: The smallest number above 0.
-        resolution: The power of 10 down to which decimals are told apart.
+        tiny: The smallest positive normal number.
+        smallest_normal: Same as tiny.
+        smallest_subnormal: The smallest positive number.
+        resolution: The smallest power of 10 that can be resolved next to 1.
     """
 
     dtype: str
@@ -40,11 +40,11 @@ class FloatInfo(NamedTuple):
 
 
 class IntInfo(NamedTuple):
-    """What a dtype of whole numbers can hold.
+    """The limits of an integer dtype.
 
     Attributes:
-        dtype: Its name.
-        bits: Of one number.
+        dtype: Name of the dtype.
+        bits: Size of one number.
         max: The largest number.
         min: The smallest number.
     """
@@ -56,14 +56,14 @@ class IntInfo(NamedTuple):
 
 
 def finfo(dtype: Any) -> FloatInfo:
-    """What a dtype of floats can hold.
+    """The limits of a floating-point dtype.
 
     Raises:
-        TypeError: If it is none of floats.
+        TypeError: If it is not a floating-point dtype.
     """
     found = as_dtype(dtype)
     if not is_float(found):
-        raise TypeError(f"finfo expected a dtype of floats, got {found.name}; for whole numbers ask iinfo")
+        raise TypeError(f"finfo expected a floating-point dtype, got {found.name}; use iinfo for integers")
     exponent, fraction = FIELDS[found.name]
     bias = 2 ** (exponent - 1) - 1
     largest, tiny = (2 - 2.0**-fraction) * 2.0**bias, 2.0 ** (1 - bias)
@@ -74,29 +74,29 @@ def finfo(dtype: Any) -> FloatInfo:
 
 
 def iinfo(dtype: Any) -> IntInfo:
-    """What a dtype of whole numbers can hold.
+    """The limits of an integer dtype.
 
     Raises:
-        TypeError: If it is none of whole numbers.
+        TypeError: If it is not an integer dtype.
     """
     found = as_dtype(dtype)
     if found.kind not in "iu":
-        raise TypeError(f"iinfo expected a dtype of whole numbers, got {found.name}; for floats ask finfo")
+        raise TypeError(f"iinfo expected an integer dtype, got {found.name}; use finfo for floats")
     info = np.iinfo(found)
     return IntInfo(found.name, info.bits, info.max, info.min)
 
 
 def bits(x: Tensor) -> Any:
-    """The bits of every element, as they lie in memory, from the highest to the lowest.
+    """The bits of every element, from the highest to the lowest.
 
-    Of a float stand sign, exponent and fraction apart: 1.5 as float16 is "0 01111 1000000000", that is + · 2^(15 - 15) · 1.1 in binary.
-    Whole numbers below 0 are kept as 2^bits + number; a truth value is one bit.
+    A float shows sign, exponent and fraction separately: 1.5 as float16 is "0 01111 1000000000", that is + · 2^(15 - 15) · 1.1 in binary.
+    Negative integers are stored as 2^bits + number; a bool is one bit.
 
     Returns:
-        Nested lists of texts in the shape of x; of a tensor of no dimensions one text.
+        Nested lists of strings in the shape of x; one string for a tensor of no dimensions.
 
     Raises:
-        TypeError: If x is no Tensor.
+        TypeError: If x is not a Tensor.
     """
     if not isinstance(x, Tensor):
         raise TypeError(f"bits expected a Tensor, got {type(x).__name__}; make one with tensor(..., dtype=...)")

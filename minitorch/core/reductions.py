@@ -1,6 +1,6 @@
 """Stage 2 - Reductions beyond the course: extrema, products, statistics and cumulative sums.
 
-Each Function stands with its forward and its backward.
+Each Function stands with its forward and backward pass.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from minitorch.tensor_functions import Function
 
 
 class MaxMin(Function):
-    """The largest or smallest element along one dimension, which keeps size 1. The gradient flows to the first of several."""
+    """The largest or smallest element along one dimension, which keeps size 1. The gradient flows to the first of equal elements."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, dim: int, largest: bool) -> Tensor:
@@ -37,7 +37,7 @@ class MaxMin(Function):
 
 
 def reduce_extreme(a: Tensor, dim: int, largest: bool) -> Tensor:
-    """The largest or smallest element along one dimension, which keeps size 1; NaN if there is one.
+    """The largest or smallest element along one dimension, which keeps size 1; NaN if any is NaN.
 
     Raises:
         ValueError: If dim has size 0.
@@ -51,10 +51,10 @@ def reduce_extreme(a: Tensor, dim: int, largest: bool) -> Tensor:
 
 
 def extreme(a: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
-    """Where along one dimension the largest or smallest element stands, the first of several; NaN wins over numbers.
+    """Position of the largest or smallest element along one dimension, the first of equal elements; NaN takes precedence.
 
     Returns:
-        The element's number along dim, which keeps size 1, as int64; and a mask of a's shape that is true there alone.
+        The index along dim, which keeps size 1, as int64; and a mask of a's shape that is true only there.
 
     Raises:
         ValueError: If dim has size 0.
@@ -98,7 +98,7 @@ def std(a: Tensor, dim: int | Sequence[int] | None, keepdim: bool, correction: f
 @compute_in_float32
 def cumsum(a: Tensor, dim: int) -> Tensor:
     """Cumulative sum of the elements along dim."""
-    return CumSum.apply(a, a._dim(dim))
+    return CumSum.apply(a, a._normalize_dim(dim))
 
 
 # Along a dimension
@@ -120,13 +120,13 @@ class Prod(Function):
             return a.zeros()
         one = elements[0].zeros() + 1
         before = cumulative(operators.mul, [one, *elements[:-1]])
-        behind = cumulative(operators.mul, [one, *elements[:0:-1]])[::-1]
-        others = concatenate([left * right for left, right in zip(before, behind, strict=True)], dim)  # right where an element is 0, too
+        after = cumulative(operators.mul, [one, *elements[:0:-1]])[::-1]
+        others = concatenate([left * right for left, right in zip(before, after, strict=True)], dim)  # correct if an element is 0
         return grad_output * others
 
 
 class CumSum(Function):
-    """Running sum along one dimension: element i is the sum of the elements 0 to i."""
+    """Cumulative sum along one dimension: element i is the sum of the elements 0 to i."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
@@ -145,5 +145,5 @@ class CumSum(Function):
 
 
 def cumulative(fn: Callable[[float, float], float], pieces: list[Tensor]) -> list[Tensor]:
-    """What a fold of the pieces has come to after each of them."""
+    """The cumulative reduction of the pieces."""
     return list(accumulate(pieces, pieces[0].f.zip(fn))) if pieces else []

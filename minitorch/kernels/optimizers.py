@@ -32,7 +32,7 @@ def run(steps: Loop, value: Tensor, operands: tuple[Any, ...], factors: tuple[An
     """Have a loop go through a parameter, its gradient and its memories; what it does to value is counted as a write."""
     data = value._tensor
     steps.run(data.tuple()[0], operands, factors, data.size)
-    data.written()
+    data.bump_version()
 
 
 def takes(value: Tensor, gradient: Tensor, memory: dict[str, Any]) -> bool:

@@ -230,12 +230,12 @@ def fused_max(input: Tensor, dim: Any = None) -> Any:
 
 def fused_softmax(input: Tensor, dim: int) -> Any:
     """`nn.functional.softmax` along the last dimension, in one pass."""
-    return Softmax.apply(input) if accepts(input) and input._dim(dim) == input.dims - 1 else NotImplemented
+    return Softmax.apply(input) if accepts(input) and input._normalize_dim(dim) == input.dims - 1 else NotImplemented
 
 
 def fused_logsoftmax(input: Tensor, dim: int) -> Any:
     """`nn.functional.logsoftmax` along the last dimension, in one pass."""
-    return LogSoftmax.apply(input) if accepts(input) and input._dim(dim) == input.dims - 1 else NotImplemented
+    return LogSoftmax.apply(input) if accepts(input) and input._normalize_dim(dim) == input.dims - 1 else NotImplemented
 
 
 register_kernel("max", "fast", fused_max)

@@ -84,7 +84,7 @@ def write(buffer: Tensor, numbers: Any) -> None:
     data = buffer._tensor
     if fusible(buffer) and data.is_contiguous():
         data.tuple()[0][:] = numbers
-        data.written()
+        data.bump_version()
     else:
         buffer[...] = numbers
 

@@ -54,7 +54,7 @@ def product_of_windows(input: Tensor, weight: Tensor, bias: Tensor | None, geome
     windows = windows_of(input._tensor.array(), weight.shape[2:], geometry, sizes)
     columns = transpose_last_two(input._like(TensorData(windows.reshape(-1), (batch * math.prod(sizes), math.prod(weight.shape[1:])))))
     flat = weight.contiguous()
-    flat = flat._like(flat._tensor.reshaped((outer, columns.shape[0])))
+    flat = flat._like(flat._tensor.reshape((outer, columns.shape[0])))
     sums = input.f.matrix_multiply(flat, columns)._tensor.array()
     if bias is not None:
         sums += bias._tensor.array()[:, None]

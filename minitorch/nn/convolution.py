@@ -86,7 +86,7 @@ class Convolution(Function):
         by_bias = None
         if needed[2]:
             by_bias = sum_to_shape(grad_output, (weight.shape[0], *(1 for _ in weight.shape[2:])))
-            by_bias = by_bias._like(by_bias._tensor.reshaped((weight.shape[0],)))
+            by_bias = by_bias._like(by_bias._tensor.reshape((weight.shape[0],)))
         return by_input, by_weight, by_bias, None
 
 

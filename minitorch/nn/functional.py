@@ -99,7 +99,7 @@ def max(input: Tensor, dim: int | None = None) -> Tensor:
     """
     if dim is None:
         return Max.apply(input.contiguous().view(input.size), 0)
-    return Max.apply(input, input._dim(dim))
+    return Max.apply(input, input._normalize_dim(dim))
 
 
 def argmax(input: Tensor, dim: int | None = None) -> Tensor:

@@ -106,7 +106,7 @@ class DeviceData(TensorData):
         """A new storage filled with zeros."""
         return DeviceData(DeviceStorage(math.prod(shape), as_dtype(dtype)), shape, strides_from_shape(shape))
 
-    def copied_to_host(self) -> TensorData:
+    def to_host(self) -> TensorData:
         """The same tensor on the host, with a storage of its own."""
         storage = self.cell.on_host().copy()
         return TensorData(storage, self.shape, self.strides, self.offset)
@@ -128,9 +128,9 @@ class DeviceData(TensorData):
         """Kind of the numbers in the storage."""
         return self.cell.dtype
 
-    def written(self) -> None:
+    def bump_version(self) -> None:
         """Count a change of the storage; whoever writes into the host's copy calls this."""
-        super().written()
+        super().bump_version()
         if self.cell.host is not None and self.cell.shared:
             self.cell.device.copy_to_device(self.cell.host)
         elif self.cell.host is not None:

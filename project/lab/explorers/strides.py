@@ -186,7 +186,7 @@ def _view(before: Stage, shape: Sequence[int]) -> Stage:
         sizes[sizes.index(-1)] = before.data.size // rest if rest else 0
     if any(size < 0 for size in sizes):
         raise ValueError(f"expected sizes of at least 0, one of them perhaps -1, got {tuple(shape)}")
-    return Stage(before.data.reshaped(sizes), before.values.reshape(sizes), "view")
+    return Stage(before.data.reshape(sizes), before.values.reshape(sizes), "view")
 
 
 def _expand(before: Stage, shape: Sequence[int]) -> Stage:
@@ -196,7 +196,7 @@ def _expand(before: Stage, shape: Sequence[int]) -> Stage:
     sizes = tuple(own[i] if size == -1 and i < len(own) else size for i, size in enumerate(shape))
     fits = len(sizes) >= data.dims and all(a in (1, b) for a, b in zip(data.shape[::-1], sizes[::-1], strict=False))
     if not fits or any(size < 0 for size in sizes):
-        raise IndexingError(f"only sizes of 1 can grow, and dimensions in front, got {tuple(shape)}")
+        raise IndexingError(f"only sizes of 1 can be expanded, and dimensions added in front, got {tuple(shape)}")
     if math.prod(sizes) > MOST_ELEMENTS:
         raise ValueError(f"expected at most {MOST_ELEMENTS} elements, got {math.prod(sizes)}")
     view = data.as_view(sizes, broadcast_strides(data.shape, data.strides, sizes), data.offset)
