@@ -1,4 +1,4 @@
-"""Stage 4 - Convolution on the GPU: the kernels of one and of two dimensions, one thread for every element of out.
+"""Stage 4 - Convolution on the GPU: the kernels of conv1d and conv2d, with one thread per element of out.
 
 They are the textbook solutions of Task 4.4b. The optimized kernels in `kernels/cuda/conv.py` compute several output channels in a thread.
 """
@@ -12,7 +12,7 @@ from minitorch.core.kernel import register_kernel
 from minitorch.kernels.cuda.device import SIMULATED, blocks_for, cuda, jit, launch
 
 CONV_BLOCK = 8 if SIMULATED else 128
-"""Threads of a block."""
+"""Threads per block."""
 
 
 def _tensor_conv1d(
@@ -28,16 +28,16 @@ def _tensor_conv1d(
     weight_strides: Any,
     reverse: bool,
 ) -> None:
-    """The kernel of the convolution of one dimension: out[b, o, w] = sum over c and k of input[b, c, w + k] · weight[o, c, k].
+    """The kernel of the 1-D convolution: out[b, o, w] = Σ_c Σ_k input[b, c, w + k] · weight[o, c, k].
 
-    It is launched with blocks of CONV_BLOCK threads, a thread for every element of out, or some more. Out may be shorter than the
-    input. Input beyond its right edge counts as 0. With reverse it is input[b, c, w - k], and 0 beyond the left edge.
+    It is launched with blocks of CONV_BLOCK threads and at least one thread per element of out. out may be shorter than the input.
+    The input is 0 past its right edge. With reverse the term is input[b, c, w - k], which is 0 past the left edge.
 
     Args:
         out: Storage of out, with shape (B, O, W), strides and the number of its elements.
         input: Storage of the input, with shape (B, C, W of the input) and strides.
         weight: Storage of the weights, with shape (O, C, K) and strides.
-        reverse: Whether the window reaches to the left.
+        reverse: Whether the window extends to the left.
     """
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i < out_size:
@@ -67,15 +67,15 @@ def _tensor_conv2d(
     weight_strides: Any,
     reverse: bool,
 ) -> None:
-    """The kernel of the convolution of two dimensions, as `_tensor_conv1d`.
+    """The kernel of the 2-D convolution, like `_tensor_conv1d`.
 
-    out[b, o, h, w] = sum over c, i and j of input[b, c, h + i, w + j] · weight[o, c, i, j]; with reverse h - i and w - j.
+    out[b, o, h, w] = Σ_c Σ_j Σ_k input[b, c, h + j, w + k] · weight[o, c, j, k]; with reverse h - j and w - k.
 
     Args:
         out: Storage of out, with shape (B, O, H, W), strides and the number of its elements.
         input: Storage of the input, with shape (B, C, H and W of the input) and strides.
         weight: Storage of the weights, with shape (O, C, KH, KW) and strides.
-        reverse: Whether the window reaches up and to the left.
+        reverse: Whether the window extends up and to the left.
     """
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i < out_size:
@@ -97,7 +97,7 @@ def _tensor_conv2d(
 
 
 def textbook_conv(out: Any, input: Any, weight: Any, reverse: bool) -> None:
-    """Write the convolution of one or two dimensions into out, by the kernels above; data on the GPU, shapes as in `fast_conv`."""
+    """Write the 1-D or 2-D convolution into out with the kernels above; all data is on the GPU, shapes as in `fast_conv`."""
     if out.size:
         kernel = _compiled(_tensor_conv1d if len(out.shape) == 3 else _tensor_conv2d)
         target = out.target(), out.shape, out.strides, out.size
@@ -106,7 +106,7 @@ def textbook_conv(out: Any, input: Any, weight: Any, reverse: bool) -> None:
 
 @cache
 def _compiled(kernel: Any) -> Any:
-    """A kernel, compiled at its first launch."""
+    """The kernel, compiled at its first launch."""
     return jit(kernel)
 
 

@@ -1,9 +1,10 @@
 """Stage 3 - CudaOps: map, zip, reduce and the matrix product as CUDA kernels, and the backend made of them.
 
-The kernels below are the textbook solutions of Tasks 3.3 and 3.4. Optimized kernels are in `kernels/cuda/`; `_kernel` and `_multiply` prefer them.
+The kernels below are the textbook solutions of Tasks 3.3 and 3.4. Optimized kernels are in `kernels/cuda/`;
+`_kernel` and `_multiply` prefer them unless `CudaOps.optimized` is False.
 
-A kernel is launched on a grid of blocks of threads and runs once in every thread. It is given each storage as an array of the GPU that
-begins with the tensor's first element, and shapes and strides as tuples; an input has stride 0 where it is broadcast.
+A kernel is launched on a grid of thread blocks and runs once per thread. Each storage is passed as a device array
+that starts at the tensor's first element; shapes and strides are tuples. A broadcast input has stride 0.
 """
 
 from __future__ import annotations
@@ -28,36 +29,36 @@ from minitorch.kernels.cuda.device import (
     number_function,
     require_cuda,
 )
-from minitorch.kernels.cuda.storage import DeviceData, DeviceStorage, merged
+from minitorch.kernels.cuda.storage import DeviceData, DeviceStorage, coalesce_dims
 from minitorch.tensor_data import MAX_DIMS as MAX_DIMS
 from minitorch.tensor_data import broadcast_strides, shape_broadcast, strides_from_shape
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
-# For kernels written index by index: the functions of Module 2, compiled for the GPU
+# The index functions of Module 2, compiled for the GPU
 to_index = device_jit(tensor_data.to_index)
 broadcast_index = device_jit(tensor_data.broadcast_index)
 index_to_position = device_jit(tensor_data.index_to_position)
 
 THREADS_PER_BLOCK = 8 if SIMULATED else 256
-"""Threads of a block of map and zip."""
+"""Threads per block of map and zip."""
 
 REDUCE_BLOCK = 16 if SIMULATED else 1024
-"""Threads of a block of a textbook reduction, and the elements that it folds into one."""
+"""Threads per block of the textbook reduction, and the number of elements that a block reduces."""
 
 BLOCK_DIM = 4 if SIMULATED else 32
-"""Rows and columns of a tile of the textbook's matrix product, computed by as many threads."""
+"""Rows and columns of a tile of the textbook matrix product; a block has one thread per element of its tile."""
 
 PRACTICE_BLOCK = 32
-"""Threads of a block in `sum_practice`, rows and columns of `mm_practice`."""
+"""Threads per block of `sum_practice`; threads per row and column of `mm_practice`."""
 
 MAX_BATCH = 65535
-"""More blocks no GPU takes in the third dimension of a grid."""
+"""Largest size of the third dimension of a grid."""
 
 
 class CudaOps(TensorOps):
-    """The operations on an NVIDIA GPU, or in numba's simulator. Every thread computes in float32 if no operand is float64."""
+    """Tensor operations on an NVIDIA GPU, or in numba's simulator."""
 
     name = "cuda"
     cuda = True
@@ -81,59 +82,59 @@ class CudaOps(TensorOps):
     def map(fn: Callable[[float], float]) -> Callable[..., Tensor]:
         """See `TensorOps.map`."""
 
-        def mapped(a: Tensor, out: Tensor | None = None) -> Tensor:
+        def map_tensor(a: Tensor, out: Tensor | None = None) -> Tensor:
             out = a.zeros() if out is None else out
             data: Any = out._tensor
             if data.size:
-                shape, strides, a_strides = merged(out.shape, data.strides, broadcast_strides(a.shape, a._tensor.strides, out.shape))
-                source = _source(a)
+                shape, strides, a_strides = coalesce_dims(out.shape, data.strides, broadcast_strides(a.shape, a._tensor.strides, out.shape))
+                source = _read_array(a)
                 launch(
                     _kernel("map", tensor_map, fn), blocks_for(data.size, THREADS_PER_BLOCK), THREADS_PER_BLOCK,
                     data.target(), shape, strides, data.size, source, shape, a_strides,
                 )  # fmt: skip
             return out
 
-        return mapped
+        return map_tensor
 
     @staticmethod
     def zip(fn: Callable[[float, float], float]) -> Callable[..., Tensor]:
         """See `TensorOps.zip`."""
 
-        def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+        def zip_tensors(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
             if out is None:
                 out = a.zeros(shape_broadcast(a.shape, b.shape), promote_types(a.dtype, b.dtype))
             data: Any = out._tensor
             if data.size:
-                shape, strides, a_strides, b_strides = merged(
+                shape, strides, a_strides, b_strides = coalesce_dims(
                     out.shape,
                     data.strides,
                     broadcast_strides(a.shape, a._tensor.strides, out.shape),
                     broadcast_strides(b.shape, b._tensor.strides, out.shape),
                 )
-                sources = _source(a), shape, a_strides, _source(b), shape, b_strides
+                sources = _read_array(a), shape, a_strides, _read_array(b), shape, b_strides
                 launch(
                     _kernel("zip", tensor_zip, fn), blocks_for(data.size, THREADS_PER_BLOCK), THREADS_PER_BLOCK,
                     data.target(), shape, strides, data.size, *sources,
                 )  # fmt: skip
             return out
 
-        return zipped
+        return zip_tensors
 
     @staticmethod
     def reduce(fn: Callable[[float, float], float], start: float = 0.0) -> Callable[..., Tensor]:
-        """See `TensorOps.reduce`. fn must be associative and commutative: many threads fold, and none in order.
+        """See `TensorOps.reduce`. fn must be associative and commutative, because threads reduce in no fixed order.
 
-        A long dimension is folded in several passes: first into cells, then these.
+        A long dimension is reduced in several passes, each of which leaves fewer partial results.
         """
 
-        def reduced(a: Tensor, dim: int, out: Tensor | None = None) -> Tensor:
+        def reduce_tensor(a: Tensor, dim: int, out: Tensor | None = None) -> Tensor:
             dim = a._normalize_dim(dim)
             out = a.zeros((*a.shape[:dim], 1, *a.shape[dim + 1 :])) if out is None else out
             if out.size:
                 _reduce_in_passes(_kernel("reduce", tensor_reduce, fn), a, dim, out, start)
             return out
 
-        return reduced
+        return reduce_tensor
 
     @staticmethod
     def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
@@ -146,33 +147,33 @@ class CudaOps(TensorOps):
 
 
 def _kernel(pattern: str, textbook: Callable[..., Any], fn: Callable[..., float]) -> Any:
-    """The kernel of a pattern around fn: the optimized one if there is one, else the textbook kernel below."""
+    """The kernel of a pattern ("map", "zip" or "reduce") for fn: the optimized kernel if there is one, else the textbook kernel."""
     optimized = find_kernel(pattern, CudaOps)
-    return _made(optimized, fn) if optimized else _made(textbook, number_function(fn))
+    return _build_kernel(optimized, fn) if optimized else _build_kernel(textbook, number_function(fn))
 
 
 @cache
-def _made(make: Callable[..., Any], fn: Any) -> Any:
-    """What `make` returns for fn, made once at its first use."""
+def _build_kernel(make: Callable[..., Any], fn: Any) -> Any:
+    """make(fn), built at the first use and cached."""
     return make(fn)
 
 
-def _source(a: Tensor) -> Any:
-    """The array of the GPU that a tensor is read from."""
+def _read_array(a: Tensor) -> Any:
+    """The device array of a tensor that a kernel reads."""
     data: Any = a._tensor
     return data.source()
 
 
 def _reduce_in_passes(kernel: Any, a: Tensor, dim: int, out: Tensor, start: float) -> None:
-    """Fold dimension dim of a into out, each pass into fewer cells for every element of out; the last has one."""
+    """Reduce dimension dim of a into out. A pass leaves several partial results (cells) per element of out, the last pass one."""
     data: Any = out._tensor
     rest = [d for d in range(a.dims) if d != dim]
-    outer, out_strides, strides = merged(
+    outer, out_strides, strides = coalesce_dims(
         tuple(a.shape[d] for d in rest), tuple(data.strides[d] for d in rest), tuple(a._tensor.strides[d] for d in rest)
     )
-    source, length, step = _source(a), a.shape[dim], a._tensor.strides[dim]
+    source, length, step = _read_array(a), a.shape[dim], a._tensor.strides[dim]
     while True:
-        cells = _cells(kernel, data.size, length, step <= min(strides))
+        cells = _count_cells(kernel, data.size, length, step <= min(strides))
         if cells == 1:
             target, target_strides = data.target(), out_strides
         else:
@@ -188,24 +189,24 @@ def _reduce_in_passes(kernel: Any, a: Tensor, dim: int, out: Tensor, start: floa
         source, strides, length, step = target, target_strides, cells, 1
 
 
-def _cells(kernel: Any, outputs: int, length: int, along: bool) -> int:
-    """Into how many cells a pass folds every result; a textbook kernel folds REDUCE_BLOCK elements into one."""
+def _count_cells(kernel: Any, outputs: int, length: int, along: bool) -> int:
+    """Number of cells per result that a pass leaves; the textbook kernel reduces REDUCE_BLOCK elements to one cell."""
     if hasattr(kernel, "cells"):
         return kernel.cells(outputs, length, along)
     return max(1, blocks_for(length, REDUCE_BLOCK))
 
 
 def _multiply(out: Tensor, a: Tensor, b: Tensor, batch: tuple[int, ...]) -> None:
-    """Launch the matrix product on tensors of three dimensions; a batch of several becomes one, by a copy if strides cannot."""
+    """Launch the matrix product of 3-D tensors. Several batch dimensions become one; the operand is copied where no stride can do it."""
     count = out.size // (out.shape[-2] * out.shape[-1])
     operands: list[Any] = []
     for x in (a, b):
         batch_strides = broadcast_strides(x.shape[:-2], x._tensor.strides[:-2], batch)
-        shape, strides = merged(batch, batch_strides)
+        shape, strides = coalesce_dims(batch, batch_strides)
         if len(shape) > 1:
             x = x.expand(*batch, *x.shape[-2:]).contiguous()
             strides = (x.shape[-2] * x.shape[-1],)
-        operands.append((_source(x), (count, *x.shape[-2:]), (strides[0], *x._tensor.strides[-2:])))
+        operands.append((_read_array(x), (count, *x.shape[-2:]), (strides[0], *x._tensor.strides[-2:])))
     data: Any = out._tensor
     target, rows, columns = data.target(), out.shape[-2], out.shape[-1]
     for first in range(0, count, MAX_BATCH):
@@ -219,20 +220,20 @@ def _multiply(out: Tensor, a: Tensor, b: Tensor, batch: tuple[int, ...]) -> None
             launch(kernel, kernel.grid(rows, columns, n), kernel.threads, *sizes, *args[0], *args[1])
         else:
             grid = blocks_for(rows, BLOCK_DIM), blocks_for(columns, BLOCK_DIM), n
-            launch(_made(jit, _tensor_matrix_multiply), grid, (BLOCK_DIM, BLOCK_DIM), *sizes, *args[0], *args[1])
+            launch(_build_kernel(jit, _tensor_matrix_multiply), grid, (BLOCK_DIM, BLOCK_DIM), *sizes, *args[0], *args[1])
 
 
 # The kernels
 
 
 def tensor_map(fn: Callable[[float], float]) -> Any:
-    """The kernel that writes fn of every element of a tensor into another.
+    """Make the kernel that applies fn to every element of a tensor.
 
-    It is launched with a thread for every element of out, or some more, and given storage, shape, strides and size of out, then
-    storage, shape and strides of the input. The input's shape is out's: where it was broadcast, its stride is 0.
+    It is launched with at least one thread per element of out. It receives storage, shape, strides and size of out, then storage,
+    shape and strides of the input. The input already has the shape of out; its stride is 0 where it was broadcast.
 
     Args:
-        fn: From a number to a number. It comes compiled for the GPU: a kernel calls it as it is.
+        fn: Function from number to number, already compiled for the GPU; the kernel can call it directly.
 
     Returns:
         `jit(_map)` of a function `_map(out, out_shape, out_strides, out_size, in_storage, in_shape, in_strides)`.
@@ -251,10 +252,10 @@ def tensor_map(fn: Callable[[float], float]) -> Any:
 
 
 def tensor_zip(fn: Callable[[float, float], float]) -> Any:
-    """The kernel that writes fn of two tensors, element by element, into a third. As `tensor_map`, with two inputs.
+    """Make the kernel that applies fn to two tensors elementwise. Like `tensor_map`, with two inputs.
 
     Args:
-        fn: From two numbers to a number. It comes compiled for the GPU.
+        fn: Function of two numbers, already compiled for the GPU.
 
     Returns:
         `jit(_zip)` of a function
@@ -278,15 +279,16 @@ def tensor_zip(fn: Callable[[float, float], float]) -> Any:
 
 
 def tensor_reduce(fn: Callable[[float, float], float]) -> Any:
-    """The kernel that folds the last dimension of a tensor into that of another.
+    """Make the kernel that reduces the last dimension of a tensor.
 
-    It is launched with a block of REDUCE_BLOCK threads for every element of out, and given storage, shape, strides and size of out,
-    storage, shape and strides of the input, the dimension, and the number to begin with. Along the dimension out has a cell for every
-    REDUCE_BLOCK elements of the input, or for what is left of them: cell c is folded from the elements from c · REDUCE_BLOCK on.
+    It is launched with one block of REDUCE_BLOCK threads per element of out. It receives storage, shape, strides and size of out,
+    storage, shape and strides of the input, the dimension, and the start value. Along that dimension out has one cell for every
+    REDUCE_BLOCK elements of the input: cell c is the reduction of the elements from c · REDUCE_BLOCK to (c + 1) · REDUCE_BLOCK - 1,
+    or to the last element.
 
     Args:
-        fn: From two numbers to a number. It comes compiled for the GPU. It is associative and commutative, and the number to begin
-            with changes nothing that it is folded with.
+        fn: Function of two numbers, already compiled for the GPU. It is associative and commutative, and the start value is its
+            identity: fn(start, x) = x.
 
     Returns:
         `jit(_reduce)` of a function `_reduce(out, out_shape, out_strides, out_size, a_storage, a_shape, a_strides, reduce_dim, start)`.
@@ -326,12 +328,11 @@ def _tensor_matrix_multiply(
     b_shape: Any,
     b_strides: Any,
 ) -> None:
-    """The kernel of the matrix product of tensors of three dimensions: out[n, i, j] = sum over k of a[n, i, k] · b[n, k, j].
+    """The kernel of the matrix product of 3-D tensors: out[n, i, j] = Σ_k a[n, i, k] · b[n, k, j].
 
-    It is launched with a block of BLOCK_DIM × BLOCK_DIM threads for every tile of so many rows and columns of out: blockIdx.x is the
-    tile's place among the rows, blockIdx.y among the columns, blockIdx.z is n. Within its tile a thread may take any element; by custom
-    it takes row threadIdx.y and column threadIdx.x. Each element of a and b goes through shared memory, so that a block reads it from
-    global memory once; each element of out is written once.
+    It is launched with one block of BLOCK_DIM × BLOCK_DIM threads per tile of out with as many rows and columns. blockIdx.x is the row
+    of the tile, blockIdx.y its column, and blockIdx.z is n. A thread may compute any element of its tile. Each element of a and b is
+    copied to shared memory, so that a block reads it from global memory once. Each element of out is written once.
     """
     a_shared = cuda.shared.array((BLOCK_DIM, BLOCK_DIM), out.dtype)
     b_shared = cuda.shared.array((BLOCK_DIM, BLOCK_DIM), out.dtype)
@@ -350,10 +351,10 @@ def _tensor_matrix_multiply(
         b_shared[pi, pj] = 0.0
         if start + pi < b_shape[1] and j < b_shape[2]:
             b_shared[pi, pj] = b_storage[b_start + (start + pi) * b_strides[1] + j * b_strides[2]]
-        cuda.syncthreads()  # the tiles are there
+        cuda.syncthreads()  # both tiles are loaded
         for k in range(BLOCK_DIM):
             total += a_shared[pi, k] * b_shared[k, pj]
-        cuda.syncthreads()  # nobody needs them any more
+        cuda.syncthreads()  # all threads are done with the tiles
     if i < out_shape[1] and j < out_shape[2]:
         out[batch * out_strides[0] + i * out_strides[1] + j * out_strides[2]] = total
 
@@ -362,12 +363,12 @@ def _tensor_matrix_multiply(
 
 
 def _sum_practice(out: Any, a: Any, size: int) -> None:
-    """The kernel that sums each block of PRACTICE_BLOCK elements of a into one element of out, through shared memory.
+    """The kernel that sums each PRACTICE_BLOCK consecutive elements of a into one element of out, through shared memory.
 
     Args:
         out: One element for every block that has elements.
-        a: The numbers.
-        size: How many.
+        a: The input.
+        size: Number of elements of a.
     """
     cache = cuda.shared.array(PRACTICE_BLOCK, out.dtype)
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
@@ -387,19 +388,19 @@ def _sum_practice(out: Any, a: Any, size: int) -> None:
 
 
 def sum_practice(a: Tensor) -> DeviceData:
-    """The sums of each 32 elements of a tensor of one dimension, by `_sum_practice`; at least two, the last ones 0 where none are left."""
+    """The sums of every 32 consecutive elements of a 1-D tensor, by `_sum_practice`; at least two, padded with 0."""
     cells = max(2, blocks_for(a.size, PRACTICE_BLOCK))
     data: Any = DeviceData.of(a.contiguous()._tensor)
     out = DeviceData.zeros((cells,), a.dtype)
     out.cell.on_device()  # zeros where the kernel writes nothing
-    launch(_made(jit, _sum_practice), a.size // PRACTICE_BLOCK + 1, PRACTICE_BLOCK, out.target(), data.source(), a.size)
+    launch(_build_kernel(jit, _sum_practice), a.size // PRACTICE_BLOCK + 1, PRACTICE_BLOCK, out.target(), data.source(), a.size)
     return out
 
 
 def _mm_practice(out: Any, a: Any, b: Any, size: int) -> None:
-    """The kernel of the product of two square matrices that one block of PRACTICE_BLOCK × PRACTICE_BLOCK threads holds.
+    """The kernel of the product of two square matrices that fit in one block of PRACTICE_BLOCK × PRACTICE_BLOCK threads.
 
-    Each thread brings one element of a and one of b into shared memory and computes one of out.
+    Each thread copies one element of a and one of b to shared memory and computes one element of out.
 
     Args:
         out: size · size elements, row by row.
@@ -436,7 +437,7 @@ def mm_practice(a: Tensor, b: Tensor) -> DeviceData:
     first: Any = DeviceData.of(a.contiguous()._tensor)
     second: Any = DeviceData.of(b.contiguous()._tensor)
     out = DeviceData.zeros((size, size), promote_types(a.dtype, b.dtype))
-    launch(_made(jit, _mm_practice), 1, (PRACTICE_BLOCK, PRACTICE_BLOCK), out.target(), first.source(), second.source(), size)
+    launch(_build_kernel(jit, _mm_practice), 1, (PRACTICE_BLOCK, PRACTICE_BLOCK), out.target(), first.source(), second.source(), size)
     return out
 
 

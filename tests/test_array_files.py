@@ -152,7 +152,7 @@ def test_the_messages_of_what_cannot_be_written(path, monkeypatch):
     folder = path.parent / "none"
     with raises(FileNotFoundError, f"expected a file in a folder that is there, got {folder / 'x'}; make {folder} first"):
         write_arrays(folder / "x", {})
-    monkeypatch.setattr(array_files, "LONGEST_HEADER", 40)
+    monkeypatch.setattr(array_files, "MAX_HEADER_BYTES", 40)
     with raises(ValueError, "write_arrays expected names and notes of at most 40 bytes, got 80; shorten the notes"):
         write_arrays(path, {"x": np.zeros(1)}, {"a": "b"})
 
@@ -225,7 +225,7 @@ def test_a_header_that_claims_to_be_longer_than_the_file_is_refused_before_it_is
 
 
 def test_a_header_over_the_limit_is_refused_even_if_it_is_there(path, monkeypatch):
-    monkeypatch.setattr(array_files, "LONGEST_HEADER", 10)
+    monkeypatch.setattr(array_files, "MAX_HEADER_BYTES", 10)
     path.write_bytes(file_of(b"{}" + b" " * 8))
     assert read_arrays(path) == ({}, {})
     message = f"{path} expected a safetensors file with a header of at most 10 bytes, got a header of 11 bytes; fetch or save it again"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from minitorch import FastBackend, Function, SimpleBackend, conv1d, nn, no_grad, tensor
-from minitorch.autograd import checkpoint, grad, ledger, observing, profile
-from minitorch.autograd.profiler import duration, size
+from minitorch.autograd import checkpoint, grad, ledger, observer, profile
+from minitorch.autograd.profiler import format_bytes, format_seconds
 
 
 def raises(error, message):
@@ -52,7 +52,7 @@ def test_calls_shapes_and_bytes_by_op_forward_and_backward_apart():
 
 def test_entries_name_the_shapes_that_took_longest(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(observing, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    monkeypatch.setattr(observer, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
 
     class Sleep(Function):
         @staticmethod
@@ -129,7 +129,7 @@ def test_only_the_thread_that_entered_is_seen_and_only_while_it_lasts():
     x * x  # likewise
     assert counts(p) == {("Add", "forward", "2 2"): (1, 16)}
     assert vars(Function)["_backward"] is before["_backward"]
-    assert observing._replaced == []
+    assert observer._patched_methods == []
 
 
 def test_an_error_within_ends_it_and_one_in_an_op_is_not_counted():
@@ -143,7 +143,7 @@ def test_an_error_within_ends_it_and_one_in_an_op_is_not_counted():
         Fails.apply(x)
     with p:
         x + x  # it goes on counting
-    assert (counts(p), observing._replaced) == ({("Add", "forward", "2 2"): (1, 16)}, [])
+    assert (counts(p), observer._patched_methods) == ({("Add", "forward", "2 2"): (1, 16)}, [])
 
 
 def test_one_within_another_and_not_twice_the_same():
@@ -189,12 +189,12 @@ def test_the_table_of_nothing():
     [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536, "1.5 KiB"), (1 << 20, "1.0 MiB"), (3 << 30, "3.0 GiB")],
 )
 def test_sizes_are_printed_with_their_units(value, text):
-    assert size(value) == text
+    assert format_bytes(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0 ns"), (2e-7, "200 ns"), (1e-6, "1.0 µs"), (0.0125, "12.5 ms"), (2.0, "2.0 s")])
 def test_times_are_printed_with_their_units(value, text):
-    assert duration(value) == text
+    assert format_seconds(value) == text
 
 
 # Ledgers
@@ -271,7 +271,7 @@ def test_the_table_of_the_peak_fits_80_columns():
     assert lines[0].split() == ["op", "results", "saved", "backward", "total", "share"]
     assert lines[-1].split()[0] == "peak"
     assert lines[-1].endswith("100.0%")
-    assert lines[-1].split()[-3:-1] == size(book.peak).split()
+    assert lines[-1].split()[-3:-1] == format_bytes(book.peak).split()
     assert lines[2].split()[0] == book.holder
     assert book.table(limit=1).splitlines()[3].startswith(f"{len(lines) - 4} others")
     with ledger() as empty:
@@ -281,6 +281,6 @@ def test_the_table_of_the_peak_fits_80_columns():
 
 def test_an_observer_must_say_what_it_does():
     x = leaf((1,))
-    with raises(RuntimeError, "Observer does nothing with what it sees; define saw(call) in the subclass"), observing.Observer():
+    with raises(RuntimeError, "Observer does nothing with what it sees; define saw(call) in the subclass"), observer.Observer():
         x + x
-    assert observing._replaced == []
+    assert observer._patched_methods == []

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from minitorch.data.files import Progress, data_home, download, one_of, unpacked
+from minitorch.data.files import Progress, data_home, decompress, download, find_file
 
 CONTENT = bytes(range(256)) * 400
 HASH = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
@@ -98,12 +98,12 @@ def test_a_package_that_is_missing_is_named_with_the_remedy(monkeypatch, tmp_pat
 
 
 def test_the_first_file_that_is_there_is_found(tmp_path):
-    assert one_of(tmp_path, ["a", "b"]) is None
-    assert one_of(tmp_path / "no folder", ["a"]) is None
+    assert find_file(tmp_path, ["a", "b"]) is None
+    assert find_file(tmp_path / "no folder", ["a"]) is None
     (tmp_path / "a").mkdir()
     (tmp_path / "b").touch()
     (tmp_path / "c").touch()
-    assert one_of(tmp_path, ["a", "b", "c"]) == tmp_path / "b"
+    assert find_file(tmp_path, ["a", "b", "c"]) == tmp_path / "b"
 
 
 # Downloads
@@ -181,7 +181,7 @@ def test_a_file_is_unpacked_if_it_is_compressed(tmp_path):
     plain, packed = tmp_path / "a", tmp_path / "b"
     plain.write_bytes(CONTENT)
     packed.write_bytes(gzip.compress(CONTENT))
-    assert unpacked(plain) == unpacked(packed) == CONTENT
+    assert decompress(plain) == decompress(packed) == CONTENT
 
 
 @pytest.mark.parametrize(
@@ -199,4 +199,4 @@ def test_a_damaged_compressed_file_is_refused_by_name(tmp_path, damage, problem)
     path = tmp_path / "film.gz"
     path.write_bytes(damage(gzip.compress(CONTENT, mtime=0)))
     with refused(ValueError, f"{path} expected a whole gzip file, got {problem}; delete it to have it downloaded, or copy it anew"):
-        unpacked(path)
+        decompress(path)

@@ -219,9 +219,9 @@ def test_an_archive_without_one_of_the_files_is_refused(folder):
 def test_an_archive_that_unpacks_to_more_than_it_may_is_refused(folder, monkeypatch):
     in_the_archive(folder)
     whole = len(gzip.decompress((folder / "cifar-10-binary.tar.gz").read_bytes()))
-    monkeypatch.setattr(cifar_room, "LARGEST", whole)
+    monkeypatch.setattr(cifar_room, "MAX_ARCHIVE_BYTES", whole)
     CIFAR10("test")
-    monkeypatch.setattr(cifar_room, "LARGEST", whole - 1)
+    monkeypatch.setattr(cifar_room, "MAX_ARCHIVE_BYTES", whole - 1)
     path = folder / "cifar-10-binary.tar.gz"
     message = f"{path} expected at most {whole - 1} bytes unpacked, got more; it is another archive: put the right one there"
     with refused(ValueError, message):

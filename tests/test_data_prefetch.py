@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitorch.data import ArrayDataset, DataLoader, Dataset, RandomSampler
-from minitorch.data.prefetch import ahead
+from minitorch.data.prefetch import prefetch
 
 WAIT = 60
 """Seconds after which a test that waits has failed."""
@@ -57,7 +57,7 @@ def dealt(loader):
 
 @given(st.integers(0, 6), st.integers(1, 8))
 def test_what_comes_is_the_same_in_the_same_order(length, count):
-    assert list(ahead(lambda left: iter(range(length)), count)) == list(range(length))
+    assert list(prefetch(lambda left: iter(range(length)), count)) == list(range(length))
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -70,7 +70,7 @@ def test_as_many_things_are_prepared_as_were_asked_for_and_no_more(count):
             full.release()
             yield number
 
-    loop = ahead(things, count)
+    loop = prefetch(things, count)
     assert prepared == [], "nothing is done before the first is asked for"
     for taken in range(3):
         assert next(loop) == taken
@@ -91,7 +91,7 @@ def test_a_loop_that_is_left_tells_the_thread_and_waits_for_it():
         told.set()
         raise OSError("of no interest to anybody")
 
-    for _ in ahead(things, 1):
+    for _ in prefetch(things, 1):
         assert working.wait(WAIT)
         break
     assert told.is_set()

@@ -16,7 +16,7 @@ from minitorch.data import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from minitorch.data.samplers import described
+from minitorch.data.samplers import describe_sampler
 
 DRAWING = {
     "random": lambda seed: RandomSampler(range(20), seed=seed),
@@ -314,5 +314,5 @@ def test_a_sampler_is_shown_with_what_its_order_depends_on():
     ],
 )
 def test_samplers_of_other_numbers_are_told_apart(one, other):
-    assert described(one) == described(one)
-    assert described(one) != described(other)
+    assert describe_sampler(one) == describe_sampler(one)
+    assert describe_sampler(one) != describe_sampler(other)

@@ -9,7 +9,7 @@ import pytest
 
 from minitorch.data import SST2, GloVe, Sentences, TextDataset, Vocabulary
 from minitorch.data import sentiment as room
-from minitorch.data.sentences import BLAME, MOST, PATTERNS, PRAISE, mirrored
+from minitorch.data.sentences import BLAME, MAX_SENTENCES, PATTERNS, PRAISE, negate
 
 
 def refused(kind, message):
@@ -58,7 +58,7 @@ def judged(sentence):
 
 
 def test_labels_follow_what_the_sentences_say():
-    data = Sentences(MOST)
+    data = Sentences(MAX_SENTENCES)
     assert data.labels.tolist() == [judged(sentence) for sentence in data.sentences]
     assert len(set(PATTERNS)) == 9
     for phrase in (" is not ", "nothing", "never", " , but ", "seldom", "found", "from", "a "):
@@ -75,7 +75,7 @@ def test_counting_words_cannot_tell_all_sentences_apart():
 
 
 def test_a_mirrored_sentence_says_the_opposite():
-    assert mirrored("the plot is weak , but the cast is witty .") == "the plot is witty , but the cast is weak ."
+    assert negate("the plot is weak , but the cast is witty .") == "the plot is witty , but the cast is weak ."
 
 
 def test_sentences_are_words_between_blanks():
@@ -84,9 +84,9 @@ def test_sentences_are_words_between_blanks():
         assert len(sentence.split()) <= 11
 
 
-@pytest.mark.parametrize("count", [1, MOST + 1, 10.0, "10"])
+@pytest.mark.parametrize("count", [1, MAX_SENTENCES + 1, 10.0, "10"])
 def test_a_number_of_sentences_that_there_is_not_is_refused(count):
-    with refused(ValueError, f"Sentences expected a whole number of sentences from 2 to {MOST}, got {count!r}; try 800"):
+    with refused(ValueError, f"Sentences expected a whole number of sentences from 2 to {MAX_SENTENCES}, got {count!r}; try 800"):
         Sentences(count)
 
 

@@ -7,11 +7,11 @@ from minitorch.autograd import forward_mode as forward_mode
 from minitorch.autograd import trace as trace
 
 # Stage 5 - After the course
-from minitorch.autograd import watching as watching
+from minitorch.autograd import double_backward as double_backward
 from minitorch.autograd.engine import grad
-from minitorch.autograd.products import hessian, jacobian, jvp, vjp
+from minitorch.autograd.functional import hessian, jacobian, jvp, vjp
 from minitorch.autograd.checkpoints import checkpoint
-from minitorch.autograd import observing as observing
+from minitorch.autograd import observer as observer
 from minitorch.autograd.profiler import profile
 from minitorch.autograd.memory import ledger
 from minitorch.autograd import rules as rules

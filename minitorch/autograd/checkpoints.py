@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import minitorch.core.creation as creation
 from minitorch.autodiff import Context, History, topological_sort
-from minitorch.autograd.engine import RULES, Ends, passed_back
-from minitorch.autograd.watching import Alias
+from minitorch.autograd.double_backward import Alias
+from minitorch.autograd.engine import RULES, OutputGroup, input_gradients
 from minitorch.core.context import TensorContext, grad_mode
 from minitorch.core.gradients import apply_hooks
 from minitorch.tensor import Tensor
@@ -63,7 +63,7 @@ def checkpoint(fn: Callable[..., Any], *xs: Any) -> Any:
         part = TensorContext(Part, (node,), False)
         part.save_for_backward(run, number)
         results[place] = y._like(y._tensor, History(Part, part, [node]))
-    return replaced(returned, results)
+    return replace_results(returned, results)
 
 
 class Source(NamedTuple):
@@ -123,22 +123,22 @@ class Checkpoint(Function):
         arrived.reverse()  # the one that arrived last is the one whose graph would have been visited first
         run.arrived.clear()
         recorded = grad_mode.enabled
-        twins, outputs = again(run)
+        twins, outputs = recompute(run)
         ends, seeds = [outputs[number] for number, _ in arrived], [gradient for _, gradient in arrived]
         before = grad_mode.retain_graph
         grad_mode.retain_graph = recorded
         try:
             stops: dict[Tensor, Any] = {source.key: source.key for source in run.sources if not isinstance(source.key, int)}
-            found = gathered(ends, seeds, {**stops, **{twin: i for i, twin in twins.items()}})
+            found = collect_gradients(ends, seeds, {**stops, **{twin: i for i, twin in twins.items()}})
         finally:
             grad_mode.retain_graph = before
         if recorded:
             for i, twin in twins.items():  # only now, so that nobody went on through the graph behind the arguments
                 twin.history = History(Alias, TensorContext(Alias, (run.xs[i],), False), [run.xs[i]])
-        return [gradient for source in run.sources for gradient in dealt(found.get(source.key, []), source.times)]
+        return [gradient for source in run.sources for gradient in split_between_uses(found.get(source.key, []), source.times)]
 
 
-def dealt(parts: list[Tensor], times: int) -> list[Tensor | None]:
+def split_between_uses(parts: list[Tensor], times: int) -> list[Tensor | None]:
     """As many gradients as were expected: the last is the sum of all that are left, for some uses may not have been seen."""
     rest = parts[times - 1 :]
     last = sum(rest[1:], rest[0]) if rest else None
@@ -148,18 +148,18 @@ def dealt(parts: list[Tensor], times: int) -> list[Tensor | None]:
 RULES[Part] = RULES[Checkpoint] = lambda ctx, out, grad: ctx.fn._backward(ctx, grad)
 
 
-def twins_of(xs: Sequence[Any]) -> dict[int, Tensor]:
+def detach_arguments(xs: Sequence[Any]) -> dict[int, Tensor]:
     """For those arguments that gradients flow into leaves in their place, by their numbers."""
     return {i: x.detach().requires_grad_() for i, x in enumerate(xs) if getattr(x, "history", None) is not None}
 
 
-def results_of(returned: Any) -> dict[int, Tensor]:
+def differentiable_results(returned: Any) -> dict[int, Tensor]:
     """The tensors in what a function returned that gradients flow into, by their places."""
     results = returned if isinstance(returned, (tuple, list)) else [returned]
     return {place: y for place, y in enumerate(results) if getattr(y, "history", None) is not None}
 
 
-def replaced(returned: Any, results: dict[int, Tensor]) -> Any:
+def replace_results(returned: Any, results: dict[int, Tensor]) -> Any:
     """What a function returned, with other tensors at some places."""
     if not isinstance(returned, (tuple, list)):
         return results.get(0, returned)
@@ -173,11 +173,11 @@ def first_run(fn: Callable[..., Any], xs: Sequence[Any]) -> tuple[Any, dict[int,
     Returns:
         What it returned; the results that gradients flow into, by their places and as constants; and what it used.
     """
-    twins = twins_of(xs)
+    twins = detach_arguments(xs)
     returned = fn(*[twins.get(i, x) for i, x in enumerate(xs)])
-    results = results_of(returned)
+    results = differentiable_results(returned)
     outputs = {place: y.detach() for place, y in results.items()}
-    order = topological_sort(Ends(list(results.values())))[1:]  # type: ignore[arg-type]  # all that it is asked for is its history
+    order = topological_sort(OutputGroup(list(results.values())))[1:]  # type: ignore[arg-type]  # all that it is asked for is its history
     users: dict[int, list[Any]] = {id(node): [] for node in order}
     for node in order:
         for source in node.history.inputs:
@@ -188,7 +188,7 @@ def first_run(fn: Callable[..., Any], xs: Sequence[Any]) -> tuple[Any, dict[int,
     for i, twin in twins.items():  # for what fn has left elsewhere, and for what it returned deeper down
         twin.history = History(Alias, TensorContext(Alias, (xs[i],), False), [xs[i]])
     nodes = [(id(node), weakref.ref(node)) for node in order]
-    returned = replaced(returned, outputs)
+    returned = replace_results(returned, outputs)
     node = source = None
     del results, order  # with these goes the graph; what remains was there before, or is kept by others
     numbers = {id(twin): i for i, twin in twins.items()}
@@ -201,7 +201,7 @@ def first_run(fn: Callable[..., Any], xs: Sequence[Any]) -> tuple[Any, dict[int,
     return returned, outputs, sources
 
 
-def again(run: Run) -> tuple[dict[int, Tensor], list[Tensor]]:
+def recompute(run: Run) -> tuple[dict[int, Tensor], list[Tensor]]:
     """Run a function a second time, recorded.
 
     Returns:
@@ -210,11 +210,11 @@ def again(run: Run) -> tuple[dict[int, Tensor], list[Tensor]]:
     Raises:
         RuntimeError: If these are others than the first time.
     """
-    twins = twins_of(run.xs)
+    twins = detach_arguments(run.xs)
     mode, now = grad_mode.enabled, generator.bit_generator.state
     grad_mode.enabled, generator.bit_generator.state = True, run.state
     try:
-        outputs = list(results_of(run.fn(*[twins.get(i, x) for i, x in enumerate(run.xs)])).values())
+        outputs = list(differentiable_results(run.fn(*[twins.get(i, x) for i, x in enumerate(run.xs)])).values())
     finally:
         grad_mode.enabled, generator.bit_generator.state = mode, now
     if [y.shape for y in outputs] != run.shapes:
@@ -225,7 +225,7 @@ def again(run: Run) -> tuple[dict[int, Tensor], list[Tensor]]:
     return twins, outputs
 
 
-def gathered(outputs: Sequence[Tensor], seeds: Sequence[Tensor], stops: dict[Tensor, Any]) -> dict[Any, list[Tensor]]:
+def collect_gradients(outputs: Sequence[Tensor], seeds: Sequence[Tensor], stops: dict[Tensor, Any]) -> dict[Any, list[Tensor]]:
     """Send gradients back through a graph up to where it is left.
 
     Args:
@@ -250,7 +250,7 @@ def gathered(outputs: Sequence[Tensor], seeds: Sequence[Tensor], stops: dict[Ten
 
     for y, seed in zip(outputs, seeds, strict=True):
         arrive(y, seed)
-    for node in topological_sort(Ends(outputs))[1:]:  # type: ignore[arg-type]  # all that it is asked for is its history
+    for node in topological_sort(OutputGroup(outputs))[1:]:  # type: ignore[arg-type]  # all that it is asked for is its history
         gradient = gradients.pop(node, None)
         if gradient is None:
             continue
@@ -259,6 +259,6 @@ def gathered(outputs: Sequence[Tensor], seeds: Sequence[Tensor], stops: dict[Ten
                 f"checkpoint expected its function to do the same again, but this time it used another leaf, of shape {node.shape}; "
                 "it must depend on nothing that changes between forward and backward"
             )
-        for parent, part in passed_back(node, apply_hooks(node, gradient)):
+        for parent, part in input_gradients(node, apply_hooks(node, gradient)):
             arrive(parent, part)
     return found

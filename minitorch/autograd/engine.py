@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minitorch.autodiff import History, topological_sort
-from minitorch.autograd.watching import Alias, Once, Unrecorded, watched_gradients
+from minitorch.autograd.double_backward import Alias, NotDifferentiable, OnceDifferentiable, trace_backward
 from minitorch.core.context import TensorContext, grad_mode, no_grad
 from minitorch.core.dtypes import promote_to_float
 from minitorch.core.gradients import apply_hooks, select_tensor_gradients, unbroadcast
@@ -54,16 +54,18 @@ def grad(
         RuntimeError: If an output or an input records no gradients, an output has several elements and no grad_output, an input is not
             used, or the graph has been passed and freed before.
     """
-    ends, starts = tensors_of(outputs, "grad expected tensors as outputs"), tensors_of(inputs, "grad expected tensors as inputs")
+    ends, starts = as_tensor_list(outputs, "grad expected tensors as outputs"), as_tensor_list(inputs, "grad expected tensors as inputs")
     for name, tensors in (("outputs", ends), ("inputs", starts)):
         for i, x in enumerate(tensors):
             if x.history is None:
                 raise RuntimeError(f"grad expected {name} that require gradients, got a constant as number {i}; make it a leaf before use")
-    given = [None] * len(ends) if grad_outputs is None else tensors_of(grad_outputs, "grad expected tensors or None as grad_outputs", True)
+    given = (
+        [None] * len(ends) if grad_outputs is None else as_tensor_list(grad_outputs, "grad expected tensors or None as grad_outputs", True)
+    )
     if len(given) != len(ends):
         raise ValueError(f"grad expected one of grad_outputs for each of {len(ends)} outputs, got {len(given)}")
     seeds = [_seed(y, seed, create_graph) for y, seed in zip(ends, given, strict=True)]
-    found = send_back(ends, seeds, starts, create_graph if retain_graph is None else retain_graph, create_graph)
+    found = run_backward(ends, seeds, starts, create_graph if retain_graph is None else retain_graph, create_graph)
     gradients = [found.get(x) for x in starts]
     for i, gradient in enumerate(gradients):
         if gradient is None and not allow_unused:
@@ -73,7 +75,7 @@ def grad(
     return tuple([None if gradient is None else gradient.f.id_map(gradient) for gradient in gradients])  # copies: some share a storage
 
 
-def tensors_of(given: Any, expected: str, optional: bool = False) -> list[Any]:
+def as_tensor_list(given: Any, expected: str, optional: bool = False) -> list[Any]:
     """One tensor or parameter, or several, as a list of tensors.
 
     Args:
@@ -113,14 +115,14 @@ def _seed(y: Tensor, given: Tensor | None, create_graph: bool) -> Tensor:
 # Through the graph
 
 
-class Ends:
+class OutputGroup:
     """Several tensors as if one had been computed from them, so that one sort serves them all."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self.history = History(None, None, tensors)
 
 
-def send_back(
+def run_backward(
     outputs: Sequence[Tensor], seeds: Sequence[Tensor], inputs: Sequence[Tensor] | None, retain_graph: bool, create_graph: bool
 ) -> dict[Tensor, Tensor]:
     """Send gradients back through the graph, as `backpropagate` does, but only where they are wanted.
@@ -135,9 +137,9 @@ def send_back(
     Returns:
         The gradients of the inputs that the outputs depend on.
     """
-    order: list[Tensor] = topological_sort(Ends(outputs))[1:]  # type: ignore[arg-type]  # all that it is asked for is its history
+    order: list[Tensor] = topological_sort(OutputGroup(outputs))[1:]  # type: ignore[arg-type]  # all that it is asked for is its history
     wanted = None if inputs is None else set(inputs)
-    leading = {node for node in order if not node.is_leaf()} if wanted is None else leading_to(wanted, order)
+    leading = {node for node in order if not node.is_leaf()} if wanted is None else nodes_leading_to(wanted, order)
     before = grad_mode.enabled, grad_mode.retain_graph
     grad_mode.enabled, grad_mode.retain_graph = create_graph, retain_graph
     gradients: dict[Tensor, Tensor] = {}
@@ -154,7 +156,7 @@ def send_back(
                 node.grad = gradient.clone() if node.grad is None else node.grad + gradient
             if wanted is not None and node in wanted:
                 found[node] = gradient
-            for parent, part in passed_back(node, gradient) if node in leading else ():
+            for parent, part in input_gradients(node, gradient) if node in leading else ():
                 if wanted is None or parent in leading or parent in wanted:
                     gradients[parent] = gradients[parent] + part if parent in gradients else part
     finally:
@@ -162,7 +164,7 @@ def send_back(
     return found
 
 
-def leading_to(wanted: set[Tensor], order: Sequence[Tensor]) -> set[Tensor]:
+def nodes_leading_to(wanted: set[Tensor], order: Sequence[Tensor]) -> set[Tensor]:
     """The tensors of a graph that were computed from one that is wanted, or from what is freed and no longer known."""
     leading: set[Tensor] = set()
     for node in reversed(order):
@@ -172,7 +174,7 @@ def leading_to(wanted: set[Tensor], order: Sequence[Tensor]) -> set[Tensor]:
     return leading
 
 
-def passed_back(node: Tensor, gradient: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
+def input_gradients(node: Tensor, gradient: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
     """`Tensor.chain_rule`, recorded if gradients are, without the tensor's hooks.
 
     Raises:
@@ -185,7 +187,7 @@ def passed_back(node: Tensor, gradient: Tensor) -> Iterable[tuple[Tensor, Tensor
             f"an earlier backward pass freed what {fn.__name__} had saved; pass retain_graph=True the first time, "
             "or compute the output again"
         )
-    gradients = recorded(fn, ctx, node, gradient) if grad_mode.enabled else fn._backward(ctx, gradient)
+    gradients = record_gradients(fn, ctx, node, gradient) if grad_mode.enabled else fn._backward(ctx, gradient)
     if len(gradients) != len(inputs):
         gradients = select_tensor_gradients(gradients, inputs, ctx)
     if not grad_mode.retain_graph:
@@ -194,7 +196,7 @@ def passed_back(node: Tensor, gradient: Tensor) -> Iterable[tuple[Tensor, Tensor
     return [(x, unbroadcast(part, x, source)) for x, part in zip(inputs, gradients, strict=True) if x.history is not None]
 
 
-def recorded(fn: type[Function], ctx: TensorContext, out: Tensor, gradient: Tensor) -> Sequence[Any]:
+def record_gradients(fn: type[Function], ctx: TensorContext, out: Tensor, gradient: Tensor) -> Sequence[Any]:
     """The gradients of a function's arguments, recorded; or, where that cannot be, such as say so when they are differentiated."""
     if fn in RULES:
         gradients = RULES[fn](ctx, out, gradient)
@@ -202,8 +204,8 @@ def recorded(fn: type[Function], ctx: TensorContext, out: Tensor, gradient: Tens
     if hasattr(fn, "composed"):
         return composed_gradients(fn.composed, ctx, gradient)  # type: ignore[attr-defined]  # a function may have it
     try:
-        return watched_gradients(fn, ctx, out, gradient)
-    except Unrecorded as error:
+        return trace_backward(fn, ctx, out, gradient)
+    except NotDifferentiable as error:
         reason = str(error)
     inputs = [arg for arg in ctx.args if isinstance(arg, Tensor)]
     with no_grad():
@@ -211,7 +213,7 @@ def recorded(fn: type[Function], ctx: TensorContext, out: Tensor, gradient: Tens
         gradients = gradients if len(gradients) == len(inputs) else select_tensor_gradients(gradients, inputs, ctx)
         gradients = [None if part is None else x.zeros() + part if isinstance(part, (int, float)) else part
                      for x, part in zip(inputs, gradients, strict=True)]  # fmt: skip
-    return [None if part is None else Once.apply(part, fn, reason, gradient, *inputs) for part in gradients]
+    return [None if part is None else OnceDifferentiable.apply(part, fn, reason, gradient, *inputs) for part in gradients]
 
 
 def composed_gradients(composed: Callable[..., Tensor], ctx: TensorContext, gradient: Tensor) -> list[Tensor | None]:
@@ -222,19 +224,21 @@ def composed_gradients(composed: Callable[..., Tensor], ctx: TensorContext, grad
         ctx: What the function kept.
         gradient: That of its result.
     """
-    unchanged(ctx)
+    check_unmodified(ctx)
     twins = [arg.detach().requires_grad_() if getattr(arg, "history", None) is not None else arg for arg in ctx.args]
     pairs = [(arg, twin) for arg, twin in zip(ctx.args, twins, strict=True) if twin is not arg]
     out = composed(*twins)
     found = (
-        {} if out.history is None else send_back([out], [unbroadcast(gradient, out, "grad got")], [twin for _, twin in pairs], True, True)
+        {}
+        if out.history is None
+        else run_backward([out], [unbroadcast(gradient, out, "grad got")], [twin for _, twin in pairs], True, True)
     )
     for arg, twin in pairs:  # only now, so that nobody went on through the graph behind the arguments
         twin.history = History(Alias, TensorContext(Alias, (arg,), False), [arg])
     return [found.get(twin) if isinstance(twin, Tensor) else None for twin in twins]
 
 
-def unchanged(ctx: TensorContext) -> None:
+def check_unmodified(ctx: TensorContext) -> None:
     """That no argument of a function has been written into since it saved anything.
 
     Raises:
@@ -251,4 +255,4 @@ def unchanged(ctx: TensorContext) -> None:
 
 def recorded_backward(output: Tensor, grad_output: Tensor, retain_graph: bool | None) -> None:
     """`Tensor.backward` with create_graph=True."""
-    send_back([output], [grad_output], None, retain_graph is not False, True)
+    run_backward([output], [grad_output], None, retain_graph is not False, True)

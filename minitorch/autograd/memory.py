@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitorch.autograd.observing import Call, Observer
-from minitorch.autograd.profiler import WIDTH, cut, size
+from minitorch.autograd.observer import Call, Observer
+from minitorch.autograd.profiler import WIDTH, format_bytes, truncate
 from minitorch.tensor import Tensor
 
 KINDS = ("results", "saved", "backward")
@@ -111,7 +111,9 @@ class ledger(Observer):
         lines = [f"{'op':24} {'results':>11} {'saved':>11} {'backward':>11} {'total':>11} {'share':>7}", "-" * WIDTH]
         for op, counts in rows:
             share = f"{100 * sum(counts) / self.peak:.1f}%" if self.peak else ""
-            lines.append(f"{cut(op, 24):24} {''.join(f'{size(count):>11} ' for count in [*counts, sum(counts)])}{share:>7}".rstrip())
+            lines.append(
+                f"{truncate(op, 24):24} {''.join(f'{format_bytes(count):>11} ' for count in [*counts, sum(counts)])}{share:>7}".rstrip()
+            )
         return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minitorch.autograd.observing import Call, Observer, tensors_in
+from minitorch.autograd.observer import Call, Observer, select_tensors
 from minitorch.tensor import Tensor
 
 WIDTH = 80
@@ -44,11 +44,11 @@ class profile(Observer):
 
     def saw(self, call: Call) -> None:
         """Count it."""
-        shapes = " ".join("x".join(map(str, x.shape)) or "()" for x in tensors_in(call.ctx.args))
+        shapes = " ".join("x".join(map(str, x.shape)) or "()" for x in select_tensors(call.ctx.args))
         entry = self._entries.setdefault((call.fn.__name__, call.backward, shapes), Entry(call.fn.__name__, call.backward, shapes))
         entry.calls += 1
         entry.seconds += call.seconds
-        entry.bytes += written(call)
+        entry.bytes += bytes_written(call)
 
     def entries(self, by_shapes: bool = False) -> list[Entry]:
         """What was measured, the longest first.
@@ -73,51 +73,53 @@ class profile(Observer):
             limit: How many lines at most; the others are summed in one.
         """
         entries = self.entries(by_shapes)
-        total = summed("total", entries)
+        total = sum_entries("total", entries)
         lines = [_line("op", "pass", "calls", "time", "share", "bytes", "shapes")]
         lines.append("-" * WIDTH)
-        rest = [summed(f"{len(entries) - limit} others", entries[limit:])] if len(entries) > limit else []
+        rest = [sum_entries(f"{len(entries) - limit} others", entries[limit:])] if len(entries) > limit else []
         for entry in [*entries[:limit], *rest, total]:
             direction = "" if entry in (*rest, total) else "backward" if entry.backward else "forward"
             share = f"{100 * entry.seconds / total.seconds:.1f}%" if total.seconds else ""
-            lines.append(_line(entry.op, direction, entry.calls, duration(entry.seconds), share, size(entry.bytes), entry.shapes))
+            lines.append(
+                _line(entry.op, direction, entry.calls, format_seconds(entry.seconds), share, format_bytes(entry.bytes), entry.shapes)
+            )
         return "\n".join(lines)
 
 
-def summed(name: str, entries: list[Entry]) -> Entry:
+def sum_entries(name: str, entries: list[Entry]) -> Entry:
     """Several entries as one."""
     return Entry(name, False, "", sum(e.calls for e in entries), sum(e.seconds for e in entries), sum(e.bytes for e in entries))
 
 
-def _line(op: str, direction: str, calls: object, time: str, share: str, written: str, shapes: str) -> str:
+def _line(op: str, direction: str, calls: object, time: str, share: str, bytes_count: str, shapes: str) -> str:
     """A line of the table."""
-    return f"{cut(op, 20):20} {direction:8} {calls:>6} {time:>8} {share:>6} {written:>9}  {cut(shapes, 16)}".rstrip()
+    return f"{truncate(op, 20):20} {direction:8} {calls:>6} {time:>8} {share:>6} {bytes_count:>9}  {truncate(shapes, 16)}".rstrip()
 
 
-def cut(text: str, width: int) -> str:
+def truncate(text: str, width: int) -> str:
     """A text that has room in a column."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def written(call: Call) -> int:
+def bytes_written(call: Call) -> int:
     """How many bytes of results a call wrote: those that lie in no storage that it was given."""
     seen = {id(x._tensor._version) for x in call.given}  # all views of a storage share this list
     if call.backward:
-        seen |= {id(x._tensor._version) for x in tensors_in(call.ctx._saved)}
+        seen |= {id(x._tensor._version) for x in select_tensors(call.ctx._saved)}
     count = 0
     for x in call.results:
         if id(x._tensor._version) not in seen:
             seen.add(id(x._tensor._version))
-            count += bytes_of(x)
+            count += nbytes(x)
     return count
 
 
-def bytes_of(x: Tensor) -> int:
+def nbytes(x: Tensor) -> int:
     """How many bytes its elements are."""
     return x.size * x.dtype.itemsize
 
 
-def duration(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """A time with its unit."""
     for unit, factor in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
         if seconds * factor >= 1:
@@ -125,7 +127,7 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
-def size(count: int) -> str:
+def format_bytes(count: int) -> str:
     """A number of bytes with its unit."""
     number = float(count)
     for unit in ("B", "KiB", "MiB"):

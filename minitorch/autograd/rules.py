@@ -4,8 +4,8 @@ A function's own backward is made for speed: it calls kernels, which nobody reco
 arguments and its result (`out`), in one of four ways:
 
 * by an expression (`Rule`);
-* a *linear* function's gradient has as its own gradient the function again (`Transposed`);
-* so has that of a *bilinear* one, a convolution, by each of its two arguments (`ByFirst`, `BySecond`);
+* a *linear* function's gradient has as its own gradient the function again (`LinearGradient`);
+* so has that of a *bilinear* one, a convolution, by each of its two arguments (`FirstArgumentGradient`, `SecondArgumentGradient`);
 * a fused function is computed once more from the operations that it stands for (`composed_gradients`).
 """
 
@@ -27,8 +27,8 @@ import minitorch.nn.losses as losses
 import minitorch.nn.pooling as pooling
 import minitorch.tensor_functions as basic
 from minitorch.autodiff import Context
-from minitorch.autograd.engine import RULES, Rule, composed_gradients, unchanged
-from minitorch.autograd.watching import Alias, Once
+from minitorch.autograd.double_backward import Alias, OnceDifferentiable
+from minitorch.autograd.engine import RULES, Rule, check_unmodified, composed_gradients
 from minitorch.core.context import TensorContext
 from minitorch.core.creation import cat, stack
 from minitorch.core.dtypes import promote_to_float
@@ -44,33 +44,33 @@ from minitorch.tensor_functions import Function
 # Their own backward is made of operations on tensors, on what was given
 
 
-def as_it_is(fn: type[Function]) -> Rule:
+def record_own_backward(fn: type[Function]) -> Rule:
     """The function's backward, recorded."""
     return lambda ctx, out, grad: fn._backward(ctx, grad)
 
 
-MADE_OF_OPERATIONS = (
+DIFFERENTIABLE_BACKWARDS = (
     basic.Sum, basic.Permute, basic.LT, basic.EQ, more.LE, more.NE, more.Sin, more.Cos, layout.Expand, layout.Cat, layout.Cast, layout.Move,
-    ExactLog, Alias, Once,
+    ExactLog, Alias, OnceDifferentiable,
 )  # fmt: skip
 
 
 # By an expression
 
 
-def of_mul(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+def mul_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """Those of a · b."""
     a, b = ctx.saved_values
     return grad * b if a.requires_grad else None, grad * a if b.requires_grad else None
 
 
-def of_matmul(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+def matmul_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """Those of a @ b."""
     a, b = ctx.saved_values
     return grad @ b.transpose(-1, -2) if a.requires_grad else None, a.transpose(-1, -2) @ grad if b.requires_grad else None
 
 
-def of_pow(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+def pow_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """Those of a ** b; by b with ln a, which is 0 for 0 ** b with b > 0, and NaN where `Pow` says so."""
     a, b, _ = ctx.saved_values
     by_a = by_b = None
@@ -85,31 +85,31 @@ def of_pow(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor |
     return by_a, by_b
 
 
-def of_abs(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
+def abs_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
     """That of |a|."""
     a = ctx.saved_values[0].detach()
     return grad * ((a > 0).to(grad.dtype) - (a < 0).to(grad.dtype))
 
 
-def of_where(ctx: Any, out: Tensor, grad: Tensor) -> tuple[None, Tensor, Tensor]:
+def where_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[None, Tensor, Tensor]:
     """Those of a where a condition holds, else b."""
     condition = ctx.saved_values[0].detach()
     return None, MaskedSelect.apply(grad, condition != 0), MaskedSelect.apply(grad, condition == 0)
 
 
-def of_extreme(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
+def extremum_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
     """That of the largest or smallest element."""
     a, dim, largest = ctx.saved_values
     return MaskedSelect.apply(grad, reductions.extreme(a.detach(), dim, largest)[1])
 
 
-def of_max(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
+def max_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
     """That of the largest elements, each of which gets it."""
     a, largest, *_ = ctx.saved_values
     return MaskedSelect.apply(grad, a.detach() == largest)
 
 
-def of_prod(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
+def prod_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
     """That of a product: for each element the product of the others, right where one is 0, too."""
     a, dim = ctx.saved_values
     elements = a.split(1, dim) if a.shape[dim] else []
@@ -122,18 +122,18 @@ def of_prod(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
     return grad * cat([left * right for left, right in zip(before, reversed(behind), strict=True)], dim)
 
 
-def of_softmax(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
+def softmax_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
     """y · (g - Σ g·y)."""
     return out * (grad - (grad * out).sum(-1))
 
 
-def of_bias_relu(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+def bias_relu_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Those of relu(a + b)."""
     kept = MaskedSelect.apply(grad, ~(out.detach() <= 0))
     return kept, kept
 
 
-def of_surprise(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+def binary_cross_entropy_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """Those of -(t · ln p + (1 - t) · ln(1 - p)), with logarithms of at least -100."""
     p, t = ctx.saved_values
     by_p = by_t = None
@@ -145,13 +145,13 @@ def of_surprise(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Ten
     return by_p, by_t
 
 
-def of_logit_surprise(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+def binary_cross_entropy_with_logits_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Those of ln(1 + e^x) - t · x."""
     x, t = ctx.saved_values
     return grad * (x.sigmoid() - t), -grad * x
 
 
-def of_squared_error(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+def squared_error_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Those of (x - t)²."""
     x, t = ctx.saved_values
     by_x = grad * 2.0 * (x - t)
@@ -162,39 +162,39 @@ EXPRESSIONS: dict[type[Function], Rule] = {
     basic.Neg: lambda ctx, out, grad: -grad,
     basic.Inv: lambda ctx, out, grad: -grad * out * out,
     basic.Add: lambda ctx, out, grad: (grad, grad),
-    basic.Mul: of_mul,
+    basic.Mul: mul_rule,
     basic.Sigmoid: lambda ctx, out, grad: grad * out * (1.0 - out),
     basic.ReLU: lambda ctx, out, grad: MaskedSelect.apply(grad, ctx.saved_values[0].detach() > 0),
     basic.Log: lambda ctx, out, grad: grad / (ctx.saved_values[0] + EPS),
     basic.Exp: lambda ctx, out, grad: grad * out,
     basic.View: lambda ctx, out, grad: grad.reshape(*ctx.saved_values[0]),
     basic.Copy: lambda ctx, out, grad: grad,
-    basic.MatMul: of_matmul,
+    basic.MatMul: matmul_rule,
     more.Div: lambda ctx, out, grad: (grad / ctx.saved_values[1], -grad * out / ctx.saved_values[1]),
     more.Tanh: lambda ctx, out, grad: grad * (1.0 - out * out),
     more.Sqrt: lambda ctx, out, grad: grad / (2.0 * out),
-    more.Abs: of_abs,
-    more.Pow: of_pow,
-    more.Where: of_where,
+    more.Abs: abs_rule,
+    more.Pow: pow_rule,
+    more.Where: where_rule,
     more.Clip: lambda ctx, out, grad: (MaskedSelect.apply(grad, ctx.saved_values[0]), None, None),
-    reductions.MaxMin: of_extreme,
-    reductions.Prod: of_prod,
+    reductions.MaxMin: extremum_rule,
+    reductions.Prod: prod_rule,
     MaskedSelect: lambda ctx, out, grad: (MaskedSelect.apply(grad, ctx.saved_values[0]), None),
-    functional.Max: of_max,
-    softmax.FastMax: of_max,
-    softmax.Softmax: of_softmax,
+    functional.Max: max_rule,
+    softmax.FastMax: max_rule,
+    softmax.Softmax: softmax_rule,
     softmax.LogSoftmax: lambda ctx, out, grad: grad - out.exp() * grad.sum(-1),
-    BiasReLU: of_bias_relu,
-    losses.BinaryCrossEntropy: of_surprise,
-    losses.BinaryCrossEntropyWithLogits: of_logit_surprise,
-    losses.SquaredError: of_squared_error,
+    BiasReLU: bias_relu_rule,
+    losses.BinaryCrossEntropy: binary_cross_entropy_rule,
+    losses.BinaryCrossEntropyWithLogits: binary_cross_entropy_with_logits_rule,
+    losses.SquaredError: squared_error_rule,
 }
 
 
 # Linear functions
 
 
-class Transposed(Function):
+class LinearGradient(Function):
     """The gradient of a linear function, from that of its result; its own gradient is the function again."""
 
     @staticmethod
@@ -210,19 +210,19 @@ class Transposed(Function):
         return again(made, grad_output)
 
 
-def transposed(again: Callable[[Any, Tensor], Tensor]) -> Rule:
+def linear_rule(again: Callable[[Any, Tensor], Tensor]) -> Rule:
     """The rule of a linear function of one tensor."""
-    return lambda ctx, out, grad: Transposed.apply(grad, ctx, again)
+    return lambda ctx, out, grad: LinearGradient.apply(grad, ctx, again)
 
 
-def select_again(ctx: Any, x: Tensor) -> Tensor:
+def select_forward(ctx: Any, x: Tensor) -> Tensor:
     """What an index picks; the elements are known by their numbers, for a mask may have been written into since."""
     _, picked = ctx.saved_values
     return layout.Select.apply(x, picked) if isinstance(picked, tuple) else layout.Select.apply(x.reshape(x.size), (picked,))
 
 
 LINEAR: dict[type[Function], Callable[[Any, Tensor], Tensor]] = {
-    layout.Select: select_again,
+    layout.Select: select_forward,
     reductions.CumSum: lambda ctx, x: x.cumsum(*ctx.saved_values),
     pool.MeanPool: lambda ctx, x: pool.MeanPool.apply(x, ctx.saved_values[1]),
     pooling.AvgPool: lambda ctx, x: pooling.AvgPool.apply(x, ctx.saved_values[1]),
@@ -233,7 +233,7 @@ LINEAR: dict[type[Function], Callable[[Any, Tensor], Tensor]] = {
 # g · convolution(h, k) can be read in three ways: h · by_first(g, k), k · by_second(g, h), and g · convolution(h, k).
 
 
-class Product(NamedTuple):
+class Bilinear(NamedTuple):
     """A function that is linear in each of two tensors.
 
     Attributes:
@@ -247,11 +247,11 @@ class Product(NamedTuple):
     by_second: Callable[[Any, Any, tuple[int, ...]], Any]
 
 
-class ByFirst(Function):
+class FirstArgumentGradient(Function):
     """The gradient of a product's first argument."""
 
     @staticmethod
-    def forward(ctx: Context, grad: Tensor, second: Tensor, product: Product, shape: tuple[int, ...]) -> Tensor:
+    def forward(ctx: Context, grad: Tensor, second: Tensor, product: Bilinear, shape: tuple[int, ...]) -> Tensor:
         """In this shape."""
         ctx.save_for_backward(grad, second, product)
         return product.by_first(grad.detach(), second.detach(), shape)
@@ -259,14 +259,14 @@ class ByFirst(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
         grad, second, product = ctx.saved_values
-        return product.apply(grad_output, second), BySecond.apply(grad, grad_output, product, second.shape)
+        return product.apply(grad_output, second), SecondArgumentGradient.apply(grad, grad_output, product, second.shape)
 
 
-class BySecond(Function):
+class SecondArgumentGradient(Function):
     """The gradient of a product's second argument."""
 
     @staticmethod
-    def forward(ctx: Context, grad: Tensor, first: Tensor, product: Product, shape: tuple[int, ...]) -> Tensor:
+    def forward(ctx: Context, grad: Tensor, first: Tensor, product: Bilinear, shape: tuple[int, ...]) -> Tensor:
         """In this shape."""
         ctx.save_for_backward(grad, first, product)
         return product.by_second(grad.detach(), first.detach(), shape)
@@ -274,52 +274,52 @@ class BySecond(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
         grad, first, product = ctx.saved_values
-        return product.apply(first, grad_output), ByFirst.apply(grad, grad_output, product, first.shape)
+        return product.apply(first, grad_output), FirstArgumentGradient.apply(grad, grad_output, product, first.shape)
 
 
-def of_product(product: Product, ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+def bilinear_gradients(product: Bilinear, ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """The gradients of both arguments, in the dtype in which they were multiplied."""
-    unchanged(ctx)
+    check_unmodified(ctx)
     first, second = (x.to(promote_to_float(*(arg.dtype for arg in ctx.args if isinstance(arg, Tensor)))) for x in ctx.args[:2])
-    by_first = ByFirst.apply(grad, second, product, first.shape) if first.requires_grad else None
-    by_second = BySecond.apply(grad, first, product, second.shape) if second.requires_grad else None
+    by_first = FirstArgumentGradient.apply(grad, second, product, first.shape) if first.requires_grad else None
+    by_second = SecondArgumentGradient.apply(grad, first, product, second.shape) if second.requires_grad else None
     return by_first, by_second
 
 
-def of_course_convolution(fn: type[Function], op: str) -> Rule:
-    """The rule of a convolution of Module 4, "conv1d" or "conv2d"."""
+def course_convolution_rule(fn: type[Function], op: str) -> Rule:
+    """The rule of a convolution of the course, "conv1d" or "conv2d"."""
 
-    def gradient(grad: Tensor, one: Tensor, shape: tuple[int, ...], place: int) -> Tensor:
+    def gradient(grad: Tensor, one: Tensor, shape: tuple[int, ...], arg: int) -> Tensor:
         other = grad.zeros(shape, one.dtype).requires_grad_()
-        return course.gradients(op, grad, *((other, one) if place == 0 else (one, other)))[place]  # type: ignore[return-value]
+        return course.gradients(op, grad, *((other, one) if arg == 0 else (one, other)))[arg]  # type: ignore[return-value]
 
-    product = Product(fn.apply, lambda g, k, shape: gradient(g, k, shape, 0), lambda g, h, shape: gradient(g, h, shape, 1))
-    return lambda ctx, out, grad: of_product(product, ctx, grad)
+    bilinear = Bilinear(fn.apply, lambda g, k, shape: gradient(g, k, shape, 0), lambda g, h, shape: gradient(g, h, shape, 1))
+    return lambda ctx, out, grad: bilinear_gradients(bilinear, ctx, grad)
 
 
-def of_convolution(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
+def convolution_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
     """The rule of a convolution with stride and padding; its bias is added to every place of a channel."""
     *_, geometry = ctx.saved_values
-    product = Product(
+    product = Bilinear(
         lambda h, k: Convolution.apply(h, k, None, geometry),
         lambda g, k, shape: input_gradient(g, k.zeros(shape), k, geometry),
         lambda g, h, shape: weight_gradient(g, h, h.zeros(shape), geometry),
     )
     places = (0, *range(2, grad.dims))
     by_bias = grad.sum(places, keepdim=False) if ctx.needs_input_grad[2] else None
-    return *of_product(product, ctx, grad), by_bias, None
+    return *bilinear_gradients(product, ctx, grad), by_bias, None
 
 
 # Fused functions
 
 
-def largest_of_tiles(input: Tensor, kernel: tuple[int, int]) -> Tensor:
+def composed_maxpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
     """`maxpool2d`, out of operations."""
     windows, height, width = functional.tile(input, kernel)
     return functional.max(windows, 4).view(*input.shape[:2], height, width)
 
 
-def rows_of_table(indices: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
+def composed_embedding(indices: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
     """`embedding`, out of operations."""
     if padding_idx is not None:
         rows = weight.shape[0]
@@ -328,22 +328,24 @@ def rows_of_table(indices: Tensor, weight: Tensor, padding_idx: int | None) -> T
 
 
 COMPOSED: dict[type[Function], Callable[..., Tensor]] = {
-    pool.MaxPool: largest_of_tiles,
+    pool.MaxPool: composed_maxpool2d,
     pooling.MaxPool: lambda input, sizes: stack(sizes.pieces(input, float("-inf"))).max(0, keepdim=False),
-    Lookup: rows_of_table,
+    Lookup: composed_embedding,
     losses.CrossEntropy: lambda input, target, reduction: losses.nll_loss(functional.logsoftmax(input, 1), target, reduction=reduction),
 }
 
 
-def recomputed(composed: Callable[..., Tensor]) -> Rule:
+def composed_rule(composed: Callable[..., Tensor]) -> Rule:
     """The rule of a function that is `composed` of others."""
     return lambda ctx, out, grad: composed_gradients(composed, ctx, grad)
 
 
-RULES.update({fn: as_it_is(fn) for fn in (*MADE_OF_OPERATIONS, Transposed, ByFirst, BySecond)})
+RULES.update(
+    {fn: record_own_backward(fn) for fn in (*DIFFERENTIABLE_BACKWARDS, LinearGradient, FirstArgumentGradient, SecondArgumentGradient)}
+)
 RULES.update(EXPRESSIONS)
-RULES.update({fn: transposed(again) for fn, again in LINEAR.items()})
-RULES[course.Conv1dFun] = of_course_convolution(course.Conv1dFun, "conv1d")
-RULES[course.Conv2dFun] = of_course_convolution(course.Conv2dFun, "conv2d")
-RULES[Convolution] = of_convolution
-RULES.update({fn: recomputed(composed) for fn, composed in COMPOSED.items()})
+RULES.update({fn: linear_rule(again) for fn, again in LINEAR.items()})
+RULES[course.Conv1dFun] = course_convolution_rule(course.Conv1dFun, "conv1d")
+RULES[course.Conv2dFun] = course_convolution_rule(course.Conv2dFun, "conv2d")
+RULES[Convolution] = convolution_rule
+RULES.update({fn: composed_rule(composed) for fn, composed in COMPOSED.items()})

@@ -29,7 +29,7 @@ from minitorch.data.combined import ConcatDataset, Subset, TensorDataset, random
 from minitorch.data.augment import RandomCrop, RandomHorizontalFlip, Reshape, ToTensor
 from minitorch.data.fashion import FashionMNIST
 from minitorch.data.cifar import CIFAR10
-from minitorch.data.loading import DataLoader  # noqa: F811  the course's loader with more arguments takes its place
+from minitorch.data.dataloader import DataLoader  # noqa: F811  the course's loader with more arguments takes its place
 
 __all__ = [
     "CIFAR10",

@@ -13,7 +13,7 @@ from typing import IO, cast
 import numpy as np
 
 from minitorch.data.dataset import ImageDataset
-from minitorch.data.files import data_home, download, one_of
+from minitorch.data.files import data_home, download, find_file
 
 ARCHIVE = "cifar-10-binary.tar.gz"
 ADDRESS = f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}"
@@ -34,7 +34,7 @@ RECORD = 1 + 3 * 32 * 32
 RECORDS = 10_000
 """Images in a file."""
 
-LARGEST = 200_000_000
+MAX_ARCHIVE_BYTES = 200_000_000
 """Bytes that the archive may unpack to; the published one has 16 million less."""
 
 
@@ -98,7 +98,7 @@ def read_records(content: bytes, place: str, count: int | None = None) -> tuple[
 def _check(first: bytes, size: int, place: str, count: int | None) -> None:
     """Refuse what shows by its first byte or by its size that it is another file."""
     if first == b"\x80":  # as pickles begin; it is no label
-        raise ValueError(_pickled(place))
+        raise ValueError(_pickle_message(place))
     if size % RECORD or (count is not None and size != count * RECORD):
         expected = f"a multiple of {RECORD} bytes" if count is None else f"{count * RECORD} bytes, {RECORD} for each image"
         raise ValueError(f"{place} expected {expected}, got {size}; it is cut off or another file: copy it anew")
@@ -106,7 +106,7 @@ def _check(first: bytes, size: int, place: str, count: int | None) -> None:
 
 def _contents(folder: Path, names: Sequence[str]) -> list[tuple[str, bytes]]:
     """What is in the files of one part, each with a name for messages."""
-    paths = [one_of(folder, [f"{FOLDER}/{name}", name]) for name in names]
+    paths = [find_file(folder, [f"{FOLDER}/{name}", name]) for name in names]
     found = [path for path in paths if path is not None]
     if len(found) == len(names):
         return [(str(path), _read(path)) for path in found]
@@ -114,9 +114,9 @@ def _contents(folder: Path, names: Sequence[str]) -> list[tuple[str, bytes]]:
     if not archive.is_file():
         for pickled in PICKLES:
             if (folder / pickled).exists():
-                raise ValueError(_pickled(str(folder / pickled)))
+                raise ValueError(_pickle_message(str(folder / pickled)))
         download(archive, [ADDRESS], HASH)
-    return _unpacked(archive, names)
+    return _read_archive(archive, names)
 
 
 def _read(path: Path) -> bytes:
@@ -126,14 +126,14 @@ def _read(path: Path) -> bytes:
         return file.read()
 
 
-def _unpacked(archive: Path, names: Sequence[str]) -> list[tuple[str, bytes]]:
+def _read_archive(archive: Path, names: Sequence[str]) -> list[tuple[str, bytes]]:
     """What is in these files of the archive. Nothing is written."""
     try:
         with gzip.open(archive) as packed:
-            content = packed.read(LARGEST + 1)  # at its end the checksum is compared
-        if len(content) > LARGEST:
+            content = packed.read(MAX_ARCHIVE_BYTES + 1)  # at its end the checksum is compared
+        if len(content) > MAX_ARCHIVE_BYTES:
             raise ValueError(
-                f"{archive} expected at most {LARGEST} bytes unpacked, got more; it is another archive: put the right one there"
+                f"{archive} expected at most {MAX_ARCHIVE_BYTES} bytes unpacked, got more; it is another archive: put the right one there"
             )
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as opened:
             members = {member.name.removeprefix("./"): member for member in opened if member.isfile()}
@@ -144,7 +144,7 @@ def _unpacked(archive: Path, names: Sequence[str]) -> list[tuple[str, bytes]]:
             f"{archive} expected a whole archive, got a damaged one; delete it to have it downloaded, or copy it anew"
         ) from None
     if any(name.startswith(f"{PICKLES[1]}/") for name in members):
-        raise ValueError(_pickled(str(archive)))
+        raise ValueError(_pickle_message(str(archive)))
     for name in names:
         if name not in found:
             raise ValueError(
@@ -153,7 +153,7 @@ def _unpacked(archive: Path, names: Sequence[str]) -> list[tuple[str, bytes]]:
     return [(f"{name} in {archive}", found[name]) for name in names]
 
 
-def _pickled(place: str) -> str:
+def _pickle_message(place: str) -> str:
     """What is said to the version for Python."""
     return (
         f"{place} expected the binary version of CIFAR-10, got the one for Python, whose files are pickles: to read one is to run what its "

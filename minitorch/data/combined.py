@@ -14,7 +14,7 @@ import numpy as np
 
 from minitorch.core.creation import from_numpy
 from minitorch.data.dataset import ArrayDataset, Dataset, Subset
-from minitorch.data.samplers import whole_number
+from minitorch.data.samplers import check_integer
 from minitorch.tensor import Tensor
 
 __all__ = ["ConcatDataset", "Subset", "TensorDataset", "random_split"]
@@ -107,10 +107,10 @@ def random_split(dataset: Dataset, lengths: Sequence[float], seed: int = 0) -> l
         ValueError: If a length is negative, or all of them are too few or too many.
     """
     _check(dataset, "random_split")
-    count, seed = len(dataset), whole_number(seed, "random_split expected seed", 0)
-    sizes = _whole_sizes(lengths)
+    count, seed = len(dataset), check_integer(seed, "random_split expected seed", 0)
+    sizes = _integer_sizes(lengths)
     if sizes is None and all(length >= 0 for length in lengths) and math.isclose(math.fsum(lengths), 1):
-        sizes = _shares(lengths, count)
+        sizes = _fraction_sizes(lengths, count)
     if sizes is None or min(sizes, default=0) < 0 or sum(sizes) != count:
         raise ValueError(
             f"random_split expected whole numbers >= 0 that add up to {count}, or fractions >= 0 that add up to 1, got {list(lengths)}; "
@@ -123,7 +123,7 @@ def random_split(dataset: Dataset, lengths: Sequence[float], seed: int = 0) -> l
     return [dataset.subset(order[end - size : end]) for end, size in zip(itertools.accumulate(sizes), sizes, strict=True)]
 
 
-def _whole_sizes(lengths: Sequence[Any]) -> list[int] | None:
+def _integer_sizes(lengths: Sequence[Any]) -> list[int] | None:
     """The lengths, if all are whole numbers."""
     try:
         return [operator.index(length) for length in lengths]
@@ -131,7 +131,7 @@ def _whole_sizes(lengths: Sequence[Any]) -> list[int] | None:
         return None
 
 
-def _shares(fractions: Sequence[float], count: int) -> list[int]:
+def _fraction_sizes(fractions: Sequence[float], count: int) -> list[int]:
     """As many examples for each part as its fraction of them says."""
     sizes = [math.floor(count * fraction) for fraction in fractions]
     for part in range(count - sum(sizes)):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from minitorch.data.dataset import ImageDataset
-from minitorch.data.files import data_home, download, one_of
+from minitorch.data.files import data_home, download, find_file
 from minitorch.data.idx import read_idx
 from minitorch.data.mnist import SIZE, SPLITS
 
@@ -86,7 +86,7 @@ def _read(image_path: Path, label_path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 def _path(folder: Path, name: str) -> Path:
     """Where a file lies, compressed or not; it is downloaded if it lies nowhere."""
-    path = one_of(folder, [f"{name}.gz", name])
+    path = find_file(folder, [f"{name}.gz", name])
     if path is None:
         path = folder / f"{name}.gz"
         download(path, [f"{mirror}/{path.name}" for mirror in MIRRORS], HASHES[path.name])

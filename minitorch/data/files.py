@@ -20,10 +20,10 @@ def data_home() -> Path:
     named = os.environ.get("MINITORCH_DATA")
     if named:
         return Path(named).expanduser()
-    return Path(_module("platformdirs", "find the user's cache folder").user_cache_dir("minitorch", False)) / "data"
+    return Path(_import_optional("platformdirs", "find the user's cache folder").user_cache_dir("minitorch", False)) / "data"
 
 
-def _module(name: str, purpose: str) -> Any:
+def _import_optional(name: str, purpose: str) -> Any:
     """A package that the library works without."""
     try:
         return __import__(name)
@@ -47,7 +47,7 @@ def download(path: Path, urls: Sequence[str], known_hash: str) -> None:
     Raises:
         OSError: If none gave the file; the message names them, what went wrong, and what to do by hand.
     """
-    pooch = _module("pooch", f"download {path.name}")
+    pooch = _import_optional("pooch", f"download {path.name}")
     failures = []
     for url in urls:
         fetch = pooch.HTTPDownloader(progressbar=Progress(path.name), timeout=30)
@@ -56,14 +56,14 @@ def download(path: Path, urls: Sequence[str], known_hash: str) -> None:
             pooch.retrieve(url, known_hash, path.name, path.parent, downloader=fetch)
             return
         except (OSError, ValueError) as error:  # of the network and of the folder; of the checksum
-            failures.append(f"{url}: {_reason(error)}")
+            failures.append(f"{url}: {_describe_error(error)}")
     raise OSError(
         f"{path} expected to be downloaded, got nothing usable:\n  " + "\n  ".join(failures) + "\n"
         "try again with a network connection, or fetch the file by other means and put it there"
     )
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """What went wrong, in a line."""
     if isinstance(error, ValueError) and "hash" in str(error):
         return "the checksum is wrong, the file was cut off or is another one"
@@ -104,7 +104,7 @@ class Progress:
             sys.stderr.write("\n")
 
 
-def unpacked(path: Path) -> bytes:
+def decompress(path: Path) -> bytes:
     """What a file holds, decompressed if it is a gzip file.
 
     Raises:
@@ -123,6 +123,6 @@ def unpacked(path: Path) -> bytes:
     raise ValueError(f"{path} expected a whole gzip file, got {problem}; delete it to have it downloaded, or copy it anew")
 
 
-def one_of(folder: Path, names: Sequence[str]) -> Path | None:
+def find_file(folder: Path, names: Sequence[str]) -> Path | None:
     """The first of these files that is there."""
     return next((folder / name for name in names if (folder / name).is_file()), None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minitorch.data.files import unpacked
+from minitorch.data.files import decompress
 
 BYTES = 8
 """The type code of unsigned bytes, the only type that image sets use."""
@@ -29,7 +29,7 @@ def read_idx(path: Path, dims: int) -> np.ndarray:
     Raises:
         ValueError: If it is damaged, cut off or of another kind; the message names it.
     """
-    content = unpacked(path)
+    content = decompress(path)
     head = 4 + 4 * dims
     magic = bytes([0, 0, BYTES, dims])
     if content[:4] != magic:

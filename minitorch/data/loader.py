@@ -51,7 +51,7 @@ class DataLoader:
         transform: Transform | None = None,
     ) -> None:
         self.dataset, self.shuffle, self.drop_last, self.transform = dataset, shuffle, drop_last, transform
-        self.batch_size, self.seed = _whole(batch_size, "batch_size", 1), _whole(seed, "seed", 0)
+        self.batch_size, self.seed = _check_integer(batch_size, "batch_size", 1), _check_integer(seed, "seed", 0)
         self.backend = DEVICES["cpu"]() if backend is None else backend
         self.dtype = as_dtype(dtype)
         if not is_float(self.dtype):
@@ -96,7 +96,7 @@ class DataLoader:
         if changed:
             then, now = (", ".join(f"{name}={settings[name]!r}" for name in changed) for settings in (state, mine))
             raise ValueError(f"restore expected a loader with the settings of the interrupted run, {then}, got {now}; make it with those")
-        self._next = self._place = (_whole(state["epoch"], "epoch", 0), _whole(state["batch"], "batch", 0))
+        self._next = self._place = (_check_integer(state["epoch"], "epoch", 0), _check_integer(state["batch"], "batch", 0))
 
     def _settings(self) -> dict[str, int | bool]:
         """What the batches depend on besides the data."""
@@ -111,14 +111,14 @@ class DataLoader:
         rows = [example if isinstance(example, tuple) else (example,) for example in examples]
         if len({len(row) for row in rows}) != 1:
             raise ValueError(f"DataLoader expected examples with as many parts each, got {sorted({len(row) for row in rows})}")
-        return [_collated(column) for column in zip(*rows, strict=True)]
+        return [_stack(column) for column in zip(*rows, strict=True)]
 
     def _own(self, array: np.ndarray) -> np.ndarray:
         """The array in the dtype that its tensor is to have."""
         return array.astype(self.dtype, copy=False) if is_float(array.dtype) else array
 
 
-def _whole(value: Any, name: str, least: int) -> int:
+def _check_integer(value: Any, name: str, least: int) -> int:
     """A whole number that is not too small."""
     try:
         found = operator.index(value)
@@ -129,7 +129,7 @@ def _whole(value: Any, name: str, least: int) -> int:
     return found
 
 
-def _collated(values: tuple[Any, ...]) -> np.ndarray:
+def _stack(values: tuple[Any, ...]) -> np.ndarray:
     """One part of every example, in one array."""
     arrays = [value.to_numpy() if isinstance(value, Tensor) else np.asarray(value) for value in values]
     for array in arrays:

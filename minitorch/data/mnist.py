@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from minitorch.data.dataset import ImageDataset
-from minitorch.data.files import data_home, download, one_of
+from minitorch.data.files import data_home, download, find_file
 from minitorch.data.idx import read_idx
 
 MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist", "https://storage.googleapis.com/cvdf-datasets/mnist")
@@ -78,7 +78,7 @@ def read_images(image_path: Path, label_path: Path) -> tuple[np.ndarray, np.ndar
 
 def _path(folder: Path, name: str) -> Path:
     """Where a file lies, compressed or not; it is downloaded if it lies nowhere."""
-    path = one_of(folder, [f"{name}.gz", name])
+    path = find_file(folder, [f"{name}.gz", name])
     if path is None:
         path = folder / f"{name}.gz"
         download(path, [f"{mirror}/{path.name}" for mirror in MIRRORS], HASHES[path.name])

@@ -7,11 +7,11 @@ from collections.abc import Callable, Generator, Iterator
 from queue import Empty, SimpleQueue
 from typing import Any
 
-PATIENCE = 0.1
+POLL_SECONDS = 0.1
 """Seconds after which a wait begins anew: on Windows, Ctrl-C does not end a wait, it is noticed between two."""
 
 
-def ahead(source: Callable[[threading.Event], Iterator[Any]], count: int) -> Generator[Any, None, None]:
+def prefetch(source: Callable[[threading.Event], Iterator[Any]], count: int) -> Generator[Any, None, None]:
     """What an iterator gives, in its order, prepared by a thread that is up to `count` things ahead.
 
     What goes wrong in the thread is raised here, when its turn comes, with the traceback of the thread. When the loop over this is left,
@@ -55,6 +55,6 @@ def _next(ready: SimpleQueue[tuple[Any, BaseException | None]]) -> tuple[Any, Ba
     """What comes next; it is waited for."""
     while True:
         try:
-            return ready.get(timeout=PATIENCE)
+            return ready.get(timeout=POLL_SECONDS)
         except Empty:
             continue

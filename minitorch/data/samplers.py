@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 
-def whole_number(value: Any, name: str, least: int) -> int:
+def check_integer(value: Any, name: str, least: int) -> int:
     """A whole number that is not too small.
 
     Args:
@@ -66,7 +66,7 @@ class Sampler:
             TypeError: If it is no whole number.
             ValueError: If it is less than 0.
         """
-        self.epoch = whole_number(epoch, f"{type(self).__name__}.set_epoch expected the epoch", 0)
+        self.epoch = check_integer(epoch, f"{type(self).__name__}.set_epoch expected the epoch", 0)
 
 
 class SequentialSampler(Sampler):
@@ -90,18 +90,18 @@ class SequentialSampler(Sampler):
         return {"examples": len(self.data_source)}
 
 
-class _DrawingSampler(Sampler):
+class _SeededSampler(Sampler):
     """One that draws its order by chance, by a seed."""
 
     def __init__(self, seed: int) -> None:
-        self.seed = whole_number(seed, f"{type(self).__name__} expected seed", 0)
+        self.seed = check_integer(seed, f"{type(self).__name__} expected seed", 0)
 
     def _generator(self) -> np.random.Generator:
         """Where the epoch's random numbers come from."""
         return np.random.default_rng([self.seed, self.epoch])
 
 
-class RandomSampler(_DrawingSampler):
+class RandomSampler(_SeededSampler):
     """Examples by chance: every one once, or as many as are asked for.
 
     Args:
@@ -118,7 +118,7 @@ class RandomSampler(_DrawingSampler):
     def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, seed: int = 0) -> None:
         super().__init__(seed)
         self.data_source, self.replacement = data_source, replacement
-        self._samples = None if num_samples is None else whole_number(num_samples, "RandomSampler expected num_samples", 1)
+        self._samples = None if num_samples is None else check_integer(num_samples, "RandomSampler expected num_samples", 1)
 
     @property
     def num_samples(self) -> int:
@@ -143,7 +143,7 @@ class RandomSampler(_DrawingSampler):
         return {"examples": len(self.data_source)} | drawn | {"seed": self.seed}
 
 
-class SubsetRandomSampler(_DrawingSampler):
+class SubsetRandomSampler(_SeededSampler):
     """The examples of given numbers, each once, in an order of chance.
 
     Args:
@@ -172,7 +172,7 @@ class SubsetRandomSampler(_DrawingSampler):
         return {"examples": len(self), "checksum": _checksum(self.indices), "seed": self.seed}
 
 
-class WeightedRandomSampler(_DrawingSampler):
+class WeightedRandomSampler(_SeededSampler):
     """Examples by chance, each with a probability of its own: a rare class can be made to come as often as the others.
 
     Args:
@@ -191,7 +191,7 @@ class WeightedRandomSampler(_DrawingSampler):
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True, seed: int = 0) -> None:
         super().__init__(seed)
         self.weights, self.replacement = np.asarray(weights, np.float64), replacement
-        self.num_samples = whole_number(num_samples, "WeightedRandomSampler expected num_samples", 1)
+        self.num_samples = check_integer(num_samples, "WeightedRandomSampler expected num_samples", 1)
         if self.weights.ndim != 1:
             raise ValueError(
                 f"WeightedRandomSampler expected a weight for each example, shape (N,), got {self.weights.shape}; flatten them"
@@ -225,7 +225,7 @@ class WeightedRandomSampler(_DrawingSampler):
         return {"examples": len(self.weights), "checksum": _checksum(self.weights)} | drawn
 
 
-class DistributedSampler(_DrawingSampler):
+class DistributedSampler(_SeededSampler):
     """The share of one of several processes that train the same model, each on examples of its own.
 
     All draw the same order, and each takes every num_replicas-th of it: together they have all examples. Where these cannot be shared
@@ -248,8 +248,8 @@ class DistributedSampler(_DrawingSampler):
     def __init__(self, dataset: Sized, num_replicas: int, rank: int, shuffle: bool = True, seed: int = 0, drop_last: bool = False) -> None:
         super().__init__(seed)
         self.dataset, self.shuffle, self.drop_last = dataset, shuffle, drop_last
-        self.num_replicas = whole_number(num_replicas, "DistributedSampler expected num_replicas", 1)
-        self.rank = whole_number(rank, "DistributedSampler expected rank", 0)
+        self.num_replicas = check_integer(num_replicas, "DistributedSampler expected num_replicas", 1)
+        self.rank = check_integer(rank, "DistributedSampler expected rank", 0)
         if self.rank >= self.num_replicas:
             raise ValueError(f"DistributedSampler expected a rank from 0 to {self.num_replicas - 1}, got {self.rank}; ranks count from 0")
         if len(dataset) == 0:
@@ -285,7 +285,7 @@ class BatchSampler(Sampler):
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         self.sampler, self.drop_last = sampler, drop_last
-        self.batch_size = whole_number(batch_size, "BatchSampler expected batch_size", 1)
+        self.batch_size = check_integer(batch_size, "BatchSampler expected batch_size", 1)
 
     def __iter__(self) -> Iterator[list[int]]:
         numbers = iter(self.sampler)
@@ -294,26 +294,26 @@ class BatchSampler(Sampler):
                 yield batch
 
     def __len__(self) -> int:
-        full, rest = divmod(length(self.sampler), self.batch_size)
+        full, rest = divmod(sampler_length(self.sampler), self.batch_size)
         return full + (rest > 0 and not self.drop_last)
 
     def settings(self) -> dict[str, Any]:
         """What the other depends on, and the arguments."""
-        return {"sampler": described(self.sampler), "batch_size": self.batch_size, "drop_last": self.drop_last}
+        return {"sampler": describe_sampler(self.sampler), "batch_size": self.batch_size, "drop_last": self.drop_last}
 
     def set_epoch(self, epoch: int) -> None:
         """Give the batches of this epoch from the next loop on."""
         super().set_epoch(epoch)
-        name_epoch(self.sampler, self.epoch)
+        set_sampler_epoch(self.sampler, self.epoch)
 
 
-def name_epoch(sampler: Any, epoch: int) -> None:
+def set_sampler_epoch(sampler: Any, epoch: int) -> None:
     """Tell a sampler its epoch, if it wants to know: one that gives the same order in every epoch has no `set_epoch`."""
     if hasattr(sampler, "set_epoch"):
         sampler.set_epoch(epoch)
 
 
-def length(sampler: Any) -> int:
+def sampler_length(sampler: Any) -> int:
     """How many numbers, or batches of them, a sampler gives.
 
     Raises:
@@ -324,7 +324,7 @@ def length(sampler: Any) -> int:
     return len(sampler)
 
 
-def described(sampler: Any) -> str:
+def describe_sampler(sampler: Any) -> str:
     """What the order of a sampler depends on, as a text that tells it from another."""
     if isinstance(sampler, Sampler):
         return repr(sampler)

@@ -66,7 +66,7 @@ def _but(words: Words, draw: random.Random) -> str:
     return f"the {first} is {draw.choice(words[1])} , but the {second} is {draw.choice(words[0])} ."
 
 
-def mirrored(sentence: str) -> str:
+def negate(sentence: str) -> str:
     """A sentence with "but", its two adjectives in each other's place: the same words for the opposite opinion."""
     words = sentence.split()
     words[3], words[9] = words[9], words[3]
@@ -99,8 +99,8 @@ class Sentences(TextDataset):
     """
 
     def __init__(self, count: int = 800, seed: int = 0) -> None:
-        if not isinstance(count, int) or not 2 <= count <= MOST:
-            raise ValueError(f"Sentences expected a whole number of sentences from 2 to {MOST}, got {count!r}; try 800")
+        if not isinstance(count, int) or not 2 <= count <= MAX_SENTENCES:
+            raise ValueError(f"Sentences expected a whole number of sentences from 2 to {MAX_SENTENCES}, got {count!r}; try 800")
         draw = random.Random(seed)
         opinions = [(BLAME, PRAISE), (PRAISE, BLAME)]
         labels: dict[str, int] = {}
@@ -109,7 +109,7 @@ class Sentences(TextDataset):
             sentence = draw.choice(PATTERNS)(opinions[label], draw)
             labels.setdefault(sentence, label)
             if "but" in sentence.split() and len(labels) < count:
-                labels.setdefault(mirrored(sentence), 1 - label)
+                labels.setdefault(negate(sentence), 1 - label)
         examples = list(labels.items())
         draw.shuffle(examples)
         super().__init__([sentence for sentence, _ in examples], [label for _, label in examples], ("negative", "positive"))
@@ -118,5 +118,5 @@ class Sentences(TextDataset):
         return f"Sentences({len(self)} synthetic sentences, {len(self.classes)} classes)"
 
 
-MOST = 2000
+MAX_SENTENCES = 2000
 """More would soon be the same ones again."""

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 from minitorch.data.dataset import TextDataset
-from minitorch.data.files import data_home, download, one_of
+from minitorch.data.files import data_home, download, find_file
 
 ARCHIVE = "https://dl.fbaipublicfiles.com/glue/data/SST-2.zip"
 """Where the GLUE benchmark publishes the set."""
@@ -42,11 +42,11 @@ class SST2(TextDataset):
     def __init__(self, split: str = "train") -> None:
         if split not in ("train", "dev", "test"):
             raise ValueError(f'SST2 expected split="train", "dev" or "test", got {split!r}')
-        sentences, labels = read_labelled(_path(data_home() / "sst2", split))
+        sentences, labels = read_labeled(_path(data_home() / "sst2", split))
         super().__init__(sentences, labels, CLASSES)
 
 
-def read_labelled(path: Path) -> tuple[list[str], list[int]]:
+def read_labeled(path: Path) -> tuple[list[str], list[int]]:
     """The sentences of a file and their labels.
 
     Raises:
@@ -88,7 +88,7 @@ def _path(folder: Path, split: str) -> Path:
             f"{path} expected a file of labelled sentences, got none; what GLUE publishes as its test set has no labels: "
             'use SST2("dev"), or put a file of your own there, a sentence, a tab and 0 or 1 in each line'
         )
-    archive = one_of(folder, ["SST-2.zip"])
+    archive = find_file(folder, ["SST-2.zip"])
     if archive is None:
         archive = folder / "SST-2.zip"
         download(archive, [ARCHIVE], ARCHIVE_HASH)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minitorch.data.files import data_home, one_of
+from minitorch.data.files import data_home, find_file
 
 PADDING, UNKNOWN = 0, 1
 """The numbers of no word, behind the end of a sentence, and of any word that the vocabulary does not have."""
@@ -96,7 +96,7 @@ class GloVe:
             FileNotFoundError: If there is none; the message says where to get it.
             ValueError: If it is damaged; the message names the file and the line.
         """
-        return cls(*read_vectors(_found() if path is None else Path(path)))
+        return cls(*read_vectors(_find_vectors() if path is None else Path(path)))
 
     def __len__(self) -> int:
         return len(self.words)
@@ -117,10 +117,10 @@ class GloVe:
         return f"GloVe({len(self)} words, dim={self.dim})"
 
 
-def _found() -> Path:
+def _find_vectors() -> Path:
     """The file that is read where none is named."""
     folder = data_home() / "glove"
-    path = one_of(folder, ["glove.6B.50d.txt", *sorted(other.name for other in folder.glob("glove*.txt"))])
+    path = find_file(folder, ["glove.6B.50d.txt", *sorted(other.name for other in folder.glob("glove*.txt"))])
     if path is None:
         raise FileNotFoundError(
             f"{folder} expected a file glove.6B.50d.txt, got none; fetch https://nlp.stanford.edu/data/glove.6B.zip (862 MB) "

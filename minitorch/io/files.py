@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from minitorch.core.backend import TensorBackend
     from minitorch.nn.module import Keys
 
-TREE = "minitorch"
+STRUCTURE_KEY = "minitorch"
 """The note in which the form of a state stands that is more than tensors by name."""
 
-DENSEST = 1100
+MAX_COMPRESSION_RATIO = 1100
 """Bytes that one byte of a compressed file can become at most; deflate makes 1032."""
 
 
@@ -45,10 +45,10 @@ def save(state: Mapping[Any, Any], path: str | Path) -> None:
         ValueError: If two tensors get one name.
         OSError: If the file cannot be written; the one before is left as it was.
     """
-    _dictionary(state, "save")
+    _check_mapping(state, "save")
     arrays: dict[str, np.ndarray] = {}
-    tree = _taken_apart(state, "", arrays)
-    write_arrays(path, arrays, None if set(state) == set(arrays) else {TREE: json.dumps(tree)})
+    tree = _flatten(state, "", arrays)
+    write_arrays(path, arrays, None if set(state) == set(arrays) else {STRUCTURE_KEY: json.dumps(tree)})
 
 
 def load(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[Any, Any]:
@@ -70,14 +70,14 @@ def load(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[Any, 
     path = Path(path)
     arrays, notes = read_arrays(path)
     tensors = {name: _as_tensor(path, name, array, backend) for name, array in arrays.items()}
-    if TREE not in notes:
+    if STRUCTURE_KEY not in notes:
         return tensors
     try:
-        state = _put_together(json.loads(notes[TREE]), tensors)
+        state = _unflatten(json.loads(notes[STRUCTURE_KEY]), tensors)
     except (ValueError, TypeError, KeyError, RecursionError):
         state = None
     if not isinstance(state, dict) or tensors:  # some are left over
-        raise FileFormatError(path, "a note that says where each tensor belongs", f"{notes[TREE]!s:.80}", "save it again")
+        raise FileFormatError(path, "a note that says where each tensor belongs", f"{notes[STRUCTURE_KEY]!s:.80}", "save it again")
     return state
 
 
@@ -121,8 +121,8 @@ def save_hdf5(state: Mapping[str, Any], path: str | Path) -> None:
         ValueError: If a name is no path, or leads through another.
         OSError: If the file cannot be written; the one before is left as it was.
     """
-    h5py = _h5py()
-    _dictionary(state, "save_hdf5")
+    h5py = _import_h5py()
+    _check_mapping(state, "save_hdf5")
     content = BytesIO()
     names = [name for name in state if isinstance(name, str)]
     groups = {name[:i] for name in names for i, letter in enumerate(name) if letter == "/"}
@@ -154,7 +154,7 @@ def load_hdf5(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[
             not lie in the file; or links, or two names for one thing.
         OSError: If there is none, or it may not be read.
     """
-    h5py, path = _h5py(), Path(path)
+    h5py, path = _import_h5py(), Path(path)
     found: dict[str, Tensor] = {}
     wrong: list[str] = []
     with path.open("rb") as file:  # of h5py a missing file and a broken one are the same error
@@ -165,7 +165,7 @@ def load_hdf5(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[
                         wrong.append(f"{name} of {'nothing' if item.shape is None else item.dtype}")
                     elif item.external or item.is_virtual:
                         wrong.append(f"{name}, whose elements lie in other files")
-                    elif (item.nbytes or 0) > (DENSEST if item.compression else 1) * item.id.get_storage_size():
+                    elif (item.nbytes or 0) > (MAX_COMPRESSION_RATIO if item.compression else 1) * item.id.get_storage_size():
                         wrong.append(f"{name} of {item.nbytes} bytes, of which {item.id.get_storage_size()} are there")
                     else:
                         found[name] = _as_tensor(path, name, np.asarray(item[()], item.dtype.newbyteorder("=")), backend)
@@ -195,7 +195,7 @@ def _datasets(h5py: Any, group: Any, prefix: str, seen: dict[Any, str], wrong: l
                 yield name, item
 
 
-def _h5py() -> Any:
+def _import_h5py() -> Any:
     """The package that knows HDF5."""
     try:
         import h5py
@@ -207,7 +207,7 @@ def _h5py() -> Any:
 # From states to arrays, and back
 
 
-def _dictionary(state: Any, who: str) -> None:
+def _check_mapping(state: Any, who: str) -> None:
     """That it is one."""
     if not isinstance(state, Mapping):
         remedy = "pass its state_dict()" if hasattr(state, "state_dict") else 'give the tensor a name: {"x": x}'
@@ -233,7 +233,7 @@ def _as_tensor(path: Path, name: str, array: np.ndarray, backend: TensorBackend)
         raise FileFormatError(path, "dtypes that a tensor can have", f"{name} of {array.dtype.name} ({error})", "convert it") from None
 
 
-def _taken_apart(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
+def _flatten(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
     """A state as JSON can hold it, in which names stand for arrays; these are put into `arrays`."""
     array = _as_array(value)
     if array is not None:
@@ -247,21 +247,21 @@ def _taken_apart(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, Mapping):
         if wrong := [key for key in value if type(key) not in (str, int)]:
             raise TypeError(f"save expected names or whole numbers as keys, got {wrong[0]!r} at {name or 'the top'!r}; change it")
-        return {"dict": [[key, _taken_apart(each, _below(name, key), arrays)] for key, each in value.items()]}
+        return {"dict": [[key, _flatten(each, _join_name(name, key), arrays)] for key, each in value.items()]}
     if isinstance(value, (list, tuple)):
         kind = "tuple" if isinstance(value, tuple) else "list"
-        return {kind: [_taken_apart(each, _below(name, i), arrays) for i, each in enumerate(value)]}
+        return {kind: [_flatten(each, _join_name(name, i), arrays) for i, each in enumerate(value)]}
     raise TypeError(
         f"save expected tensors, numbers, text, and lists and dictionaries of these, got {type(value).__name__} at {name!r}; leave it out"
     )
 
 
-def _below(name: str, key: Any) -> str:
+def _join_name(name: str, key: Any) -> str:
     return f"{name}.{key}" if name else str(key)
 
 
-def _put_together(tree: Any, tensors: dict[str, Tensor]) -> Any:
-    """The state that `_taken_apart` was given; each tensor is taken out of `tensors` when it finds its place.
+def _unflatten(tree: Any, tensors: dict[str, Tensor]) -> Any:
+    """The state that `_flatten` was given; each tensor is taken out of `tensors` when it finds its place.
 
     Raises:
         ValueError, TypeError, KeyError: If the form is another.
@@ -276,8 +276,8 @@ def _put_together(tree: Any, tensors: dict[str, Tensor]) -> Any:
     if not isinstance(inside, list):
         raise TypeError(f"a {kind} that is no list")
     if kind != "dict":
-        return {"list": list, "tuple": tuple}[kind](_put_together(each, tensors) for each in inside)
-    state = {key: _put_together(each, tensors) for key, each in inside if type(key) in (str, int)}
+        return {"list": list, "tuple": tuple}[kind](_unflatten(each, tensors) for each in inside)
+    state = {key: _unflatten(each, tensors) for key, each in inside if type(key) in (str, int)}
     if len(state) < len(inside):
         raise ValueError("a name is none, or stands there twice")
     return state

@@ -19,21 +19,23 @@ import numpy as np
 
 from minitorch.tensor_data import MAX_DIMS
 
-LONGEST_HEADER = 100_000_000
+MAX_HEADER_BYTES = 100_000_000
 """Bytes; a longer one is taken for a mistake, as by the other programs that read this form."""
 
-SHOWN = 10
+MAX_REPORTED = 10
 """Of what is wrong with a file, so many things are told."""
 
-KINDS = {
+DTYPES = {
     "BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32", "I32": "int32",
     "U64": "uint64", "I64": "int64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
 }  # fmt: skip
 """What the form calls each dtype."""
 
-CODES = {name: code for code, name in KINDS.items()}
+DTYPE_CODES = {name: code for code, name in DTYPES.items()}
 
-CONVERT = "python -c \"import torch, safetensors.torch as s; s.save_file(torch.load('{path}', weights_only=True), '{stem}.safetensors')\""
+CONVERT_COMMAND = (
+    "python -c \"import torch, safetensors.torch as s; s.save_file(torch.load('{path}', weights_only=True), '{stem}.safetensors')\""
+)
 """What makes such a file from one of PyTorch's."""
 
 
@@ -62,7 +64,7 @@ class Entry(NamedTuple):
 # Writing
 
 
-_writing = threading.Lock()
+_write_lock = threading.Lock()
 """Held while a file is replaced: two threads would write into one draft."""
 
 
@@ -81,7 +83,7 @@ def replace_file(path: str | Path, *content: Any) -> None:
         raise FileNotFoundError(f"expected a file in a folder that is there, got {path}; make {path.parent} first")
     path = Path(os.path.realpath(path))  # a link stays, and what it leads to is replaced
     draft = path.with_name(f".{path.name}.draft")  # the same every time: what a killed program leaves, the next one writes over
-    with _writing:
+    with _write_lock:
         try:
             with draft.open("wb") as file:
                 file.writelines(content)
@@ -113,10 +115,10 @@ def write_arrays(path: str | Path, arrays: Mapping[str, np.ndarray], notes: Mapp
         ValueError: If an array is called "__metadata__", as the notes are.
         OSError: If the file cannot be written.
     """
-    replace_file(path, *_content(arrays, notes or {}))
+    replace_file(path, *_encode(arrays, notes or {}))
 
 
-def _content(arrays: Mapping[str, np.ndarray], notes: Mapping[str, str]) -> list[Any]:
+def _encode(arrays: Mapping[str, np.ndarray], notes: Mapping[str, str]) -> list[Any]:
     """The pieces of which such a file consists."""
     if not all(isinstance(text, str) for text in (*arrays, *notes, *notes.values())):
         raise TypeError(f"write_arrays expected text for every name and note, got {[*arrays]} and {notes}; write numbers as JSON")
@@ -128,16 +130,16 @@ def _content(arrays: Mapping[str, np.ndarray], notes: Mapping[str, str]) -> list
     # the wide ones first, so that every array begins at a multiple of its element's size
     for name, array in sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize):
         dtype = array.dtype
-        if dtype.name not in CODES:
-            raise TypeError(f"write_arrays expected arrays of {', '.join(CODES)}, got {name} of {dtype.name}; convert it first")
+        if dtype.name not in DTYPE_CODES:
+            raise TypeError(f"write_arrays expected arrays of {', '.join(DTYPE_CODES)}, got {name} of {dtype.name}; convert it first")
         part = np.ascontiguousarray(array, dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
-        header[name] = {"dtype": CODES[dtype.name], "shape": list(array.shape), "data_offsets": [position, position + len(part)]}
+        header[name] = {"dtype": DTYPE_CODES[dtype.name], "shape": list(array.shape), "data_offsets": [position, position + len(part)]}
         position += len(part)
         parts.append(part)
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # so that the elements begin at a multiple of 8
-    if len(text) > LONGEST_HEADER:
-        raise ValueError(f"write_arrays expected names and notes of at most {LONGEST_HEADER} bytes, got {len(text)}; shorten the notes")
+    if len(text) > MAX_HEADER_BYTES:
+        raise ValueError(f"write_arrays expected names and notes of at most {MAX_HEADER_BYTES} bytes, got {len(text)}; shorten the notes")
     return [len(text).to_bytes(8, "little"), text, *parts]
 
 
@@ -164,9 +166,9 @@ def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, str]
                 file.seek(start + entry.begin)
                 got = file.readinto(array.view(np.uint8))  # type: ignore[attr-defined]  # of a buffered reader
                 if got != array.nbytes:
-                    raise _refused(path, f"one that became shorter while {entry.name} was read")
+                    raise _damaged_file(path, f"one that became shorter while {entry.name} was read")
             if entry.dtype == np.bool_ and array.view(np.uint8).max(initial=0) > 1:
-                raise _refused(path, f"{entry.name} of BOOL with bytes other than 0 and 1")
+                raise _damaged_file(path, f"{entry.name} of BOOL with bytes other than 0 and 1")
             arrays[entry.name] = array.reshape(entry.shape)
     return arrays, notes
 
@@ -184,19 +186,19 @@ def read_header(path: Path, file: BinaryIO, size: int) -> tuple[int, list[Entry]
     """
     begin = file.read(16)
     length = int.from_bytes(begin[:8], "little")
-    if size < 9 or length > min(LONGEST_HEADER, size - 8) or begin[8:9] != b"{":
-        raise _foreign(path, begin, size, length)
+    if size < 9 or length > min(MAX_HEADER_BYTES, size - 8) or begin[8:9] != b"{":
+        raise _wrong_file_kind(path, begin, size, length)
     file.seek(8)
     try:
-        header = json.loads(file.read(length).decode(), object_pairs_hook=_without_doubles)
+        header = json.loads(file.read(length).decode(), object_pairs_hook=_unique_keys)
     except (ValueError, RecursionError) as error:
-        raise _refused(path, f"a header that is no JSON ({error})") from None
+        raise _damaged_file(path, f"a header that is no JSON ({error})") from None
     notes = header.pop("__metadata__", {})
     if not isinstance(notes, dict) or not all(isinstance(value, str) for value in notes.values()):
-        raise _refused(path, "notes (__metadata__) that are not text by name")
+        raise _damaged_file(path, "notes (__metadata__) that are not text by name")
     wrong, entries = [], []
     for name, claim in header.items():
-        found = _entry(name, claim, size - 8 - length)
+        found = _parse_entry(name, claim, size - 8 - length)
         (entries if isinstance(found, Entry) else wrong).append(found)
     position = 0
     for entry in sorted(entries, key=lambda entry: (entry.begin, entry.end)) if not wrong else ():
@@ -207,12 +209,12 @@ def read_header(path: Path, file: BinaryIO, size: int) -> tuple[int, list[Entry]
     if not wrong and position != size - 8 - length:
         wrong.append(f"{size - 8 - length} bytes of elements, of which {position} belong to arrays")
     if wrong:
-        more = [f"… and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
-        raise _refused(path, f"a header that does not fit its elements ({'; '.join(wrong[:SHOWN] + more)})")
+        more = [f"… and {len(wrong) - MAX_REPORTED} more"] if len(wrong) > MAX_REPORTED else []
+        raise _damaged_file(path, f"a header that does not fit its elements ({'; '.join(wrong[:MAX_REPORTED] + more)})")
     return 8 + length, entries, notes
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON, in which no name stands twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -221,7 +223,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _entry(name: str, claim: Any, available: int) -> Entry | str:
+def _parse_entry(name: str, claim: Any, available: int) -> Entry | str:
     """What the header claims of an array, or what is wrong with it.
 
     Args:
@@ -232,16 +234,16 @@ def _entry(name: str, claim: Any, available: int) -> Entry | str:
     if not isinstance(claim, dict) or set(claim) != {"dtype", "shape", "data_offsets"}:
         return f"{name} without exactly dtype, shape and data_offsets"
     code, shape, offsets = claim["dtype"], claim["shape"], claim["data_offsets"]
-    if not isinstance(code, str) or code not in KINDS:
-        return f"{name} of dtype {code!r}, which is none of {', '.join(KINDS)}"
-    if not _sizes(shape) or len(shape) > MAX_DIMS:
+    if not isinstance(code, str) or code not in DTYPES:
+        return f"{name} of dtype {code!r}, which is none of {', '.join(DTYPES)}"
+    if not _are_sizes(shape) or len(shape) > MAX_DIMS:
         return f"{name} of shape {shape!s:.80}"
-    if not _sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
+    if not _are_sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
         return f"{name} at {offsets!s:.80}"
     begin, end = offsets
     if end > available:
         return f"{name} at {begin} to {end}, of {available} bytes that are there"
-    dtype = _dtype(KINDS[code])
+    dtype = _dtype(DTYPES[code])
     if dtype is None:
         return f"{name} of BF16, which needs the package ml_dtypes (pip install ml_dtypes)"
     if math.prod(shape) * dtype.itemsize != end - begin or math.prod(max(size, 1) for size in shape) >= 2**48:
@@ -249,7 +251,7 @@ def _entry(name: str, claim: Any, available: int) -> Entry | str:
     return Entry(name, dtype, tuple(shape), begin, end)
 
 
-def _sizes(numbers: Any) -> bool:
+def _are_sizes(numbers: Any) -> bool:
     """Whether these are whole numbers of at least 0."""
     return isinstance(numbers, list) and all(type(number) is int and number >= 0 for number in numbers)
 
@@ -265,19 +267,21 @@ def _dtype(name: str) -> np.dtype | None:
     return np.dtype(ml_dtypes.bfloat16)
 
 
-def _refused(path: Path, what: str) -> FileFormatError:
+def _damaged_file(path: Path, what: str) -> FileFormatError:
     """A safetensors file that is damaged."""
     return FileFormatError(path, "a whole safetensors file", what, "fetch or save it again")
 
 
-def _foreign(path: Path, begin: bytes, size: int, length: int) -> FileFormatError:
+def _wrong_file_kind(path: Path, begin: bytes, size: int, length: int) -> FileFormatError:
     """What stands here instead of such a file, by its first bytes."""
-    convert = f"a .pt or .pth file of PyTorch is converted by {CONVERT.format(path=path, stem=path.with_suffix(''))}"
+    convert = f"a .pt or .pth file of PyTorch is converted by {CONVERT_COMMAND.format(path=path, stem=path.with_suffix(''))}"
     if not size:
         return FileFormatError(path, "a safetensors file", "an empty one", "fetch or save it again")
     if begin[8:9] == b"{":
-        what = f"a header of {length} bytes in a file of {size}" if length <= LONGEST_HEADER else f"a header of {length} bytes"
-        return FileFormatError(path, f"a safetensors file with a header of at most {LONGEST_HEADER} bytes", what, "fetch or save it again")
+        what = f"a header of {length} bytes in a file of {size}" if length <= MAX_HEADER_BYTES else f"a header of {length} bytes"
+        return FileFormatError(
+            path, f"a safetensors file with a header of at most {MAX_HEADER_BYTES} bytes", what, "fetch or save it again"
+        )
     if begin.startswith(b"PK"):
         return FileFormatError(path, "a safetensors file", "a zip archive, as torch.save writes it", convert)
     if begin[:1] == b"\x80" and begin[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):

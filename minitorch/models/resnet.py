@@ -128,7 +128,7 @@ class ResNet(Module):
         self.avgpool = AdaptiveAvgPool2d((1, 1))
         self.flatten = Flatten()
         self.fc = Linear(width, num_classes, **on)
-        self.apply(_begin)
+        self.apply(_init_weights)
 
     def forward(self, input: Tensor) -> Tensor:
         """From images, shape (B, in_channels, H, W), to logits, shape (B, num_classes)."""
@@ -137,7 +137,7 @@ class ResNet(Module):
         return self.fc(self.flatten(self.avgpool(out)))
 
 
-def _begin(module: Node) -> None:
+def _init_weights(module: Node) -> None:
     """Convolutions normal, batch norms as they are."""
     if isinstance(module, Conv2d):
         kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")

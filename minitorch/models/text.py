@@ -115,7 +115,7 @@ class GPT(Module):
         self.norm = LayerNorm(width, **on)
         self.head = Linear(width, vocabulary, bias=False, **on)
         self.head.weight = self.tokens.weight
-        self.apply(_begin)
+        self.apply(_init_weights)
         for name, parameter in self.named_parameters():
             if name.endswith(("out_proj.weight", "linear2.weight")):
                 normal_(parameter, std=0.02 / math.sqrt(2 * layers))
@@ -164,13 +164,13 @@ class GPT(Module):
             with no_grad():
                 for _ in range(count):
                     seen = tensor(np.array([text[-self.context :]]), backend)
-                    text.append(_drawn(self(seen)[0, -1].to_numpy(), temperature))
+                    text.append(_sample_token(self(seen)[0, -1].to_numpy(), temperature))
         finally:
             self.train(training)
         return text
 
 
-def _drawn(logits: np.ndarray, temperature: float) -> int:
+def _sample_token(logits: np.ndarray, temperature: float) -> int:
     """A token, as likely as its logit says: softmax(logits / temperature)."""
     logits = logits.astype(np.float64)
     if not np.isfinite(logits).all():
@@ -182,7 +182,7 @@ def _drawn(logits: np.ndarray, temperature: float) -> int:
     return int(generator.choice(len(chances), p=chances / chances.sum()))
 
 
-def _begin(module: Node) -> None:
+def _init_weights(module: Node) -> None:
     """Weights normal and small, biases 0."""
     if isinstance(module, (Linear, Embedding)):
         normal_(module.weight, std=0.02)

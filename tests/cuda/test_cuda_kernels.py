@@ -10,8 +10,8 @@ import minitorch
 from minitorch import CudaOps, Tensor, TensorBackend, TensorData, cuda_backend, operators, sum_practice, tensor
 from minitorch.kernels.cuda import elementwise as cuda_kernels
 from minitorch.kernels.cuda.device import _in_float32, jit, launch, number_function
-from minitorch.kernels.cuda.elementwise import Fold, reduce_kernel
-from minitorch.kernels.cuda.storage import DeviceData, merged
+from minitorch.kernels.cuda.elementwise import ReduceLayout, reduce_kernel
+from minitorch.kernels.cuda.storage import DeviceData, coalesce_dims
 
 from ..tensor_strategies import assert_close_tensor
 
@@ -90,7 +90,9 @@ def test_reduce_folds_any_length_in_any_layout(outputs, length):
         assert_close_tensor(y.sum(1), values.sum(1, keepdims=True))
 
 
-@pytest.mark.parametrize("fold", [Fold(1, 8, True), Fold(2, 8, True), Fold(2, 8, False), Fold(4, 1, False)], ids=str)
+@pytest.mark.parametrize(
+    "fold", [ReduceLayout(1, 8, True), ReduceLayout(2, 8, True), ReduceLayout(2, 8, False), ReduceLayout(4, 1, False)], ids=str
+)
 @pytest.mark.parametrize("length", [0, 1, 3, 7, 8, 9, 11, 40])
 def test_however_threads_share_a_fold_they_take_nothing_in_that_is_not_there(length, fold):
     """The largest of negative numbers and a product show what a sum of zeros would not."""
@@ -137,18 +139,18 @@ def test_no_cell_of_a_reduction_is_without_elements(outputs, length, along, monk
 
 
 def test_merging_dimensions_keeps_the_elements_and_their_order():
-    assert merged((2, 3, 4), (12, 4, 1), (12, 4, 1)) == ((24,), (1,), (1,))
-    assert merged((2, 3, 4), (12, 4, 1), (0, 4, 1)) == ((2, 12), (12, 1), (0, 1))
-    assert merged((2, 1, 4), (4, 7, 1)) == ((8,), (1,))
-    assert merged((3, 2), (1, 3)) == ((3, 2), (1, 3))
-    assert merged((), ()) == ((1,), (0,))
-    assert merged((2, 3), (0, 0)) == ((6,), (0,))
+    assert coalesce_dims((2, 3, 4), (12, 4, 1), (12, 4, 1)) == ((24,), (1,), (1,))
+    assert coalesce_dims((2, 3, 4), (12, 4, 1), (0, 4, 1)) == ((2, 12), (12, 1), (0, 1))
+    assert coalesce_dims((2, 1, 4), (4, 7, 1)) == ((8,), (1,))
+    assert coalesce_dims((3, 2), (1, 3)) == ((3, 2), (1, 3))
+    assert coalesce_dims((), ()) == ((1,), (0,))
+    assert coalesce_dims((2, 3), (0, 0)) == ((6,), (0,))
 
 
 def test_more_elements_than_the_kernels_can_count_are_refused():
     with pytest.raises(ValueError, match=r"expected fewer than 2\^32 elements unless .* got shape \(65536, 65536\); call contiguous\(\)"):
-        merged((65536, 65536), (1, 65536))
-    assert merged((65536, 65536), (65536, 1)) == ((2**32,), (1,))
+        coalesce_dims((65536, 65536), (1, 65536))
+    assert coalesce_dims((65536, 65536), (65536, 1)) == ((2**32,), (1,))
 
 
 # Practice

@@ -30,7 +30,7 @@ SUMS = 2 if SIMULATED else 4
 """Output channels whose long sums a block makes."""
 
 
-def course_conv(out: Any, input: Any, weight: Any, reverse: bool) -> None:
+def tiled_conv(out: Any, input: Any, weight: Any, reverse: bool) -> None:
     """The optimized kernel of the course's convolution of one or two dimensions, on data of the GPU."""
     if out.size:
         layouts = [(out.target(), out.shape, out.strides), input.tuple(), weight.tuple()]
@@ -173,4 +173,4 @@ def long_sums_kernel() -> Any:
 
 
 for _op in ("conv1d", "conv2d"):
-    register_kernel(_op, "cuda", course_conv)
+    register_kernel(_op, "cuda", tiled_conv)

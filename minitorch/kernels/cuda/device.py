@@ -1,7 +1,7 @@
-"""Stage 3 - The door to numba.cuda: whether there is a GPU, how functions are compiled for it, and how kernels are launched.
+"""Stage 3 - Access to numba.cuda: detect a GPU, compile functions for it, and launch kernels.
 
-No other room imports numba.cuda. With NUMBA_ENABLE_CUDASIM=1 in the environment before Python starts, numba runs every GPU thread as a
-thread of Python: slow, but it needs no GPU.
+No other module imports numba.cuda. With NUMBA_ENABLE_CUDASIM=1 in the environment before Python starts, numba runs every
+GPU thread as a Python thread: slow, but without a GPU.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 
 from minitorch.tensor_ops import ieee
 
-if not hasattr(np, "row_stack"):  # NumPy 2.5 has dropped what numba-cuda 0.30 calls
-    np.row_stack = np.vstack  # type: ignore[attr-defined]  # it is made here
+if not hasattr(np, "row_stack"):  # numba-cuda 0.30 calls it, NumPy 2.5 no longer has it
+    np.row_stack = np.vstack  # type: ignore[attr-defined]  # removed from the stubs too
 
 cuda: Any = None
 config: Any = None
@@ -31,7 +31,7 @@ else:
     cuda, config = numba.cuda, numba.config  # type: ignore[attr-defined]  # its stubs lack config
 
 if config is not None:
-    config.CUDA_LOW_OCCUPANCY_WARNINGS = False  # a course's tensors are small: numba need not warn of each
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = False  # the tensors of a course are small; numba would warn for each launch
 
 SIMULATED = bool(config is not None and config.ENABLE_CUDASIM)
 """Whether kernels run in numba's simulator."""
@@ -55,10 +55,10 @@ def problem() -> str:
 
 
 def require_cuda() -> None:
-    """That kernels can run here.
+    """Check that kernels can run here.
 
     Raises:
-        RuntimeError: If there is neither a GPU nor the simulator.
+        RuntimeError: If there is no GPU and the simulator is off.
     """
     if not available():
         reason = f" ({problem()})" if problem() else ""
@@ -79,10 +79,10 @@ def device_name() -> str:
 
 
 def jit(kernel: Callable[..., None], **options: Any) -> Any:
-    """A kernel compiled for the GPU, at its first launch; launched as kernel[blocks, threads](…).
+    """Compile a kernel for the GPU at its first launch; launch it with kernel[blocks, threads](…).
 
     Raises:
-        NotImplementedError: If the kernel does nothing but raise it; on a GPU it would do so unnoticed, in every thread.
+        NotImplementedError: If the kernel only raises it; on a GPU the exception would go unnoticed.
     """
     compiler = _cuda()
     code = kernel.__code__
@@ -92,14 +92,14 @@ def jit(kernel: Callable[..., None], **options: Any) -> Any:
 
 
 def _cuda() -> Any:
-    """numba.cuda, which compiles without a GPU, too."""
+    """numba.cuda, which can also compile without a GPU."""
     if cuda is None:
         require_cuda()
     return cuda
 
 
 def device_jit(fn: Callable[..., Any]) -> Any:
-    """A function compiled for the GPU, which kernels call; where numba.cuda cannot be imported, the function itself."""
+    """Compile a function that kernels call; where numba.cuda cannot be imported, return the function itself."""
     return fn if cuda is None else cuda.jit(device=True)(fn)
 
 
@@ -108,11 +108,11 @@ _source: dict[Any, Callable[..., float]] = {}
 
 @cache
 def number_function(fn: Callable[..., float], single: bool = False) -> Any:
-    """A function from numbers to a number, compiled for the GPU, and answering as IEEE 754 has it.
+    """Compile a scalar function for the GPU, with the special values of IEEE 754.
 
     Args:
-        fn: Such as operators.mul.
-        single: Whether its constants become float32, so that float32 stays float32: most cards compute float64 many times slower.
+        fn: Scalar function such as operators.mul.
+        single: Whether its constants become float32, so that the result stays float32: float64 is many times slower on most GPUs.
     """
     _cuda()
     written = _in_float32(fn) if single else fn
@@ -122,12 +122,12 @@ def number_function(fn: Callable[..., float], single: bool = False) -> Any:
 
 
 def python_function(compiled: Any) -> Callable[..., float]:
-    """What `number_function` was given to compile."""
+    """The Python function that `number_function` compiled."""
     return _source[compiled]
 
 
 def _in_float32(fn: Any) -> Any:
-    """fn with float32 in place of every float among its constants, globals and closed-over names."""
+    """Copy of fn in which every float among its constants, globals and closure variables is a float32."""
     if not isinstance(fn, types.FunctionType):
         return fn
 
@@ -141,7 +141,7 @@ def _in_float32(fn: Any) -> Any:
 
 
 def _as_hardware(fn: Callable[..., float]) -> Callable[..., float]:
-    """fn as a GPU computes it where Python raises or NumPy warns, for the simulator."""
+    """For the simulator: fn with the results of a GPU where Python raises or NumPy warns."""
     quiet = ieee(fn)
 
     def simulated(*xs: Any) -> float:
@@ -155,14 +155,14 @@ def _as_hardware(fn: Callable[..., float]) -> Callable[..., float]:
 
 
 def launch(kernel: Any, blocks: int | tuple[int, ...], threads: int | tuple[int, ...], *args: Any) -> None:
-    """Run a kernel on a grid of blocks of threads; on a GPU it returns before the kernel has ended."""
+    """Launch a kernel on a grid of thread blocks; on a GPU this returns before the kernel finishes."""
     if _launching is None:
         kernel[blocks, threads](*args)
         return
-    with _launching, np.errstate(all="ignore"):  # two launches at once break the simulator
+    with _launching, np.errstate(all="ignore"):  # the simulator cannot run two launches at once
         kernel[blocks, threads](*args)
 
 
 def blocks_for(count: int, per_block: int) -> int:
-    """How many blocks it takes."""
+    """Number of blocks for count elements, rounded up."""
     return math.ceil(count / per_block)

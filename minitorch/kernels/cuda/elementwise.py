@@ -22,7 +22,7 @@ ITEMS = 2 if SIMULATED else 4
 
 
 @dataclass(frozen=True)
-class Fold:
+class ReduceLayout:
     """How the threads of a block share a reduction.
 
     Attributes:
@@ -37,8 +37,12 @@ class Fold:
     along: bool
 
 
-ROW, SHORT_ROW = (Fold(1, 8, True), Fold(2, 4, True)) if SIMULATED else (Fold(1, 256, True), Fold(8, 32, True))
-COLUMN, SHORT_COLUMN = (Fold(4, 2, False), Fold(8, 1, False)) if SIMULATED else (Fold(32, 8, False), Fold(256, 1, False))
+ROW, SHORT_ROW = (
+    (ReduceLayout(1, 8, True), ReduceLayout(2, 4, True)) if SIMULATED else (ReduceLayout(1, 256, True), ReduceLayout(8, 32, True))
+)
+COLUMN, SHORT_COLUMN = (
+    (ReduceLayout(4, 2, False), ReduceLayout(8, 1, False)) if SIMULATED else (ReduceLayout(32, 8, False), ReduceLayout(256, 1, False))
+)
 ENOUGH_BLOCKS = 4 if SIMULATED else 1024
 """So many blocks keep every multiprocessor busy; a reduction to fewer results is cut into several cells for each."""
 
@@ -69,7 +73,7 @@ def _positions() -> Any:
     return device_jit(positions)
 
 
-def _single(*arrays: Any) -> bool:
+def _uses_float32(*arrays: Any) -> bool:
     """Whether a kernel over these arrays computes in float32."""
     kinds = {np.dtype(array.dtype) for array in arrays}
     return np.dtype(np.float32) in kinds and np.dtype(np.float64) not in kinds
@@ -92,7 +96,7 @@ class Elementwise:
         return partial(self._launch, *grid)
 
     def _launch(self, blocks: int, threads: int, *args: Any) -> None:
-        kernel = self.compiled[_single(*(args[i] for i in self.storages))]
+        kernel = self.compiled[_uses_float32(*(args[i] for i in self.storages))]
         kernel[blocks_for(blocks, ITEMS), threads](*args)
 
 
@@ -158,7 +162,7 @@ class Reduce:
             length: Elements for each.
             along: Whether these lie side by side in memory.
         """
-        fold = _fold(length, along)
+        fold = _reduce_layout(length, along)
         missing = blocks_for(ENOUGH_BLOCKS, max(1, blocks_for(outputs, fold.outputs)))
         wanted = min(missing, blocks_for(length, fold.lanes * 16))
         return blocks_for(length, blocks_for(length, wanted)) if wanted > 1 else 1  # no cell without elements
@@ -168,8 +172,8 @@ class Reduce:
 
     def _launch(self, out, out_shape, out_strides, out_size, a, a_shape, a_strides, reduce_dim, start) -> None:  # type: ignore[no-untyped-def]
         along = a_strides[-1] <= min(a_strides[:-1], default=a_strides[-1])
-        fold = _fold(a_shape[-1], along)
-        key = fold, _single(out, a)
+        fold = _reduce_layout(a_shape[-1], along)
+        key = fold, _uses_float32(out, a)
         if key not in self.compiled:
             self.compiled[key] = jit(reduce_kernel(number_function(self.fn, key[1]), fold))
         cells = out_shape[-1]
@@ -177,7 +181,7 @@ class Reduce:
         self.compiled[key][grid, fold.outputs * fold.lanes](out, out_shape, out_strides, out_size, a, a_shape, a_strides, reduce_dim, start)
 
 
-def _fold(length: int, along: bool) -> Fold:
+def _reduce_layout(length: int, along: bool) -> ReduceLayout:
     """The sharing that suits so many elements for a result."""
     if length <= 2 * COLUMN.lanes:
         return SHORT_COLUMN
@@ -186,7 +190,7 @@ def _fold(length: int, along: bool) -> Fold:
     return ROW if length > 2 * SHORT_ROW.lanes else SHORT_ROW
 
 
-def reduce_kernel(fn: Any, fold: Fold) -> Any:
+def reduce_kernel(fn: Any, fold: ReduceLayout) -> Any:
     """The kernel that folds the last dimension of a, or of each of its cells."""
     OUTPUTS, LANES, ALONG = fold.outputs, fold.lanes, fold.along
     THREADS = OUTPUTS * LANES  # numba takes the size of a shared array from a name, not from a product

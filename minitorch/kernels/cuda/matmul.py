@@ -83,7 +83,7 @@ def _product(tiles: Tiles) -> Product:
     return Product(tiles)
 
 
-def register_tiled(rows: int, columns: int, batch: int, dtype: np.dtype) -> Product | None:
+def tiled_kernel(rows: int, columns: int, batch: int, dtype: np.dtype) -> Product | None:
     """The kernel for a product of this size; None for integers, which the textbook's kernel does."""
     if dtype not in LARGE:
         return None
@@ -167,4 +167,4 @@ def product_kernel(tiles: Tiles) -> Any:
     return _product
 
 
-register_kernel("matrix_multiply", "cuda", register_tiled)
+register_kernel("matrix_multiply", "cuda", tiled_kernel)

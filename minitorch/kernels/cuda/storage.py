@@ -1,8 +1,8 @@
-"""Stage 3 - Storages on the GPU: the numbers stay there from one operation to the next, and come back when somebody looks at them.
+"""Stage 3 - Storage on the GPU: data stays there between operations and is copied to the host when it is read there.
 
-A storage may stand on the GPU, on the host or on both. Whoever writes on one side makes the other side's copy void; whoever needs a side
-that is void has it copied. A new storage of zeros stands nowhere until it is needed, so that a kernel which writes all of it anyway
-costs no copy and no filling.
+A storage has a copy on the GPU, on the host, or on both. A write to one side invalidates the other copy; a read of an
+invalid copy transfers the data. A new storage of zeros is allocated when it is first used, so that a kernel that writes
+every element costs neither a copy nor a fill.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from minitorch.tensor_data import Storage, TensorData, strides_from_shape
 
 
 class DeviceStorage:
-    """Numbers in a row, on the GPU, on the host, or on both.
+    """A 1-D buffer on the GPU, on the host, or on both.
 
     Args:
-        length: How many.
-        dtype: Their kind.
-        values: The numbers, which are copied to the GPU; left out, they are zeros.
+        length: Number of elements.
+        dtype: Their dtype.
+        values: Elements to copy to the GPU; zeros if None.
 
     Raises:
-        TypeError: If they are halves.
+        TypeError: If dtype is a half-precision type.
 
     Attributes:
-        length: How many.
-        dtype: Their kind.
-        host: The host's copy, None while it is void.
-        device: The GPU's copy, None while it is void.
-        shared: Whether another library has been told where the GPU's copy lies: from then on it is never void, and the host's always.
+        length: Number of elements.
+        dtype: Their dtype.
+        host: The copy on the host, None while it is invalid.
+        device: The copy on the GPU, None while it is invalid.
+        shared: Whether another library has the address of the GPU's copy. Then that copy is always valid and the host's never is.
     """
 
     __slots__ = ("device", "dtype", "host", "length", "shared")
@@ -50,23 +50,23 @@ class DeviceStorage:
             self.device = cuda.to_device(np.ascontiguousarray(values))
 
     def on_host(self) -> np.ndarray:
-        """The numbers as an array of the host."""
+        """The elements as a NumPy array on the host."""
         host = self.host
         if host is None or self.shared:
             host = self.host = np.zeros(self.length, self.dtype) if self.device is None else self.device.copy_to_host()
         return host
 
     def on_device(self) -> Any:
-        """The numbers as an array of the GPU."""
+        """The elements as a device array."""
         if self.device is None:
             self.device = cuda.to_device(self.on_host())
         return self.device
 
     def to_write(self, all_of_it: bool) -> Any:
-        """The array of the GPU that a kernel writes into, which makes the host's copy void.
+        """The device array for a kernel to write to; invalidates the host's copy.
 
         Args:
-            all_of_it: Whether the kernel writes every element, so that what stood there need not be copied.
+            all_of_it: Whether the kernel writes every element, so that the old values need not be transferred.
         """
         if all_of_it and self.device is None:
             self.device = cuda.device_array(self.length, self.dtype)
@@ -76,10 +76,10 @@ class DeviceStorage:
 
 
 class DeviceData(TensorData):
-    """A view of a storage on the GPU. Shape, strides and offset mean what they mean in TensorData; its views share its storage.
+    """TensorData whose storage is on the GPU; views share the storage.
 
     Args:
-        storage: The numbers.
+        storage: The elements.
         shape: Size of every dimension.
         strides: Step in storage of every dimension.
         offset: Position of the first element.
@@ -94,7 +94,7 @@ class DeviceData(TensorData):
 
     @staticmethod
     def of(data: TensorData) -> DeviceData:
-        """The same tensor on the GPU: itself if it is there, else a copy of the stretch of storage that it lies in."""
+        """The same tensor on the GPU: data itself if it is there, else a copy of the part of the storage that it spans."""
         if isinstance(data, DeviceData):
             return data
         require_cuda()
@@ -120,12 +120,12 @@ class DeviceData(TensorData):
 
     @property
     def _storage(self) -> Storage:  # type: ignore[override]  # there a field, here copied from the GPU
-        """The numbers on the host; who writes into them calls `written`."""
+        """The elements on the host; call `written` after writing to them."""
         return self.cell.on_host()
 
     @property
     def dtype(self) -> np.dtype:
-        """Kind of the numbers in the storage."""
+        """dtype of the storage."""
         return self.cell.dtype
 
     def bump_version(self) -> None:
@@ -156,26 +156,26 @@ class DeviceData(TensorData):
             "version": 3,
         }
 
-    # What kernels are given: the array of the GPU that begins with the tensor's first element
+    # Arguments of kernels: device arrays that start at the tensor's first element
 
     def source(self) -> Any:
-        """The array that a kernel reads."""
+        """The device array that a kernel reads."""
         array = self.cell.on_device()
         return array[self.offset :] if self.offset else array
 
     def target(self) -> Any:
-        """The array that a kernel writes into, all of the view and nothing else."""
+        """The device array that a kernel writes to; the kernel must write the whole view and nothing else."""
         array = self.cell.to_write(self.size == self.cell.length and 0 not in self.strides)
         return array[self.offset :] if self.offset else array
 
     def tuple(self) -> tuple[Any, tuple[int, ...], tuple[int, ...]]:
-        """What a kernel that reads is given."""
+        """Device array, shape and strides, for a kernel that reads."""
         return self.source(), self.shape, self.strides
 
 
 @lru_cache(maxsize=4096)
-def merged(shape: tuple[int, ...], *strides: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """The same elements in the same order with as few dimensions as can be, at least one.
+def coalesce_dims(shape: tuple[int, ...], *strides: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Merge adjacent dimensions into as few as possible, at least one; the order of elements stays.
 
     Args:
         shape: Size of every dimension.

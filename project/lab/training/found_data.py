@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from minitorch import nn
-from minitorch.data.files import data_home, one_of
+from minitorch.data.files import data_home, find_file
 from minitorch.data.mnist import HASHES
 
 
@@ -47,4 +47,4 @@ def _folder(name: str) -> Path | None:
 def _there(name: str, *files: str) -> bool:
     """Whether one of some files lies in the folder of a data set."""
     folder = _folder(name)
-    return folder is not None and one_of(folder, list(files)) is not None
+    return folder is not None and find_file(folder, list(files)) is not None

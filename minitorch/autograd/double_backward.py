@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from minitorch.core.backend import TensorBackend
 
 
-class Unrecorded(Exception):
+class NotDifferentiable(Exception):
     """Why a backward cannot be recorded."""
 
 
-class Watch(threading.local):
+class TraceState(threading.local):
     """Whether a backward is being watched in this thread.
 
     Attributes:
@@ -37,21 +37,21 @@ class Watch(threading.local):
     on = False
 
 
-watch = Watch()
+trace_state = TraceState()
 
 STORAGE: Any = TensorData._storage
 """Where every TensorData keeps its numbers, watched or not."""
 
 
-class WatchedData(TensorData):
+class TracedData(TensorData):
     """The same numbers, which only operations may read while a backward is watched."""
 
     __slots__ = ()
 
     @property
     def _storage(self) -> Any:  # type: ignore[override]  # there a slot
-        if watch.on and grad_mode.enabled:  # within a recorded operation recording is off
-            raise Unrecorded("its backward reads the numbers of a tensor outside of operations on tensors")
+        if trace_state.on and grad_mode.enabled:  # within a recorded operation recording is off
+            raise NotDifferentiable("its backward reads the numbers of a tensor outside of operations on tensors")
         return STORAGE.__get__(self)
 
     @_storage.setter
@@ -59,7 +59,7 @@ class WatchedData(TensorData):
         STORAGE.__set__(self, storage)
 
 
-def same_numbers(kind: type[TensorData], data: TensorData) -> TensorData:
+def share_storage(kind: type[TensorData], data: TensorData) -> TensorData:
     """Another object over the same storage in the same layout."""
     made = kind.__new__(kind)
     made._storage, made._version, made.dtype = STORAGE.__get__(data), data._version, data.dtype
@@ -67,16 +67,16 @@ def same_numbers(kind: type[TensorData], data: TensorData) -> TensorData:
     return made
 
 
-class Watched(Tensor):
+class TracedTensor(Tensor):
     """A tensor in a watched backward; what is computed from it is one, too. Constants may be read."""
 
     __slots__ = ()
 
     def _like(self, data: TensorData, history: History | None = None, backend: TensorBackend | None = None) -> Tensor:
         """As that of Tensor."""
-        made = Watched(data, history, None, backend or self.backend)
+        made = TracedTensor(data, history, None, backend or self.backend)
         if history is not None:
-            made._tensor = same_numbers(WatchedData, made._tensor)
+            made._tensor = share_storage(TracedData, made._tensor)
         return made
 
 
@@ -92,21 +92,21 @@ class Alias(Function):
         return grad_output
 
 
-def watched(x: Any) -> Tensor:
+def trace_tensor(x: Any) -> Tensor:
     """An alias that is watched."""
     history = Alias.apply(x).history
-    return Watched._like(x, x._tensor, history)
+    return TracedTensor._like(x, x._tensor, history)
 
 
-def unwatched(x: Any) -> Any:
+def untrace_tensor(x: Any) -> Any:
     """An alias that is not; plain values as they are."""
-    if not isinstance(x, Watched):
+    if not isinstance(x, TracedTensor):
         return x
     history = None if x.history is None else History(Alias, TensorContext(Alias, (x,), False), [x])
-    return Tensor(same_numbers(TensorData, x._tensor), history, None, x.backend)
+    return Tensor(share_storage(TensorData, x._tensor), history, None, x.backend)
 
 
-def watched_gradients(fn: type[Function], ctx: TensorContext, out: Tensor, grad_output: Tensor) -> tuple[Any, ...]:
+def trace_backward(fn: type[Function], ctx: TensorContext, out: Tensor, grad_output: Tensor) -> tuple[Any, ...]:
     """What a function's backward returns, recorded.
 
     Args:
@@ -119,51 +119,51 @@ def watched_gradients(fn: type[Function], ctx: TensorContext, out: Tensor, grad_
         Unrecorded: If a derivative would be lost.
     """
     if out.backend.cuda:
-        raise Unrecorded("on a GPU it cannot be seen whether its backward is made of operations on tensors")
-    known = [(x, watched(x)) for x in (out, *[arg for arg in ctx.args if isinstance(arg, Tensor)])]
+        raise NotDifferentiable("on a GPU it cannot be seen whether its backward is made of operations on tensors")
+    known = [(x, trace_tensor(x)) for x in (out, *[arg for arg in ctx.args if isinstance(arg, Tensor)])]
     args = [next((twin for x, twin in known if x is arg), arg) for arg in ctx.args]
     shadow = TensorContext(fn, args, False)
-    shadow._saved, shadow._saved_at = tuple(connected(ctx.saved_values, known)), getattr(ctx, "_saved_at", 0)
-    shadow.__dict__.update(connected(ctx.__dict__, known))
-    given = watched(grad_output)
-    watch.on, before = True, watch.on
+    shadow._saved, shadow._saved_at = tuple(replace_saved(ctx.saved_values, known)), getattr(ctx, "_saved_at", 0)
+    shadow.__dict__.update(replace_saved(ctx.__dict__, known))
+    given = trace_tensor(grad_output)
+    trace_state.on, before = True, trace_state.on
     try:
         gradients = fn._backward(shadow, given)
     finally:
-        watch.on = before
-    gradients = tuple(map(unwatched, gradients))
-    if grad_output.history is not None and any(map(independent, gradients)):
-        raise Unrecorded("its backward returns a gradient that no operation on tensors has computed")
+        trace_state.on = before
+    gradients = tuple(map(untrace_tensor, gradients))
+    if grad_output.history is not None and any(map(is_independent, gradients)):
+        raise NotDifferentiable("its backward returns a gradient that no operation on tensors has computed")
     return gradients
 
 
-def connected(value: Any, known: Sequence[tuple[Tensor, Tensor]]) -> Any:
+def replace_saved(value: Any, known: Sequence[tuple[Tensor, Tensor]]) -> Any:
     """What a function saved, with the aliases in place of its arguments and its result.
 
     Raises:
         Unrecorded: If there are numbers in it that are neither.
     """
     if type(value) in (tuple, list):
-        return type(value)(connected(part, known) for part in value)
+        return type(value)(replace_saved(part, known) for part in value)
     if type(value) is dict:
-        return {name: connected(part, known) for name, part in value.items()}
+        return {name: replace_saved(part, known) for name, part in value.items()}
     is_tensor = isinstance(value, Tensor)
     for x, twin in known if is_tensor else ():
         if value is x or value._tensor is x._tensor:
             return twin
     if (is_tensor or isinstance(value, np.ndarray)) and value.dtype.kind not in "iub":  # whole numbers and truth values change in steps
-        raise Unrecorded(f"it saved numbers of shape {tuple(value.shape)} that are neither an argument nor the result")
-    return watched(value) if isinstance(value, Tensor) else value
+        raise NotDifferentiable(f"it saved numbers of shape {tuple(value.shape)} that are neither an argument nor the result")
+    return trace_tensor(value) if isinstance(value, Tensor) else value
 
 
-def independent(gradient: Any) -> bool:
+def is_independent(gradient: Any) -> bool:
     """Whether a gradient is not 0 and depends on nothing."""
     if isinstance(gradient, Tensor):
         return gradient.history is None and bool(gradient._tensor.array().any())
     return gradient is not None and gradient != 0
 
 
-class Once(Function):
+class OnceDifferentiable(Function):
     """A gradient that cannot be differentiated again: whoever tries is told why."""
 
     @staticmethod

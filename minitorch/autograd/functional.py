@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.autograd.engine import grad, tensors_of
-from minitorch.autograd.watching import Alias
+from minitorch.autograd.double_backward import Alias
+from minitorch.autograd.engine import as_tensor_list, grad
 from minitorch.core.dtypes import promote_to_float
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
@@ -45,7 +45,7 @@ def vjp(f: Callable[..., Tensor], *xs: Tensor) -> tuple[Tensor, Pull]:
             TypeError: If v is no Tensor.
             ValueError: If it has another shape than the value.
         """
-        tensors_of(v, "vjp expected a vector that is a Tensor")
+        as_tensor_list(v, "vjp expected a vector that is a Tensor")
         if v.shape != out.shape:
             raise ValueError(f"vjp expected a vector of shape {out.shape}, that of the value, got {v.shape}")
         found = [None] * len(leaves)
@@ -72,7 +72,7 @@ def jvp(f: Callable[..., Tensor], xs: Tensor | Sequence[Tensor], tangents: Tenso
         ValueError: If point and direction differ in number or shape.
         RuntimeError: If a gradient in f cannot be differentiated.
     """
-    xs, tangents = tensors_of(xs, "jvp expected tensors as the point"), tensors_of(tangents, "jvp expected tensors as tangents")
+    xs, tangents = as_tensor_list(xs, "jvp expected tensors as the point"), as_tensor_list(tangents, "jvp expected tensors as tangents")
     shapes, others = [x.shape for x in xs], [t.shape for t in tangents]
     if shapes != others:
         raise ValueError(f"jvp expected tangents of the shapes of the point, {shapes}, got {others}")
@@ -143,7 +143,7 @@ def _leaves(op: str, xs: Sequence[Any]) -> tuple[list[Tensor], bool]:
     Raises:
         TypeError: If one is no tensor of floats.
     """
-    xs = tensors_of(xs, f"{op} expected tensors as the point")
+    xs = as_tensor_list(xs, f"{op} expected tensors as the point")
     return [Alias.apply(x) if x.requires_grad else x.detach().requires_grad_() for x in xs], any(x.requires_grad for x in xs)
 
 

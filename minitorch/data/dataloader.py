@@ -15,8 +15,16 @@ from minitorch.core.creation import from_numpy
 from minitorch.data.dataset import ArrayDataset, Dataset
 from minitorch.data.loader import DataLoader as CourseLoader
 from minitorch.data.loader import Transform
-from minitorch.data.prefetch import ahead
-from minitorch.data.samplers import BatchSampler, RandomSampler, SequentialSampler, described, length, name_epoch, whole_number
+from minitorch.data.prefetch import prefetch
+from minitorch.data.samplers import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    check_integer,
+    describe_sampler,
+    sampler_length,
+    set_sampler_epoch,
+)
 
 
 class DataLoader(CourseLoader):
@@ -75,7 +83,7 @@ class DataLoader(CourseLoader):
                     f"DataLoader expected a {name} that can be looped over in every epoch, got {type(given).__name__}; "
                     "give a Sampler or a list"
                 )
-        self.collate_fn, self.prefetch = collate_fn, whole_number(prefetch, "DataLoader expected prefetch", 0)
+        self.collate_fn, self.prefetch = collate_fn, check_integer(prefetch, "DataLoader expected prefetch", 0)
         self._own_order = sampler if batch_sampler is None else batch_sampler
         if sampler is None and batch_sampler is None:
             sampler = RandomSampler(dataset, seed=self.seed) if shuffle else SequentialSampler(dataset)
@@ -88,17 +96,17 @@ class DataLoader(CourseLoader):
         Raises:
             TypeError: If the sampler has no length.
         """
-        return length(self.batch_sampler)
+        return sampler_length(self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
         epoch, first = self._next
         self._next = (epoch + 1, 0)
-        name_epoch(self.batch_sampler, epoch)
+        set_sampler_epoch(self.batch_sampler, epoch)
 
         def source(left: threading.Event) -> Generator[Any, None, None]:
             return self._prepared(epoch, first, left)
 
-        prepared = ahead(source, self.prefetch) if self.prefetch else source(threading.Event())
+        prepared = prefetch(source, self.prefetch) if self.prefetch else source(threading.Event())
         with closing(prepared):
             for place, batch in prepared:
                 self._place = place
@@ -111,17 +119,17 @@ class DataLoader(CourseLoader):
             TypeError: If it is no whole number.
             ValueError: If it is less than 0.
         """
-        self._next = self._place = (whole_number(epoch, "DataLoader.set_epoch expected the epoch", 0), 0)
+        self._next = self._place = (check_integer(epoch, "DataLoader.set_epoch expected the epoch", 0), 0)
 
     def _settings(self) -> dict[str, Any]:
         """What the batches depend on besides the data."""
-        return super()._settings() | ({} if self._own_order is None else {"sampler": described(self._own_order)})
+        return super()._settings() | ({} if self._own_order is None else {"sampler": describe_sampler(self._own_order)})
 
     def _prepared(self, epoch: int, first: int, left: threading.Event) -> Generator[Any, None, None]:
         """The batches from one on as arrays, each with the place that follows it, until the loop was left."""
         reader = copy.copy(self)  # it reads through a data set of its own
         if not isinstance(self.dataset, ArrayDataset):
-            reader.dataset = _Watched(self.dataset, left)
+            reader.dataset = _CancellableDataset(self.dataset, left)
         batches = self._chosen()
         chosen, batch = next(batches, None), 0
         while chosen is not None:
@@ -176,7 +184,7 @@ class DataLoader(CourseLoader):
         return batch
 
 
-class _Watched(Dataset):
+class _CancellableDataset(Dataset):
     """A data set that is read until nobody waits for its examples any more."""
 
     def __init__(self, dataset: Dataset, left: threading.Event) -> None:

@@ -73,7 +73,7 @@ class Observer:
 
 _lock = threading.Lock()
 _observers: list[Observer] = []
-_replaced: list[tuple[type, str, Any]] = []
+_patched_methods: list[tuple[type, str, Any]] = []
 
 
 class _Depth(threading.local):
@@ -85,12 +85,12 @@ class _Depth(threading.local):
 _running = _Depth()
 
 
-def tensors_in(values: Sequence[Any]) -> list[Tensor]:
+def select_tensors(values: Sequence[Any]) -> list[Tensor]:
     """The tensors among them."""
     return [x for x in values if isinstance(x, Tensor)]
 
 
-def _observed(fn: type[Function], ctx: Any, args: Sequence[Any], backward: bool, call: Callable[[], Any]) -> Any:
+def _report(fn: type[Function], ctx: Any, args: Sequence[Any], backward: bool, call: Callable[[], Any]) -> Any:
     """What call returns; it is reported if it is no other function's work."""
     thread = threading.get_ident()
     observers = [observer for observer in _observers if observer._thread == thread]
@@ -103,8 +103,8 @@ def _observed(fn: type[Function], ctx: Any, args: Sequence[Any], backward: bool,
         seconds = time.perf_counter() - start
     finally:
         _running.depth = 0
-    results = tensors_in(result if isinstance(result, (tuple, list)) else [result])
-    seen = Call(fn, backward, seconds, ctx, tensors_in(args), results)
+    results = select_tensors(result if isinstance(result, (tuple, list)) else [result])
+    seen = Call(fn, backward, seconds, ctx, select_tensors(args), results)
     for observer in observers:
         observer.saw(seen)
     return result
@@ -121,13 +121,13 @@ def _replace() -> None:
     """Put functions that report in the place of the others."""
     for fn in dict.fromkeys(_functions()):
         if "forward" in vars(fn):
-            _exchange(fn, "forward", _reporting(vars(fn)["forward"]))
+            _patch(fn, "forward", _wrap_forward(vars(fn)["forward"]))
     backward = vars(Function)["_backward"]
 
     def reporting(cls: type[Function], ctx: Any, grad_output: Tensor) -> Any:
-        return _observed(cls, ctx, [grad_output], True, lambda: backward.__func__(cls, ctx, grad_output))
+        return _report(cls, ctx, [grad_output], True, lambda: backward.__func__(cls, ctx, grad_output))
 
-    _exchange(Function, "_backward", classmethod(reporting))
+    _patch(Function, "_backward", classmethod(reporting))
     accumulate = vars(Tensor)["accumulate_derivative"]
 
     def gathering(leaf: Tensor, gradient: Tensor) -> None:
@@ -135,35 +135,35 @@ def _replace() -> None:
             accumulate(leaf, gradient)
             return leaf.grad
 
-        _observed(Gradient, TensorContext(Gradient, (leaf,), True), [gradient], True, call)
+        _report(Gradient, TensorContext(Gradient, (leaf,), True), [gradient], True, call)
 
-    _exchange(Tensor, "accumulate_derivative", gathering)
+    _patch(Tensor, "accumulate_derivative", gathering)
 
 
-def _reporting(forward: Any) -> Any:
+def _wrap_forward(forward: Any) -> Any:
     """A forward that reports, static or of the class as the given one is; one without a decorator counts as static."""
     plain = getattr(forward, "__func__", forward)
     if isinstance(forward, classmethod):
 
         def of_class(cls: type[Function], ctx: Any, *args: Any) -> Any:
-            return _observed(cls, ctx, args, False, lambda: plain(cls, ctx, *args))
+            return _report(cls, ctx, args, False, lambda: plain(cls, ctx, *args))
 
         return classmethod(of_class)
 
     def static(ctx: Any, *args: Any) -> Any:
-        return _observed(ctx.fn, ctx, args, False, lambda: plain(ctx, *args))
+        return _report(ctx.fn, ctx, args, False, lambda: plain(ctx, *args))
 
     return staticmethod(static)
 
 
-def _exchange(fn: type, name: str, new: Any) -> None:
+def _patch(fn: type, name: str, new: Any) -> None:
     """Replace a method and remember it."""
-    _replaced.append((fn, name, vars(fn)[name]))
+    _patched_methods.append((fn, name, vars(fn)[name]))
     setattr(fn, name, new)
 
 
 def _restore() -> None:
     """Put the methods back."""
-    while _replaced:
-        fn, name, old = _replaced.pop()
+    while _patched_methods:
+        fn, name, old = _patched_methods.pop()
         setattr(fn, name, old)
