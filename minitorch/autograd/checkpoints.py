@@ -1,11 +1,11 @@
-"""Stage 5 - Checkpoints: part of a network forgets what it computed, and computes it again when backward comes by.
+"""Stage 5 - Gradient checkpointing: trade a second forward pass for memory.
 
-Backward needs what every function saved in forward, so the memory of a training step grows with the depth of the network. A part under
-`checkpoint` keeps its arguments and results alone. When gradients arrive, the part is run again, and they pass through the graph of that
-run. Of n layers in √n parts, the results of the parts and the one part that is unfolded hold about 2√n layers, for a second forward.
+Backward needs what every function saved in forward, so the memory of a training step grows with the depth of the network.
+`checkpoint` keeps only the arguments and results of a part. In the backward pass the part runs again, and the gradients pass
+through the graph of that run. With n layers in √n parts, about 2√n layers are in memory at a time.
 
-In the graph, a checkpoint is one node whose inputs are all the tensors that its function used: its arguments, and those that it found for
-itself, such as parameters. Which ones, the graph of the first run says before it is forgotten: they outlive it.
+In the graph a checkpoint is one node. Its inputs are all tensors that its function used: the arguments and others, such as
+parameters, which are found in the graph of the first run before that graph is freed.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ generator = creation.generator
 
 
 def checkpoint(fn: Callable[..., Any], *xs: Any) -> Any:
-    """fn(*xs), of which nothing is kept until backward but the arguments and what is returned: it is then run a second time.
+    """fn(*xs), keeping only the arguments and results for backward, which runs fn a second time.
 
-    Random numbers of the library are drawn again as they were the first time, and the gradients are the same to the last bit, unless a
-    tensor is used several times within fn and outside it, too: then they may be added up in another order. What else fn does happens
-    twice: a BatchNorm's running mean moves twice.
+    The second run draws the same random numbers. The gradients are bitwise equal to those without a checkpoint, unless a tensor is
+    used several times within fn and also outside it: then they may be summed in another order. Side effects of fn happen twice:
+    a BatchNorm updates its running mean twice.
 
     Args:
-        fn: Function that returns a Tensor, or a tuple or list with tensors in it; of tensors that lie deeper, or that it leaves elsewhere,
-            the graph is kept. It may use other tensors than its arguments, and checkpoints of its own.
+        fn: Function that returns a Tensor, or a tuple or list that contains tensors; for tensors nested deeper, or stored elsewhere,
+            the graph is kept. It may use tensors other than its arguments, and nested checkpoints.
         xs: Its arguments, tensors or anything else.
 
     Returns:
-        What fn returns. A tensor that it used gets zeros as its gradient where only results led to it that no gradient reached.
+        What fn returns. A tensor that fn used gets a gradient of zeros if only results without a gradient depend on it.
 
     Raises:
-        RuntimeError: In backward, if a tensor that fn used has been written into since, or fn does not do the same again.
+        RuntimeError: In backward, if a tensor that fn used was modified in place, or the second run differs from the first.
 
     Source: Chen et al. 2016, arXiv:1604.06174.
     """
@@ -71,8 +71,8 @@ class Source(NamedTuple):
 
     Attributes:
         tensor: The tensor.
-        key: What stands for it when the function runs: itself, or the number of an argument.
-        times: How often it was used.
+        key: The tensor itself, or the index of an argument.
+        times: Number of uses.
     """
 
     tensor: Tensor
@@ -81,16 +81,16 @@ class Source(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What is needed to run a function again.
+    """The data for the second run of a function.
 
     Attributes:
         fn: The function.
         xs: Its arguments.
-        state: That of the random numbers before.
-        shapes: Those of the results that gradients flow into.
-        sources: What it used.
-        arrived: The gradients of results, by their numbers, the last one last.
-        one: A constant 1, by which the parts are counted whose gradients have arrived in this backward.
+        state: State of the random generator before the first run.
+        shapes: Shapes of the differentiable results.
+        sources: The tensors that it used.
+        arrived: Gradients of results by index, in order of arrival.
+        one: A constant 1; its sum counts the results whose gradients arrived in this backward pass.
     """
 
     fn: Callable[..., Any]
@@ -103,7 +103,7 @@ class Run(NamedTuple):
 
 
 class Part(Function):
-    """One result of a checkpoint: its gradient waits for those of the others."""
+    """One result of a checkpoint; stores its gradient until those of the other results arrive."""
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
@@ -119,8 +119,8 @@ class Checkpoint(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> list[Tensor | None]:
         run: Run = ctx.saved_values[0]
-        arrived = list(run.arrived.items())[-int(grad_output.item()) :]  # others are of a backward that an error has ended
-        arrived.reverse()  # the one that arrived last is the one whose graph would have been visited first
+        arrived = list(run.arrived.items())[-int(grad_output.item()) :]  # earlier ones are left from a backward pass that failed
+        arrived.reverse()  # without the checkpoint, the graph of the last one would be visited first
         run.arrived.clear()
         recorded = grad_mode.enabled
         twins, outputs = recompute(run)
@@ -133,13 +133,13 @@ class Checkpoint(Function):
         finally:
             grad_mode.retain_graph = before
         if recorded:
-            for i, twin in twins.items():  # only now, so that nobody went on through the graph behind the arguments
+            for i, twin in twins.items():  # not earlier: the backward pass above must stop at the arguments
                 twin.history = History(Alias, TensorContext(Alias, (run.xs[i],), False), [run.xs[i]])
         return [gradient for source in run.sources for gradient in split_between_uses(found.get(source.key, []), source.times)]
 
 
 def split_between_uses(parts: list[Tensor], times: int) -> list[Tensor | None]:
-    """As many gradients as were expected: the last is the sum of all that are left, for some uses may not have been seen."""
+    """One gradient per use; the last is the sum of the rest, because some uses may have been missed."""
     rest = parts[times - 1 :]
     last = sum(rest[1:], rest[0]) if rest else None
     return [*parts[: times - 1], *[None] * (times - 1 - len(parts)), last]
@@ -149,18 +149,18 @@ RULES[Part] = RULES[Checkpoint] = lambda ctx, out, grad: ctx.fn._backward(ctx, g
 
 
 def detach_arguments(xs: Sequence[Any]) -> dict[int, Tensor]:
-    """For those arguments that gradients flow into leaves in their place, by their numbers."""
+    """New leaves for the arguments that require gradients, by index."""
     return {i: x.detach().requires_grad_() for i, x in enumerate(xs) if getattr(x, "history", None) is not None}
 
 
 def differentiable_results(returned: Any) -> dict[int, Tensor]:
-    """The tensors in what a function returned that gradients flow into, by their places."""
+    """The returned tensors that require gradients, by index."""
     results = returned if isinstance(returned, (tuple, list)) else [returned]
     return {place: y for place, y in enumerate(results) if getattr(y, "history", None) is not None}
 
 
 def replace_results(returned: Any, results: dict[int, Tensor]) -> Any:
-    """What a function returned, with other tensors at some places."""
+    """The return value of a function with some of its tensors replaced, by index."""
     if not isinstance(returned, (tuple, list)):
         return results.get(0, returned)
     parts = [results.get(place, y) for place, y in enumerate(returned)]
@@ -168,10 +168,10 @@ def replace_results(returned: Any, results: dict[int, Tensor]) -> Any:
 
 
 def first_run(fn: Callable[..., Any], xs: Sequence[Any]) -> tuple[Any, dict[int, Tensor], list[Source]]:
-    """Run a function, look at its graph, and forget that.
+    """Run a function, inspect its graph, and free the graph.
 
     Returns:
-        What it returned; the results that gradients flow into, by their places and as constants; and what it used.
+        The return value, the differentiable results by index as constants, and the tensors that the function used.
     """
     twins = detach_arguments(xs)
     returned = fn(*[twins.get(i, x) for i, x in enumerate(xs)])
@@ -185,12 +185,12 @@ def first_run(fn: Callable[..., Any], xs: Sequence[Any]) -> tuple[Any, dict[int,
                 users[id(source)].append(weakref.ref(node))
     for node in results.values():
         users[id(node)].append(lambda: None)
-    for i, twin in twins.items():  # for what fn has left elsewhere, and for what it returned deeper down
+    for i, twin in twins.items():  # for tensors that fn stored elsewhere or returned nested deeper
         twin.history = History(Alias, TensorContext(Alias, (xs[i],), False), [xs[i]])
     nodes = [(id(node), weakref.ref(node)) for node in order]
     returned = replace_results(returned, outputs)
     node = source = None
-    del results, order  # with these goes the graph; what remains was there before, or is kept by others
+    del results, order  # frees the graph; what survives existed before or is referenced elsewhere
     numbers = {id(twin): i for i, twin in twins.items()}
     sources: list[Source] = []
     for key, reference in nodes:
@@ -202,13 +202,13 @@ def first_run(fn: Callable[..., Any], xs: Sequence[Any]) -> tuple[Any, dict[int,
 
 
 def recompute(run: Run) -> tuple[dict[int, Tensor], list[Tensor]]:
-    """Run a function a second time, recorded.
+    """Run a function a second time, in grad mode.
 
     Returns:
-        What stood for its arguments, and the results that gradients flow into.
+        The leaves that replaced its arguments, and the differentiable results.
 
     Raises:
-        RuntimeError: If these are others than the first time.
+        RuntimeError: If the results have other shapes than in the first run.
     """
     twins = detach_arguments(run.xs)
     mode, now = grad_mode.enabled, generator.bit_generator.state
@@ -226,18 +226,18 @@ def recompute(run: Run) -> tuple[dict[int, Tensor], list[Tensor]]:
 
 
 def collect_gradients(outputs: Sequence[Tensor], seeds: Sequence[Tensor], stops: dict[Tensor, Any]) -> dict[Any, list[Tensor]]:
-    """Send gradients back through a graph up to where it is left.
+    """Backpropagate through a graph until the given tensors.
 
     Args:
-        outputs: Where they begin.
+        outputs: Tensors at which the backward pass starts.
         seeds: Their gradients.
-        stops: Where they end, each with the key under which they are returned.
+        stops: Tensors at which it stops, each with its key in the result.
 
     Returns:
-        For each key the gradients that arrived, one after the other.
+        For each key the list of gradients that arrived.
 
     Raises:
-        RuntimeError: If a leaf is reached that is none of the stops.
+        RuntimeError: If it reaches a leaf that is not one of the stops.
     """
     gradients: dict[Tensor, Tensor] = {}
     found: dict[Any, list[Tensor]] = {}

@@ -1,8 +1,8 @@
-"""Stage 5 - Backwards of unknown make: they are watched while they are recorded, so that no derivative is lost unseen.
+"""Stage 5 - Double backward of user-defined functions: trace a backward pass, and detect what cannot be differentiated.
 
-A backward can be differentiated again if it is made of operations on tensors, and works on what forward was given or returned. Whether it
-is, nobody can tell by looking at it. So it gets tensors that complain when somebody reads their numbers outside an operation: a kernel,
-NumPy, `item()`. What it saved is compared with the arguments and the result.
+A backward pass can be differentiated if it consists of tensor operations on the arguments and the result of forward. This
+cannot be read off its code. So backward runs on traced tensors, which raise when a kernel, NumPy or `item()` reads their
+elements outside an operation, and its saved values are compared with the arguments and the result.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class NotDifferentiable(Exception):
-    """Why a backward cannot be recorded."""
+    """A backward pass that cannot be recorded, with the reason."""
 
 
 class TraceState(threading.local):
-    """Whether a backward is being watched in this thread.
+    """State of the current thread.
 
     Attributes:
-        on: Whether it is.
+        on: Whether a backward pass is being traced.
     """
 
     on = False
@@ -40,11 +40,11 @@ class TraceState(threading.local):
 trace_state = TraceState()
 
 STORAGE: Any = TensorData._storage
-"""Where every TensorData keeps its numbers, watched or not."""
+"""The slot in which every TensorData keeps its storage."""
 
 
 class TracedData(TensorData):
-    """The same numbers, which only operations may read while a backward is watched."""
+    """TensorData whose storage only operations may read while a backward pass is traced."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class TracedData(TensorData):
 
 
 def share_storage(kind: type[TensorData], data: TensorData) -> TensorData:
-    """Another object over the same storage in the same layout."""
+    """A new object with the same storage and layout."""
     made = kind.__new__(kind)
     made._storage, made._version, made.dtype = STORAGE.__get__(data), data._version, data.dtype
     made._set_layout(data.shape, data.strides, data.offset)
@@ -68,12 +68,12 @@ def share_storage(kind: type[TensorData], data: TensorData) -> TensorData:
 
 
 class TracedTensor(Tensor):
-    """A tensor in a watched backward; what is computed from it is one, too. Constants may be read."""
+    """A tensor in a traced backward pass; results computed from it are traced too. Constants may be read."""
 
     __slots__ = ()
 
     def _like(self, data: TensorData, history: History | None = None, backend: TensorBackend | None = None) -> Tensor:
-        """As that of Tensor."""
+        """See `Tensor._like`."""
         made = TracedTensor(data, history, None, backend or self.backend)
         if history is not None:
             made._tensor = share_storage(TracedData, made._tensor)
@@ -81,7 +81,7 @@ class TracedTensor(Tensor):
 
 
 class Alias(Function):
-    """The same tensor under another name: a node of its own in the graph."""
+    """The same tensor as a separate node of the graph."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
@@ -93,13 +93,13 @@ class Alias(Function):
 
 
 def trace_tensor(x: Any) -> Tensor:
-    """An alias that is watched."""
+    """A traced alias of x."""
     history = Alias.apply(x).history
     return TracedTensor._like(x, x._tensor, history)
 
 
 def untrace_tensor(x: Any) -> Any:
-    """An alias that is not; plain values as they are."""
+    """An untraced alias of x; other values unchanged."""
     if not isinstance(x, TracedTensor):
         return x
     history = None if x.history is None else History(Alias, TensorContext(Alias, (x,), False), [x])
@@ -107,16 +107,16 @@ def untrace_tensor(x: Any) -> Any:
 
 
 def trace_backward(fn: type[Function], ctx: TensorContext, out: Tensor, grad_output: Tensor) -> tuple[Any, ...]:
-    """What a function's backward returns, recorded.
+    """The gradients that a function's backward returns, recorded.
 
     Args:
         fn: The function.
-        ctx: What it kept.
-        out: What it returned.
-        grad_output: The gradient of that.
+        ctx: Its context.
+        out: Its result.
+        grad_output: The gradient of the result.
 
     Raises:
-        Unrecorded: If a derivative would be lost.
+        NotDifferentiable: If a derivative would be lost.
     """
     if out.backend.cuda:
         raise NotDifferentiable("on a GPU it cannot be seen whether its backward is made of operations on tensors")
@@ -138,10 +138,10 @@ def trace_backward(fn: type[Function], ctx: TensorContext, out: Tensor, grad_out
 
 
 def replace_saved(value: Any, known: Sequence[tuple[Tensor, Tensor]]) -> Any:
-    """What a function saved, with the aliases in place of its arguments and its result.
+    """Saved values with the arguments and the result replaced by their aliases.
 
     Raises:
-        Unrecorded: If there are numbers in it that are neither.
+        NotDifferentiable: If floating-point values are neither an argument nor the result.
     """
     if type(value) in (tuple, list):
         return type(value)(replace_saved(part, known) for part in value)
@@ -151,30 +151,30 @@ def replace_saved(value: Any, known: Sequence[tuple[Tensor, Tensor]]) -> Any:
     for x, twin in known if is_tensor else ():
         if value is x or value._tensor is x._tensor:
             return twin
-    if (is_tensor or isinstance(value, np.ndarray)) and value.dtype.kind not in "iub":  # whole numbers and truth values change in steps
+    if (is_tensor or isinstance(value, np.ndarray)) and value.dtype.kind not in "iub":  # integers and booleans have no derivative
         raise NotDifferentiable(f"it saved numbers of shape {tuple(value.shape)} that are neither an argument nor the result")
     return trace_tensor(value) if isinstance(value, Tensor) else value
 
 
 def is_independent(gradient: Any) -> bool:
-    """Whether a gradient is not 0 and depends on nothing."""
+    """Whether a gradient is not zero and depends on no tensor."""
     if isinstance(gradient, Tensor):
         return gradient.history is None and bool(gradient._tensor.array().any())
     return gradient is not None and gradient != 0
 
 
 class OnceDifferentiable(Function):
-    """A gradient that cannot be differentiated again: whoever tries is told why."""
+    """A gradient that cannot be differentiated again; differentiating it raises an error with the reason."""
 
     @staticmethod
     def forward(ctx: Context, gradient: Tensor, fn: type[Function], reason: str, *sources: Tensor) -> Tensor:
-        """The gradient; sources is all that it may depend on."""
+        """The gradient; sources are all tensors that it may depend on."""
         ctx.save_for_backward(fn, reason)
         return gradient.detach()
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Any:
-        """There is none.
+        """Not defined.
 
         Raises:
             RuntimeError: Always.

@@ -1,8 +1,9 @@
-"""Stage 5 - Gradients as values: `grad`, and gradients that are recorded, so that they have gradients themselves.
+"""Stage 5 - Gradients as values: `grad`, and gradients that can be differentiated again.
 
-To differentiate a gradient, the backward that computes it must be recorded: it must be made of operations on tensors, and reach the
-arguments of its function. For the library's functions a table says how (`RULES`); a function may say it itself, by `composed`; others
-are watched (see `watching`), and what cannot be recorded raises an error when somebody differentiates it.
+To differentiate a gradient, the backward pass that computes it must be recorded: it must consist of tensor operations on
+the arguments of its function. The table `RULES` has such a backward pass for each function of the library. A function may
+define a static method `composed` instead. All others are traced (see `double_backward`); a gradient that cannot be recorded
+raises an error when it is differentiated.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from minitorch.tensor import Tensor
 from minitorch.tensor_functions import Function
 
 Rule = Callable[[Any, Any, Any], Any]
-"""From what a function kept, its result and the gradient of that: the gradients of its arguments, by operations on tensors."""
+"""rule(ctx, out, grad_output): the gradients of the arguments, computed with tensor operations."""
 
 RULES: dict[type[Function], Rule] = {}
-"""The rules of the functions whose backward is not to be recorded as it is."""
+"""The rules of functions whose own backward cannot be recorded."""
 
 
 def grad(
@@ -35,24 +36,24 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of outputs by inputs, as values: no leaf's `grad` changes.
+    """Gradients of outputs with respect to inputs; no leaf's `grad` changes.
 
     Args:
-        outputs: What is differentiated; of several the sum.
-        inputs: By what: leaves, parameters, or tensors that were computed on the way.
-        grad_outputs: For each output the gradient of something further by it, in its shape; None for an output of one element: 1.
-        retain_graph: Whether the graph can be passed again; left out: if create_graph.
-        create_graph: Whether the gradients are recorded, so that they can be differentiated themselves.
+        outputs: Tensors to differentiate; several are summed.
+        inputs: Leaves, parameters or intermediate results to differentiate with respect to.
+        grad_outputs: For each output a gradient of its shape; None means 1, for an output of one element.
+        retain_graph: Whether to keep the graph for another backward pass; defaults to create_graph.
+        create_graph: Whether the gradients can be differentiated again.
         allow_unused: Whether an input that no output depends on gets None instead of an error.
 
     Returns:
-        One gradient for each input, in its shape and dtype.
+        One gradient per input, of its shape and dtype.
 
     Raises:
-        TypeError: If one of them is no Tensor.
-        ValueError: If there are more or fewer grad_outputs than outputs, or one has another shape than its output.
+        TypeError: If an output or input is not a Tensor.
+        ValueError: If the number of grad_outputs or the shape of one does not match the outputs.
         RuntimeError: If an output or an input records no gradients, an output has several elements and no grad_output, an input is not
-            used, or the graph has been passed and freed before.
+            used, or the graph has been freed by an earlier backward pass.
     """
     ends, starts = as_tensor_list(outputs, "grad expected tensors as outputs"), as_tensor_list(inputs, "grad expected tensors as inputs")
     for name, tensors in (("outputs", ends), ("inputs", starts)):
@@ -76,15 +77,15 @@ def grad(
 
 
 def as_tensor_list(given: Any, expected: str, optional: bool = False) -> list[Any]:
-    """One tensor or parameter, or several, as a list of tensors.
+    """One or several tensors or parameters as a list of tensors.
 
     Args:
-        given: Those.
-        expected: The beginning of the message.
-        optional: Whether None may stand among them.
+        given: A tensor, a parameter, or an iterable of them.
+        expected: Beginning of the error message.
+        optional: Whether None is allowed.
 
     Raises:
-        TypeError: If there is anything else.
+        TypeError: If a value is not a tensor.
     """
     several = isinstance(given, Iterable) and not isinstance(given, Tensor)
     found = [x.value if isinstance(x, Parameter) else x for x in (given if several else [given])]
@@ -95,7 +96,7 @@ def as_tensor_list(given: Any, expected: str, optional: bool = False) -> list[An
 
 
 def _seed(y: Tensor, given: Tensor | None, create_graph: bool) -> Tensor:
-    """The gradient that begins at an output.
+    """The gradient at an output, with which the backward pass starts.
 
     Raises:
         RuntimeError: If it is missing and the output has several elements.
@@ -112,11 +113,11 @@ def _seed(y: Tensor, given: Tensor | None, create_graph: bool) -> Tensor:
     return (given if create_graph else given.detach()).to(promote_to_float(y.dtype))
 
 
-# Through the graph
+# The backward pass
 
 
 class OutputGroup:
-    """Several tensors as if one had been computed from them, so that one sort serves them all."""
+    """A root node above several tensors, so that one topological sort covers all of them."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self.history = History(None, None, tensors)
@@ -125,14 +126,14 @@ class OutputGroup:
 def run_backward(
     outputs: Sequence[Tensor], seeds: Sequence[Tensor], inputs: Sequence[Tensor] | None, retain_graph: bool, create_graph: bool
 ) -> dict[Tensor, Tensor]:
-    """Send gradients back through the graph, as `backpropagate` does, but only where they are wanted.
+    """Backpropagate through the part of the graph that leads to the inputs.
 
     Args:
-        outputs: Where they begin.
+        outputs: Tensors at which the backward pass starts.
         seeds: Their gradients.
-        inputs: Where they are wanted; None: at every leaf, which adds it to its `grad`.
-        retain_graph: Whether what the functions saved is kept.
-        create_graph: Whether the gradients are recorded.
+        inputs: Tensors whose gradients are returned; with None every leaf accumulates its `grad`.
+        retain_graph: Whether to keep the saved values of the functions.
+        create_graph: Whether to record the backward pass.
 
     Returns:
         The gradients of the inputs that the outputs depend on.
@@ -165,7 +166,7 @@ def run_backward(
 
 
 def nodes_leading_to(wanted: set[Tensor], order: Sequence[Tensor]) -> set[Tensor]:
-    """The tensors of a graph that were computed from one that is wanted, or from what is freed and no longer known."""
+    """The nodes that depend on a wanted tensor; a node whose graph was freed counts, because its inputs are unknown."""
     leading: set[Tensor] = set()
     for node in reversed(order):
         history: Any = node.history
@@ -175,10 +176,10 @@ def nodes_leading_to(wanted: set[Tensor], order: Sequence[Tensor]) -> set[Tensor
 
 
 def input_gradients(node: Tensor, gradient: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
-    """`Tensor.chain_rule`, recorded if gradients are, without the tensor's hooks.
+    """The inputs of a node with their gradients, recorded in grad mode; like `Tensor.chain_rule` without hooks.
 
     Raises:
-        RuntimeError: If the graph has been passed and freed before.
+        RuntimeError: If an earlier backward pass freed the graph.
     """
     history: Any = node.history
     fn, ctx, inputs = history.last_fn, history.ctx, history.inputs
@@ -197,7 +198,7 @@ def input_gradients(node: Tensor, gradient: Tensor) -> Iterable[tuple[Tensor, Te
 
 
 def record_gradients(fn: type[Function], ctx: TensorContext, out: Tensor, gradient: Tensor) -> Sequence[Any]:
-    """The gradients of a function's arguments, recorded; or, where that cannot be, such as say so when they are differentiated."""
+    """The gradients of a function's arguments, recorded; where this is impossible, gradients that raise when differentiated."""
     if fn in RULES:
         gradients = RULES[fn](ctx, out, gradient)
         return gradients if isinstance(gradients, (tuple, list)) else (gradients,)
@@ -217,12 +218,12 @@ def record_gradients(fn: type[Function], ctx: TensorContext, out: Tensor, gradie
 
 
 def composed_gradients(composed: Callable[..., Tensor], ctx: TensorContext, gradient: Tensor) -> list[Tensor | None]:
-    """The gradients of a function's arguments, through another way to compute the same.
+    """The gradients of a function's arguments, by differentiating an equivalent composition of operations.
 
     Args:
-        composed: Computes it with operations on tensors.
-        ctx: What the function kept.
-        gradient: That of its result.
+        composed: Computes the same result with tensor operations.
+        ctx: Context of the function.
+        gradient: Gradient of its result.
     """
     check_unmodified(ctx)
     twins = [arg.detach().requires_grad_() if getattr(arg, "history", None) is not None else arg for arg in ctx.args]
@@ -239,10 +240,10 @@ def composed_gradients(composed: Callable[..., Tensor], ctx: TensorContext, grad
 
 
 def check_unmodified(ctx: TensorContext) -> None:
-    """That no argument of a function has been written into since it saved anything.
+    """Check that no argument of a function was modified in place after forward.
 
     Raises:
-        RuntimeError: If one has.
+        RuntimeError: If one was.
     """
     tick = getattr(ctx, "_saved_at", math.inf)
     for arg in ctx.args:

@@ -1,7 +1,8 @@
-"""Stage 5 - Derivatives of whole functions: products with their Jacobian from either side, the Jacobian itself, and the Hessian.
+"""Stage 5 - Derivatives of functions: vector-Jacobian and Jacobian-vector products, Jacobian, and Hessian.
 
-The Jacobian J of f at x holds the derivative of every element of f(x) by every element of x. Backpropagation computes vᵀJ for a v. That is
-linear in v, so its own gradient by v, in the direction t, is Jt: two sweeps back make one forward, and no rule is needed for it.
+The Jacobian J of f at x holds the derivative of every element of f(x) with respect to every element of x. Backpropagation
+computes vᵀJ for a vector v. This is linear in v, so the gradient of (vᵀJ)·t with respect to v is Jt: two backward passes
+compute a forward-mode product.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 
 Pull = Callable[[Tensor], tuple[Tensor, ...]]
-"""From a gradient of the result, the gradients of the arguments."""
+"""Maps a gradient of the result to the gradients of the arguments."""
 
 
 def vjp(f: Callable[..., Tensor], *xs: Tensor) -> tuple[Tensor, Pull]:
@@ -29,11 +30,11 @@ def vjp(f: Callable[..., Tensor], *xs: Tensor) -> tuple[Tensor, Pull]:
         xs: The point. Where one of them records gradients, so do the value and the products.
 
     Returns:
-        f(*xs), and a function pull(v) that gives for each of xs the gradient of the sum of v · f(*xs), zeros for one that is not used;
-        v has the shape of the value. It may be called as often as one likes.
+        f(*xs), and a function pull(v) that gives for each of xs the gradient of the sum of v · f(*xs), zeros for an unused one;
+        v has the shape of the value. pull may be called any number of times.
 
     Raises:
-        TypeError: If one of xs holds no floats, or f returns no Tensor.
+        TypeError: If one of xs is not floating-point, or f does not return a Tensor.
     """
     leaves, recorded = _leaves("vjp", xs)
     out = _value("vjp", f, leaves)
@@ -42,8 +43,8 @@ def vjp(f: Callable[..., Tensor], *xs: Tensor) -> tuple[Tensor, Pull]:
         """The gradients of the arguments.
 
         Raises:
-            TypeError: If v is no Tensor.
-            ValueError: If it has another shape than the value.
+            TypeError: If v is not a Tensor.
+            ValueError: If its shape is not that of the value.
         """
         as_tensor_list(v, "vjp expected a vector that is a Tensor")
         if v.shape != out.shape:
@@ -68,7 +69,7 @@ def jvp(f: Callable[..., Tensor], xs: Tensor | Sequence[Tensor], tangents: Tenso
         f(*xs), and the sum over i of ∂f/∂x_i · tangents_i, in the same shape. For Scalars see `minitorch.jvp`.
 
     Raises:
-        TypeError: If one of xs holds no floats, a tangent is no Tensor, or f returns none.
+        TypeError: If one of xs is not floating-point, a tangent is no Tensor, or f returns none.
         ValueError: If point and direction differ in number or shape.
         RuntimeError: If a gradient in f cannot be differentiated.
     """
@@ -89,17 +90,17 @@ def jvp(f: Callable[..., Tensor], xs: Tensor | Sequence[Tensor], tangents: Tenso
 
 
 def jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """The derivative of every element of f(x) by every element of x, one sweep back for each element of f(x).
+    """The derivative of every element of f(x) with respect to every element of x, by one backward pass per element of f(x).
 
     Args:
         f: Function of one tensor that returns one.
         x: The point.
 
     Returns:
-        The shape of f(x) with that of x behind it.
+        Shape (*f(x).shape, *x.shape).
 
     Raises:
-        TypeError: If x holds no floats, or f returns no Tensor.
+        TypeError: If x is not floating-point, or f does not return a Tensor.
     """
     out, pull = vjp(f, x)
     jac = np.zeros((out.size, x.size), x.dtype)
@@ -119,10 +120,10 @@ def hessian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         x: The point.
 
     Returns:
-        The shape of x twice.
+        Shape (*x.shape, *x.shape).
 
     Raises:
-        TypeError: If x holds no floats, or f returns no Tensor.
+        TypeError: If x is not floating-point, or f does not return a Tensor.
         ValueError: If f returns several elements.
         RuntimeError: If a gradient in f cannot be differentiated.
     """

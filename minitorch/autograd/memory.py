@@ -1,4 +1,4 @@
-"""Stage 5 - The memory ledger: which op the numbers belong to that are alive, over a step, and at its peak."""
+"""Stage 5 - Memory ledger: live bytes per op during a training step, and at its peak."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ KINDS = ("results", "saved", "backward")
 
 
 class Moment(NamedTuple):
-    """What was alive after a call.
+    """Live memory after a call.
 
     Attributes:
         op: Name of the function that was called.
-        backward: Whether it was its backward.
-        alive: How many bytes of what the ledger has seen were alive behind it.
+        backward: Whether this was its backward.
+        alive: Live bytes that the ledger tracks.
     """
 
     op: str
@@ -30,16 +30,16 @@ class Moment(NamedTuple):
 
 
 class ledger(Observer):
-    """Keep book of the numbers that ops of this thread make: `with ledger() as book:`, then `print(book.table())`.
+    """Track the storages that ops of this thread allocate: `with ledger() as book:`, then `print(book.table())`.
 
-    A storage is entered once, however many views it has, when an op returns it or saves it for backward, and struck out when it is freed.
-    What was there before, such as parameters and data, is not entered, nor what an op needs only while it runs. Of tensors on the CPU.
+    A storage counts once, from the op that returns it or saves it for backward until it is freed. Storages that existed before,
+    such as parameters and data, do not count, nor does temporary memory within an op. Tensors must be on the CPU.
 
     Attributes:
-        alive: How many bytes are alive now; after the end, at the end.
-        peak: The most that have been.
-        at_peak: For every op and kind ("results", "saved" for backward alone, "backward": gradients) the bytes that were alive then.
-        moments: What was alive after each call, in order.
+        alive: Live bytes now, or at the end of the block.
+        peak: Maximum of alive.
+        at_peak: Live bytes at the peak by op and kind: "results", "saved" (only for backward), or "backward" (gradients).
+        moments: Live bytes after each call, in order.
     """
 
     def __init__(self) -> None:
@@ -48,14 +48,14 @@ class ledger(Observer):
         self.peak = 0
         self.at_peak: dict[tuple[str, str], int] = {}
         self.moments: list[Moment] = []
-        self._held: dict[tuple[str, str], int] = {}
+        self._live: dict[tuple[str, str], int] = {}
         self._known: dict[int, Any] = {}
 
     def saw(self, call: Call) -> None:
-        """Enter what a call has made.
+        """Add the storages that a call allocated.
 
         Raises:
-            RuntimeError: If it lies on a GPU.
+            RuntimeError: If one is on a GPU.
         """
         name = call.fn.__name__
         given = {id(storage) for storage in storages((call.given, call.ctx.args))}
@@ -65,41 +65,41 @@ class ledger(Observer):
             for storage in storages((call.ctx._saved, call.ctx.__dict__)):
                 self._enter(storage, (name, "saved"), given)
         if self.alive > self.peak:
-            self.peak, self.at_peak = self.alive, {key: count for key, count in self._held.items() if count}
+            self.peak, self.at_peak = self.alive, {key: count for key, count in self._live.items() if count}
         self.moments.append(Moment(name, call.backward, self.alive))
 
     def _enter(self, storage: np.ndarray, key: tuple[str, str], given: set[int]) -> None:
-        """Count a storage until it is freed, unless it is known or was there before."""
+        """Count a storage until it is freed, unless it is known or was an argument."""
         number, count = id(storage), storage.nbytes
         if number in self._known or number in given:
             return
 
-        def freed(_: Any) -> None:
+        def on_free(_: Any) -> None:
             del self._known[number]
             self.alive -= count
-            self._held[key] -= count
+            self._live[key] -= count
 
-        self._known[number] = weakref.ref(storage, freed)
+        self._known[number] = weakref.ref(storage, on_free)
         self.alive += count
-        self._held[key] = self._held.get(key, 0) + count
+        self._live[key] = self._live.get(key, 0) + count
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
-        self._known.clear()  # and with them go the notices of what is freed
+        self._known.clear()  # also drops the callbacks of the weak references
 
     @property
     def holder(self) -> str:
-        """The op that held most at the peak; empty if nothing was made."""
+        """The op with the most live bytes at the peak; empty if nothing was allocated."""
         ops: dict[str, int] = {}
         for (op, _), count in self.at_peak.items():
             ops[op] = ops.get(op, 0) + count
         return max(ops, key=ops.__getitem__, default="")
 
     def table(self, limit: int = 30) -> str:
-        """What was alive at the peak, op by op, as a table of at most 80 columns, the largest first.
+        """Live bytes at the peak by op, the largest first, as a table of at most 80 columns.
 
         Args:
-            limit: How many ops at most.
+            limit: Maximum number of ops.
         """
         ops = list(dict.fromkeys(op for op, _ in self.at_peak))
         rows = [(op, [self.at_peak.get((op, kind), 0) for kind in KINDS]) for op in ops]
@@ -121,7 +121,7 @@ def storages(values: Any) -> Iterator[np.ndarray]:
     """The storages of tensors, and the arrays, in nested tuples, lists and dictionaries.
 
     Raises:
-        RuntimeError: If a tensor lies on a GPU.
+        RuntimeError: If a tensor is on a GPU.
     """
     if isinstance(values, Tensor):
         if values.backend.cuda:

@@ -1,7 +1,7 @@
-"""Stage 5 - Observing: what the functions of tensors do while somebody looks. When nobody does, nothing is in their way.
+"""Stage 5 - Observers of function calls: the base of the profiler and of the memory ledger, at no cost while none is active.
 
-While there is an observer, every Function's `forward` and the common `_backward` are replaced by ones that also report. What a function
-calls in turn counts as its own work, but for a checkpoint, which runs other functions.
+While an observer is active, every Function's `forward` and the common `_backward` are replaced by wrappers that report each
+call. Calls within a call count as part of it, except within a checkpoint.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minitorch.tensor_functions import Function
 
 
 class Gradient(Function):
-    """What a leaf does with a gradient: it adds it to its own. The name under which that is reported."""
+    """Name under which a leaf's gradient accumulation is reported."""
 
 
 class Call(NamedTuple):
@@ -26,11 +26,11 @@ class Call(NamedTuple):
 
     Attributes:
         fn: The function.
-        backward: Whether it was its backward.
-        seconds: How long it took.
-        ctx: What the function kept.
-        given: The tensors it was given: its arguments, in backward the gradient of its result.
-        results: The tensors it returned.
+        backward: Whether this is a call of its backward.
+        seconds: Duration.
+        ctx: Context of the function.
+        given: Tensor arguments; in backward the gradient of the result.
+        results: Returned tensors.
     """
 
     fn: type[Function]
@@ -42,16 +42,16 @@ class Call(NamedTuple):
 
 
 class Observer:
-    """Somebody who is told of every call in the thread in which it was entered: `with Observer() as seen:`.
+    """Base class of observers, which get every call of the current thread within `with Observer() as observer:`.
 
-    Functions that are defined within are not seen. One observer may be entered within another.
+    Functions that are defined within the block are not observed. Observers may be nested.
     """
 
     def __init__(self) -> None:
         self._thread = 0
 
     def saw(self, call: Call) -> None:
-        """What it does with a call."""
+        """Process one call."""
         raise RuntimeError(f"{type(self).__name__} does nothing with what it sees; define saw(call) in the subclass")
 
     def __enter__(self) -> Any:
@@ -77,7 +77,7 @@ _patched_methods: list[tuple[type, str, Any]] = []
 
 
 class _Depth(threading.local):
-    """How many functions are running in this thread, one within the other."""
+    """Nesting depth of function calls in this thread."""
 
     depth = 0
 
@@ -86,12 +86,12 @@ _running = _Depth()
 
 
 def select_tensors(values: Sequence[Any]) -> list[Tensor]:
-    """The tensors among them."""
+    """The values that are tensors."""
     return [x for x in values if isinstance(x, Tensor)]
 
 
 def _report(fn: type[Function], ctx: Any, args: Sequence[Any], backward: bool, call: Callable[[], Any]) -> Any:
-    """What call returns; it is reported if it is no other function's work."""
+    """Run call and return its result; report it to the observers unless it is nested in another call."""
     thread = threading.get_ident()
     observers = [observer for observer in _observers if observer._thread == thread]
     if not observers or _running.depth or fn in (Checkpoint, Part):
@@ -111,59 +111,59 @@ def _report(fn: type[Function], ctx: Any, args: Sequence[Any], backward: bool, c
 
 
 def _functions(kind: type[Function] = Function) -> Iterator[type[Function]]:
-    """All functions that there are."""
+    """All subclasses of a Function class."""
     for other in kind.__subclasses__():
         yield other
         yield from _functions(other)
 
 
 def _replace() -> None:
-    """Put functions that report in the place of the others."""
+    """Replace every forward, the common backward and the accumulation of gradients by wrappers that report."""
     for fn in dict.fromkeys(_functions()):
         if "forward" in vars(fn):
             _patch(fn, "forward", _wrap_forward(vars(fn)["forward"]))
     backward = vars(Function)["_backward"]
 
-    def reporting(cls: type[Function], ctx: Any, grad_output: Tensor) -> Any:
+    def report_backward(cls: type[Function], ctx: Any, grad_output: Tensor) -> Any:
         return _report(cls, ctx, [grad_output], True, lambda: backward.__func__(cls, ctx, grad_output))
 
-    _patch(Function, "_backward", classmethod(reporting))
+    _patch(Function, "_backward", classmethod(report_backward))
     accumulate = vars(Tensor)["accumulate_derivative"]
 
-    def gathering(leaf: Tensor, gradient: Tensor) -> None:
+    def report_accumulation(leaf: Tensor, gradient: Tensor) -> None:
         def call() -> Tensor | None:
             accumulate(leaf, gradient)
             return leaf.grad
 
         _report(Gradient, TensorContext(Gradient, (leaf,), True), [gradient], True, call)
 
-    _patch(Tensor, "accumulate_derivative", gathering)
+    _patch(Tensor, "accumulate_derivative", report_accumulation)
 
 
 def _wrap_forward(forward: Any) -> Any:
-    """A forward that reports, static or of the class as the given one is; one without a decorator counts as static."""
+    """Wrap a forward so that it reports; it stays a static or class method, and one without a decorator becomes static."""
     plain = getattr(forward, "__func__", forward)
     if isinstance(forward, classmethod):
 
-        def of_class(cls: type[Function], ctx: Any, *args: Any) -> Any:
+        def class_forward(cls: type[Function], ctx: Any, *args: Any) -> Any:
             return _report(cls, ctx, args, False, lambda: plain(cls, ctx, *args))
 
-        return classmethod(of_class)
+        return classmethod(class_forward)
 
-    def static(ctx: Any, *args: Any) -> Any:
+    def static_forward(ctx: Any, *args: Any) -> Any:
         return _report(ctx.fn, ctx, args, False, lambda: plain(ctx, *args))
 
-    return staticmethod(static)
+    return staticmethod(static_forward)
 
 
 def _patch(fn: type, name: str, new: Any) -> None:
-    """Replace a method and remember it."""
+    """Replace a method and save the original."""
     _patched_methods.append((fn, name, vars(fn)[name]))
     setattr(fn, name, new)
 
 
 def _restore() -> None:
-    """Put the methods back."""
+    """Restore the original methods."""
     while _patched_methods:
         fn, name, old = _patched_methods.pop()
         setattr(fn, name, old)

@@ -1,4 +1,4 @@
-"""Stage 5 - Profiling: where the time of a program goes, op by op, forward and backward apart."""
+"""Stage 5 - Profiler: time and memory traffic per op, with forward and backward passes listed separately."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ WIDTH = 80
 
 @dataclass
 class Entry:
-    """Calls of one op that have something in common.
+    """Statistics of the calls of one op.
 
     Attributes:
         op: Name of the function.
-        backward: Whether these are calls of its backward.
-        shapes: Of its tensor arguments in forward, such as "2x3 3x4".
-        calls: How many.
-        seconds: How long they took together.
-        bytes: How many bytes of results they wrote; views write none.
+        backward: Whether these are backward calls.
+        shapes: Shapes of the tensor arguments in forward, such as "2x3 3x4".
+        calls: Number of calls.
+        seconds: Their total time.
+        bytes: Bytes of results written; views write none.
     """
 
     op: str
@@ -34,8 +34,8 @@ class Entry:
 class profile(Observer):
     """Measure every op that is called in this thread: `with profile() as p:`, then `print(p.table())`.
 
-    What is measured is the op's own work: not what `Function.apply` does around it, nor the time between ops. Of an op on a GPU that is
-    the time until it has been handed over. Functions that are defined within are not seen. While it is off it costs nothing.
+    It measures the op itself, without the overhead of `Function.apply` and the time between ops. For an op on a GPU it measures
+    the time to launch it. Functions that are defined within the block are not measured. An inactive profiler costs nothing.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class profile(Observer):
         self._entries: dict[tuple[str, bool, str], Entry] = {}
 
     def saw(self, call: Call) -> None:
-        """Count it."""
+        """Add a call to the statistics."""
         shapes = " ".join("x".join(map(str, x.shape)) or "()" for x in select_tensors(call.ctx.args))
         entry = self._entries.setdefault((call.fn.__name__, call.backward, shapes), Entry(call.fn.__name__, call.backward, shapes))
         entry.calls += 1
@@ -51,10 +51,10 @@ class profile(Observer):
         entry.bytes += bytes_written(call)
 
     def entries(self, by_shapes: bool = False) -> list[Entry]:
-        """What was measured, the longest first.
+        """The measurements, the longest time first.
 
         Args:
-            by_shapes: Whether calls with different shapes are told apart; else each entry names the shapes that took longest.
+            by_shapes: Whether to separate calls with different shapes; otherwise an entry names the shapes that took longest.
         """
         found: dict[tuple[str, ...], Entry] = {}
         for entry in sorted(self._entries.values(), key=lambda entry: -entry.seconds):
@@ -66,11 +66,11 @@ class profile(Observer):
         return sorted(found.values(), key=lambda entry: -entry.seconds)
 
     def table(self, by_shapes: bool = False, limit: int = 30) -> str:
-        """The entries as a table of at most 80 columns, with a sum below.
+        """The entries as a table of at most 80 columns, with the totals in the last row.
 
         Args:
             by_shapes: As in `entries`.
-            limit: How many lines at most; the others are summed in one.
+            limit: Maximum number of rows; the remaining entries are summed in one row.
         """
         entries = self.entries(by_shapes)
         total = sum_entries("total", entries)
@@ -87,22 +87,22 @@ class profile(Observer):
 
 
 def sum_entries(name: str, entries: list[Entry]) -> Entry:
-    """Several entries as one."""
+    """The sum of several entries."""
     return Entry(name, False, "", sum(e.calls for e in entries), sum(e.seconds for e in entries), sum(e.bytes for e in entries))
 
 
 def _line(op: str, direction: str, calls: object, time: str, share: str, bytes_count: str, shapes: str) -> str:
-    """A line of the table."""
+    """One row of the table."""
     return f"{truncate(op, 20):20} {direction:8} {calls:>6} {time:>8} {share:>6} {bytes_count:>9}  {truncate(shapes, 16)}".rstrip()
 
 
 def truncate(text: str, width: int) -> str:
-    """A text that has room in a column."""
+    """The text, cut to the width of a column."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def bytes_written(call: Call) -> int:
-    """How many bytes of results a call wrote: those that lie in no storage that it was given."""
+    """Bytes of the results of a call that are in new storage."""
     seen = {id(x._tensor._version) for x in call.given}  # all views of a storage share this list
     if call.backward:
         seen |= {id(x._tensor._version) for x in select_tensors(call.ctx._saved)}
@@ -115,7 +115,7 @@ def bytes_written(call: Call) -> int:
 
 
 def nbytes(x: Tensor) -> int:
-    """How many bytes its elements are."""
+    """Size of the elements in bytes."""
     return x.size * x.dtype.itemsize
 
 

@@ -1,12 +1,13 @@
-"""Stage 5 - Rules: the gradients of the library's functions once more, as operations on tensors, so that they have gradients themselves.
+"""Stage 5 - Rules: the gradients of the library's functions as tensor operations, which can be differentiated again.
 
-A function's own backward is made for speed: it calls kernels, which nobody records. What stands here computes the same from a function's
-arguments and its result (`out`), in one of four ways:
+A function's own backward is written for speed and calls kernels, which are not recorded. A rule computes the same from the
+arguments and the result (`out`), in one of four ways:
 
 * by an expression (`Rule`);
-* a *linear* function's gradient has as its own gradient the function again (`LinearGradient`);
-* so has that of a *bilinear* one, a convolution, by each of its two arguments (`FirstArgumentGradient`, `SecondArgumentGradient`);
-* a fused function is computed once more from the operations that it stands for (`composed_gradients`).
+* for a *linear* function, the gradient of its gradient is the function itself (`LinearGradient`);
+* for a *bilinear* function, such as a convolution, the same holds for each argument (`FirstArgumentGradient`,
+  `SecondArgumentGradient`);
+* a fused function is recomputed from the operations that it replaces (`composed_gradients`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
-# Their own backward is made of operations on tensors, on what was given
+# Functions whose own backward consists of tensor operations on the arguments
 
 
 def record_own_backward(fn: type[Function]) -> Rule:
@@ -59,58 +60,58 @@ DIFFERENTIABLE_BACKWARDS = (
 
 
 def mul_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """Those of a · b."""
+    """Gradients of a · b."""
     a, b = ctx.saved_values
     return grad * b if a.requires_grad else None, grad * a if b.requires_grad else None
 
 
 def matmul_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """Those of a @ b."""
+    """Gradients of a @ b."""
     a, b = ctx.saved_values
     return grad @ b.transpose(-1, -2) if a.requires_grad else None, a.transpose(-1, -2) @ grad if b.requires_grad else None
 
 
 def pow_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """Those of a ** b; by b with ln a, which is 0 for 0 ** b with b > 0, and NaN where `Pow` says so."""
+    """Gradients of a ** b; the one with respect to b uses ln a, is 0 for 0 ** b with b > 0, and NaN as in `Pow`."""
     a, b, _ = ctx.saved_values
-    by_a = by_b = None
+    grad_a = grad_b = None
     if ctx.needs_input_grad[0]:
-        fixed = (b.detach() == 0) & ((a.detach() == 0) | (a.detach() != a.detach()))  # 1 for every a, so that no power of it is asked for
-        by_a = MaskedSelect.apply(grad * b * a.where(~fixed, 1.0) ** (b - 1.0), ~fixed)
+        fixed = (b.detach() == 0) & ((a.detach() == 0) | (a.detach() != a.detach()))  # 1 for every a
+        grad_a = MaskedSelect.apply(grad * b * a.where(~fixed, 1.0) ** (b - 1.0), ~fixed)
     if ctx.needs_input_grad[1]:
         base, exponent = a.detach(), b.detach()
         logarithm = ExactLog.apply(a.where(base > 0, 1.0))
         undefined = (base < 0) | ((base == 0) & (exponent <= 0))
-        by_b = grad * (logarithm.detach() * 0 + float("nan")).where(undefined, logarithm) * out
-    return by_a, by_b
+        grad_b = grad * (logarithm.detach() * 0 + float("nan")).where(undefined, logarithm) * out
+    return grad_a, grad_b
 
 
 def abs_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
-    """That of |a|."""
+    """Gradient of |a|."""
     a = ctx.saved_values[0].detach()
     return grad * ((a > 0).to(grad.dtype) - (a < 0).to(grad.dtype))
 
 
 def where_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[None, Tensor, Tensor]:
-    """Those of a where a condition holds, else b."""
+    """Gradients of where(condition, a, b)."""
     condition = ctx.saved_values[0].detach()
     return None, MaskedSelect.apply(grad, condition != 0), MaskedSelect.apply(grad, condition == 0)
 
 
 def extremum_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
-    """That of the largest or smallest element."""
+    """Gradient of the maximum or minimum."""
     a, dim, largest = ctx.saved_values
     return MaskedSelect.apply(grad, reductions.extreme(a.detach(), dim, largest)[1])
 
 
 def max_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
-    """That of the largest elements, each of which gets it."""
+    """Gradient of the maximum; every largest element receives it."""
     a, largest, *_ = ctx.saved_values
     return MaskedSelect.apply(grad, a.detach() == largest)
 
 
 def prod_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
-    """That of a product: for each element the product of the others, right where one is 0, too."""
+    """Gradient of a product: for each element the product of the others, which is exact also if an element is 0."""
     a, dim = ctx.saved_values
     elements = a.split(1, dim) if a.shape[dim] else []
     if not elements:
@@ -128,34 +129,34 @@ def softmax_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
 
 
 def bias_relu_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
-    """Those of relu(a + b)."""
+    """Gradients of relu(a + b)."""
     kept = MaskedSelect.apply(grad, ~(out.detach() <= 0))
     return kept, kept
 
 
 def binary_cross_entropy_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """Those of -(t · ln p + (1 - t) · ln(1 - p)), with logarithms of at least -100."""
+    """Gradients of -(t · ln p + (1 - t) · ln(1 - p)), with logarithms of at least -100."""
     p, t = ctx.saved_values
-    by_p = by_t = None
+    grad_p = grad_t = None
     if ctx.needs_input_grad[0]:
-        by_p = grad * (p - t) / (p * (1 - p)).clip(low=1e-12)
+        grad_p = grad * (p - t) / (p * (1 - p)).clip(low=1e-12)
     if ctx.needs_input_grad[1]:
         tiny = 3.8e-44  # e^-100, not less in float32 either
-        by_t = grad * (ExactLog.apply((1 - p).clip(low=tiny)) - ExactLog.apply(p.clip(low=tiny)))
-    return by_p, by_t
+        grad_t = grad * (ExactLog.apply((1 - p).clip(low=tiny)) - ExactLog.apply(p.clip(low=tiny)))
+    return grad_p, grad_t
 
 
 def binary_cross_entropy_with_logits_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
-    """Those of ln(1 + e^x) - t · x."""
+    """Gradients of ln(1 + e^x) - t · x."""
     x, t = ctx.saved_values
     return grad * (x.sigmoid() - t), -grad * x
 
 
 def squared_error_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
-    """Those of (x - t)²."""
+    """Gradients of (x - t)²."""
     x, t = ctx.saved_values
-    by_x = grad * 2.0 * (x - t)
-    return by_x, -by_x
+    grad_x = grad * 2.0 * (x - t)
+    return grad_x, -grad_x
 
 
 EXPRESSIONS: dict[type[Function], Rule] = {
@@ -195,11 +196,11 @@ EXPRESSIONS: dict[type[Function], Rule] = {
 
 
 class LinearGradient(Function):
-    """The gradient of a linear function, from that of its result; its own gradient is the function again."""
+    """The gradient of a linear function; the gradient of this gradient is the function itself."""
 
     @staticmethod
     def forward(ctx: Context, grad: Tensor, made: TensorContext, again: Callable[[Any, Tensor], Tensor]) -> Tensor:
-        """The gradient of the argument of the call that made is of; again is the function, given what it kept."""
+        """The gradient of the argument of the call with context made; again is the function, given that context."""
         ctx.save_for_backward(made, again)
         (gradient,) = [x for x in made.fn._backward(made, grad) if x is not None]  # type: ignore[attr-defined]  # it is a Function
         return gradient
@@ -237,9 +238,9 @@ class Bilinear(NamedTuple):
     """A function that is linear in each of two tensors.
 
     Attributes:
-        apply: It, of both.
-        by_first: The gradient of the first from that of the result, the second, and the shape of the first.
-        by_second: The gradient of the second from that of the result, the first, and the shape of the second.
+        apply: The function.
+        by_first: Gradient of the first argument from that of the result, the second argument, and the shape of the first.
+        by_second: Gradient of the second argument from that of the result, the first argument, and the shape of the second.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -248,11 +249,11 @@ class Bilinear(NamedTuple):
 
 
 class FirstArgumentGradient(Function):
-    """The gradient of a product's first argument."""
+    """The gradient of a bilinear function with respect to its first argument."""
 
     @staticmethod
     def forward(ctx: Context, grad: Tensor, second: Tensor, product: Bilinear, shape: tuple[int, ...]) -> Tensor:
-        """In this shape."""
+        """The gradient, in the given shape."""
         ctx.save_for_backward(grad, second, product)
         return product.by_first(grad.detach(), second.detach(), shape)
 
@@ -263,11 +264,11 @@ class FirstArgumentGradient(Function):
 
 
 class SecondArgumentGradient(Function):
-    """The gradient of a product's second argument."""
+    """The gradient of a bilinear function with respect to its second argument."""
 
     @staticmethod
     def forward(ctx: Context, grad: Tensor, first: Tensor, product: Bilinear, shape: tuple[int, ...]) -> Tensor:
-        """In this shape."""
+        """The gradient, in the given shape."""
         ctx.save_for_backward(grad, first, product)
         return product.by_second(grad.detach(), first.detach(), shape)
 
@@ -281,9 +282,9 @@ def bilinear_gradients(product: Bilinear, ctx: Any, grad: Tensor) -> tuple[Tenso
     """The gradients of both arguments, in the dtype in which they were multiplied."""
     check_unmodified(ctx)
     first, second = (x.to(promote_to_float(*(arg.dtype for arg in ctx.args if isinstance(arg, Tensor)))) for x in ctx.args[:2])
-    by_first = FirstArgumentGradient.apply(grad, second, product, first.shape) if first.requires_grad else None
-    by_second = SecondArgumentGradient.apply(grad, first, product, second.shape) if second.requires_grad else None
-    return by_first, by_second
+    grad_first = FirstArgumentGradient.apply(grad, second, product, first.shape) if first.requires_grad else None
+    grad_second = SecondArgumentGradient.apply(grad, first, product, second.shape) if second.requires_grad else None
+    return grad_first, grad_second
 
 
 def course_convolution_rule(fn: type[Function], op: str) -> Rule:
@@ -298,7 +299,7 @@ def course_convolution_rule(fn: type[Function], op: str) -> Rule:
 
 
 def convolution_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
-    """The rule of a convolution with stride and padding; its bias is added to every place of a channel."""
+    """The rule of a convolution with stride and padding; its bias is added to every position of a channel."""
     *_, geometry = ctx.saved_values
     product = Bilinear(
         lambda h, k: Convolution.apply(h, k, None, geometry),
@@ -306,21 +307,21 @@ def convolution_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None
         lambda g, h, shape: weight_gradient(g, h, h.zeros(shape), geometry),
     )
     places = (0, *range(2, grad.dims))
-    by_bias = grad.sum(places, keepdim=False) if ctx.needs_input_grad[2] else None
-    return *bilinear_gradients(product, ctx, grad), by_bias, None
+    grad_bias = grad.sum(places, keepdim=False) if ctx.needs_input_grad[2] else None
+    return *bilinear_gradients(product, ctx, grad), grad_bias, None
 
 
 # Fused functions
 
 
 def composed_maxpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
-    """`maxpool2d`, out of operations."""
+    """`maxpool2d` composed of operations."""
     windows, height, width = functional.tile(input, kernel)
     return functional.max(windows, 4).view(*input.shape[:2], height, width)
 
 
 def composed_embedding(indices: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
-    """`embedding`, out of operations."""
+    """`embedding` composed of operations."""
     if padding_idx is not None:
         rows = weight.shape[0]
         weight = weight.detach().where(weight._like(TensorData(np.arange(rows) == padding_idx, (rows, 1))), weight)

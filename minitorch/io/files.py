@@ -1,4 +1,4 @@
-"""Stage 5 - Files of tensors: states saved and loaded as safetensors or HDF5, weights of PyTorch's taken over; never by pickle."""
+"""Stage 5 - Save and load states as safetensors or HDF5 files, and load PyTorch weights; never with pickle."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from minitorch.nn.module import Keys
 
 STRUCTURE_KEY = "minitorch"
-"""The note in which the form of a state stands that is more than tensors by name."""
+"""Metadata key for the structure of a state that is not a flat dictionary of tensors."""
 
 MAX_COMPRESSION_RATIO = 1100
-"""Bytes that one byte of a compressed file can become at most; deflate makes 1032."""
+"""Upper bound on the decompressed bytes per compressed byte; deflate reaches 1032."""
 
 
 # safetensors
 
 
 def save(state: Mapping[Any, Any], path: str | Path) -> None:
-    """Write a state as a safetensors file, in one step: whenever the program stops, the file holds this state or the one before in full.
+    """Write a state to a safetensors file, atomically: after a crash the file has the new or the old state in full.
 
-    Tensors by name become a file that every program reads which knows the form. A state may also hold numbers, text, None, and lists,
+    A flat dictionary of tensors gives a standard safetensors file. A state may also contain numbers, text, None, and lists,
     tuples and dictionaries of all these, such as `{"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}`: then
-    its tensors have dotted names in the file, and what else it holds stands in a note as JSON.
+    its tensors have dotted names in the file, and the rest is stored in the metadata as JSON.
 
     Args:
-        state: What to write. Of a view all its elements are written, and of a tensor that stands in two places two copies.
+        state: State to write. All elements of a view are written; a tensor that occurs twice is written twice.
         path: The file; its folder must exist.
 
     Raises:
-        TypeError: If the state is no dictionary, or holds anything else; the message names the place.
-        ValueError: If two tensors get one name.
-        OSError: If the file cannot be written; the one before is left as it was.
+        TypeError: If the state is not a dictionary, or contains other types; the message names the key.
+        ValueError: If two tensors have the same name.
+        OSError: If the file cannot be written; the old file is left unchanged.
     """
     _check_mapping(state, "save")
     arrays: dict[str, np.ndarray] = {}
@@ -52,20 +52,20 @@ def save(state: Mapping[Any, Any], path: str | Path) -> None:
 
 
 def load(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[Any, Any]:
-    """Read what `save` has written, or any safetensors file: its tensors by name.
+    """Read a state that `save` wrote, or the tensors of any safetensors file by name.
 
-    Nothing in the file is run, whoever has written it.
+    It is safe to load files from untrusted sources: no code is run.
 
     Args:
         path: The file.
-        backend: What computes on the tensors.
+        backend: Backend of the tensors.
 
     Returns:
-        The state; its tensors are constants in storages of their own.
+        The state; its tensors require no gradients and own their storage.
 
     Raises:
-        FileFormatError: If it is damaged, cut short or another kind of file.
-        OSError: If there is none, or it may not be read.
+        FileFormatError: If it is damaged, truncated or of another format.
+        OSError: If it cannot be read.
     """
     path = Path(path)
     arrays, notes = read_arrays(path)
@@ -82,22 +82,22 @@ def load(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[Any, 
 
 
 def load_torch_state_dict(module: Any, path: str | Path, strict: bool = True) -> Keys:
-    """Take the weights of a model of PyTorch's over into a module that has the same names and shapes.
+    """Load the weights of a PyTorch model into a module with the same parameter names and shapes.
 
     Args:
-        module: The module; its dtype and backend stay.
+        module: The module; its dtype and backend are kept.
         path: A safetensors file, as `safetensors.torch.save_file(model.state_dict(), path)` writes it.
-        strict: Whether the names must be those of the module, no more and no fewer.
+        strict: Whether missing and unexpected names are errors.
 
     Returns:
-        The names that are missing in the file, and those that are too many.
+        The missing and the unexpected names.
 
     Raises:
         TypeError: If module has no load_state_dict.
         FileFormatError: If it is another kind of file. For a .pt or .pth file, a pickle that may run any program, the message has the line
             of PyTorch that converts it.
         ValueError: If names, shapes or kinds of numbers differ; all of them are listed.
-        OSError: If there is none, or it may not be read.
+        OSError: If it cannot be read.
     """
     if not hasattr(module, "load_state_dict"):
         raise TypeError(f"load_torch_state_dict expected a module with load_state_dict, got {type(module).__name__}; derive from nn.Module")
@@ -109,7 +109,7 @@ def load_torch_state_dict(module: Any, path: str | Path, strict: bool = True) ->
 
 
 def save_hdf5(state: Mapping[str, Any], path: str | Path) -> None:
-    """Write tensors by name as the datasets of an HDF5 file, in one step; "/" in a name makes groups. Needs the package h5py.
+    """Write tensors by name to the datasets of an HDF5 file, atomically; "/" in a name creates groups. Requires h5py.
 
     Args:
         state: Tensors or arrays by name.
@@ -119,7 +119,7 @@ def save_hdf5(state: Mapping[str, Any], path: str | Path) -> None:
         ModuleNotFoundError: Without h5py.
         TypeError: If the state is no dictionary of tensors by name, or one is of bfloat16.
         ValueError: If a name is no path, or leads through another.
-        OSError: If the file cannot be written; the one before is left as it was.
+        OSError: If the file cannot be written; the old file is left unchanged.
     """
     h5py = _import_h5py()
     _check_mapping(state, "save_hdf5")
@@ -139,11 +139,11 @@ def save_hdf5(state: Mapping[str, Any], path: str | Path) -> None:
 
 
 def load_hdf5(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[str, Tensor]:
-    """Read the datasets of an HDF5 file as tensors by name. Needs the package h5py.
+    """Read the datasets of an HDF5 file as tensors by name. Requires h5py.
 
     Args:
         path: The file.
-        backend: What computes on the tensors.
+        backend: Backend of the tensors.
 
     Returns:
         Constants in storages of their own, by their names with "/" for groups.
@@ -152,7 +152,7 @@ def load_hdf5(path: str | Path, backend: TensorBackend = SimpleBackend) -> dict[
         ModuleNotFoundError: Without h5py.
         FileFormatError: If it is another kind of file, cut short, or has datasets that are no arrays of numbers, or whose elements do
             not lie in the file; or links, or two names for one thing.
-        OSError: If there is none, or it may not be read.
+        OSError: If it cannot be read.
     """
     h5py, path = _import_h5py(), Path(path)
     found: dict[str, Tensor] = {}
@@ -196,7 +196,7 @@ def _datasets(h5py: Any, group: Any, prefix: str, seen: dict[Any, str], wrong: l
 
 
 def _import_h5py() -> Any:
-    """The package that knows HDF5."""
+    """The package h5py."""
     try:
         import h5py
     except ModuleNotFoundError:
@@ -204,18 +204,18 @@ def _import_h5py() -> Any:
     return h5py
 
 
-# From states to arrays, and back
+# Conversion between states and arrays
 
 
 def _check_mapping(state: Any, who: str) -> None:
-    """That it is one."""
+    """Check that a state is a dictionary."""
     if not isinstance(state, Mapping):
         remedy = "pass its state_dict()" if hasattr(state, "state_dict") else 'give the tensor a name: {"x": x}'
         raise TypeError(f"{who} expected a dictionary of tensors by name, got {type(state).__name__}; {remedy}")
 
 
 def _as_array(value: Any) -> np.ndarray | None:
-    """A tensor of ours or of PyTorch's, a Parameter or an array as an array; None for anything else. The numbers are not copied."""
+    """A Tensor, a PyTorch tensor, a Parameter or an array as an array, without a copy; None for anything else."""
     if hasattr(value, "value") and isinstance(value.value, Tensor):  # a Parameter
         value = value.value
     if isinstance(value, Tensor):
@@ -234,7 +234,7 @@ def _as_tensor(path: Path, name: str, array: np.ndarray, backend: TensorBackend)
 
 
 def _flatten(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
-    """A state as JSON can hold it, in which names stand for arrays; these are put into `arrays`."""
+    """The structure of a state as JSON values, with names for arrays; the arrays are added to `arrays`."""
     array = _as_array(value)
     if array is not None:
         if name in arrays:
@@ -261,7 +261,7 @@ def _join_name(name: str, key: Any) -> str:
 
 
 def _unflatten(tree: Any, tensors: dict[str, Tensor]) -> Any:
-    """The state that `_flatten` was given; each tensor is taken out of `tensors` when it finds its place.
+    """Inverse of `_flatten`; removes each tensor that it uses from `tensors`.
 
     Raises:
         ValueError, TypeError, KeyError: If the form is another.

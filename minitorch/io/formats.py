@@ -1,7 +1,7 @@
-"""Stage 4 - Arrays in a file by name: written in one step, and read only if every number of the file's header is right.
+"""Stage 4 - Read and write safetensors files: atomic writes, and validation of the whole header before data is read.
 
-The form is safetensors: 8 bytes with the length of a header, the header, which is JSON, and the elements of all arrays. It holds numbers
-and text, and nothing that a program could be made to run.
+A safetensors file has 8 bytes with the length of the header, a JSON header, and the elements of all arrays. It contains only
+numbers and text, no code.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ import numpy as np
 from minitorch.tensor_data import MAX_DIMS
 
 MAX_HEADER_BYTES = 100_000_000
-"""Bytes; a longer one is taken for a mistake, as by the other programs that read this form."""
+"""Maximum header length; other readers of the format use the same limit."""
 
 MAX_REPORTED = 10
-"""Of what is wrong with a file, so many things are told."""
+"""Maximum number of errors that a message lists."""
 
 DTYPES = {
     "BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32", "I32": "int32",
     "U64": "uint64", "I64": "int64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
 }  # fmt: skip
-"""What the form calls each dtype."""
+"""NumPy dtype by its name in the format."""
 
 DTYPE_CODES = {name: code for code, name in DTYPES.items()}
 
 CONVERT_COMMAND = (
     "python -c \"import torch, safetensors.torch as s; s.save_file(torch.load('{path}', weights_only=True), '{stem}.safetensors')\""
 )
-"""What makes such a file from one of PyTorch's."""
+"""Command that converts a PyTorch file."""
 
 
 class FileFormatError(ValueError):
-    """A file that is not what it should be; the message names it and says what to do.
+    """A file of another format, or a damaged file; the message names the file and a remedy.
 
     Attributes:
-        what: What it is instead.
+        what: What was found instead.
     """
 
     def __init__(self, path: Path, expected: str, what: str, remedy: str) -> None:
@@ -52,7 +52,7 @@ class FileFormatError(ValueError):
 
 
 class Entry(NamedTuple):
-    """What the header says of one array: where its elements begin and end, counted from behind the header."""
+    """Header entry of one array; begin and end are byte offsets from the end of the header."""
 
     name: str
     dtype: np.dtype
@@ -65,69 +65,69 @@ class Entry(NamedTuple):
 
 
 _write_lock = threading.Lock()
-"""Held while a file is replaced: two threads would write into one draft."""
+"""Serializes writes: all threads use the same temporary file."""
 
 
 def replace_file(path: str | Path, *content: Any) -> None:
-    """Write a file in one step: whenever the program or the machine stops, it holds this content or the one before in full.
+    """Write a file atomically: after a crash it has either the new or the old content in full.
 
     Args:
         path: The file; its folder must exist.
-        content: What to write, bytes or arrays of them, one after the other.
+        content: Bytes or byte arrays to write, in order.
 
     Raises:
-        OSError: If it cannot be written; the file before is left as it was.
+        OSError: If it cannot be written; the old file is left unchanged.
     """
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"expected a file in a folder that is there, got {path}; make {path.parent} first")
-    path = Path(os.path.realpath(path))  # a link stays, and what it leads to is replaced
-    draft = path.with_name(f".{path.name}.draft")  # the same every time: what a killed program leaves, the next one writes over
+    path = Path(os.path.realpath(path))  # replace the target of a link, not the link
+    draft = path.with_name(f".{path.name}.draft")  # a fixed name, so that the next write replaces what a crash left
     with _write_lock:
         try:
             with draft.open("wb") as file:
                 file.writelines(content)
                 file.flush()
-                os.fsync(file.fileno())  # on the disk before it takes the name: else a power failure could leave an empty file
+                os.fsync(file.fileno())  # on disk before the rename: else a power failure could leave an empty file
             if path.exists():
-                shutil.copymode(path, draft)  # who may read the file, may read the new one, and nobody else
+                shutil.copymode(path, draft)  # keep the permissions
             draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
-    if hasattr(os, "O_DIRECTORY"):  # elsewhere a folder cannot be opened
+    if hasattr(os, "O_DIRECTORY"):  # not on Windows
         folder = os.open(path.parent, os.O_DIRECTORY)
         try:
-            os.fsync(folder)  # the new name too
+            os.fsync(folder)  # the rename too
         finally:
             os.close(folder)
 
 
 def write_arrays(path: str | Path, arrays: Mapping[str, np.ndarray], notes: Mapping[str, str] | None = None) -> None:
-    """Write arrays by name as a safetensors file, in one step as `replace_file`. Equal ones make equal files.
+    """Write arrays by name to a safetensors file, atomically (see `replace_file`). Equal arrays give equal files.
 
     Args:
         path: The file; its folder must exist.
-        arrays: Of numbers or truth values, in any layout: all elements are written, in the order of their indices.
-        notes: Text by name, which is kept with them.
+        arrays: Numeric or boolean arrays in any memory layout; elements are written in C order.
+        notes: Metadata, text by name.
 
     Raises:
-        TypeError: If an array holds anything else, or a name or a note is no text.
-        ValueError: If an array is called "__metadata__", as the notes are.
+        TypeError: If the dtype of an array is unsupported, or a name or note is not a string.
+        ValueError: If an array has the reserved name "__metadata__".
         OSError: If the file cannot be written.
     """
     replace_file(path, *_encode(arrays, notes or {}))
 
 
 def _encode(arrays: Mapping[str, np.ndarray], notes: Mapping[str, str]) -> list[Any]:
-    """The pieces of which such a file consists."""
+    """The parts of the file, in order."""
     if not all(isinstance(text, str) for text in (*arrays, *notes, *notes.values())):
         raise TypeError(f"write_arrays expected text for every name and note, got {[*arrays]} and {notes}; write numbers as JSON")
     if "__metadata__" in arrays:
         raise ValueError('write_arrays expected other names than "__metadata__", under which the notes stand; call the array otherwise')
     header: dict[str, Any] = {"__metadata__": dict(notes)} if notes else {}
-    header |= dict.fromkeys(arrays)  # in the order in which they are given
+    header |= dict.fromkeys(arrays)  # keeps the order of the arrays
     parts, position = [], 0
-    # the wide ones first, so that every array begins at a multiple of its element's size
+    # largest itemsize first, so that every array is aligned
     for name, array in sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize):
         dtype = array.dtype
         if dtype.name not in DTYPE_CODES:
@@ -137,7 +137,7 @@ def _encode(arrays: Mapping[str, np.ndarray], notes: Mapping[str, str]) -> list[
         position += len(part)
         parts.append(part)
     text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # so that the elements begin at a multiple of 8
+    text += b" " * (-len(text) % 8)  # aligns the elements to 8 bytes
     if len(text) > MAX_HEADER_BYTES:
         raise ValueError(f"write_arrays expected names and notes of at most {MAX_HEADER_BYTES} bytes, got {len(text)}; shorten the notes")
     return [len(text).to_bytes(8, "little"), text, *parts]
@@ -147,13 +147,13 @@ def _encode(arrays: Mapping[str, np.ndarray], notes: Mapping[str, str]) -> list[
 
 
 def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays of a safetensors file by name, and its notes.
+    """Read the arrays of a safetensors file by name, and its metadata.
 
-    No more is read than the file holds, whatever its header claims, and nothing in it is run.
+    Memory use is bounded by the size of the file, whatever the header claims.
 
     Raises:
-        FileFormatError: If it is another kind of file, cut short, or says of itself what cannot be.
-        OSError: If there is none, or it may not be read.
+        FileFormatError: If it is of another format, truncated, or its header is invalid.
+        OSError: If it cannot be read.
     """
     path = Path(path)
     with path.open("rb") as file:
@@ -174,12 +174,12 @@ def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, str]
 
 
 def read_header(path: Path, file: BinaryIO, size: int) -> tuple[int, list[Entry], dict[str, str]]:
-    """Where the elements begin, what arrays there are, and the notes.
+    """Offset of the elements, the entries of the arrays, and the metadata.
 
     Args:
         path: The file's name, for messages.
-        file: The file, at its beginning.
-        size: Bytes of the whole file.
+        file: The file, at position 0.
+        size: Size of the file in bytes.
 
     Raises:
         FileFormatError: See `read_arrays`.
@@ -215,7 +215,7 @@ def read_header(path: Path, file: BinaryIO, size: int) -> tuple[int, list[Entry]
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, in which no name stands twice."""
+    """A JSON object as a dictionary; raises ValueError if a name occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -224,12 +224,12 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_entry(name: str, claim: Any, available: int) -> Entry | str:
-    """What the header claims of an array, or what is wrong with it.
+    """The validated header entry of an array, or a description of the error.
 
     Args:
-        name: Of the array.
-        claim: What the header says of it.
-        available: How many bytes of elements there are.
+        name: Name of the array.
+        claim: Its entry in the header.
+        available: Number of bytes after the header.
     """
     if not isinstance(claim, dict) or set(claim) != {"dtype", "shape", "data_offsets"}:
         return f"{name} without exactly dtype, shape and data_offsets"
@@ -252,12 +252,12 @@ def _parse_entry(name: str, claim: Any, available: int) -> Entry | str:
 
 
 def _are_sizes(numbers: Any) -> bool:
-    """Whether these are whole numbers of at least 0."""
+    """Whether this is a list of integers >= 0."""
     return isinstance(numbers, list) and all(type(number) is int and number >= 0 for number in numbers)
 
 
 def _dtype(name: str) -> np.dtype | None:
-    """NumPy's dtype as it lies in a file; None for bfloat16 where the package is missing that knows it."""
+    """The little-endian NumPy dtype; None for bfloat16 without the package ml_dtypes."""
     if name != "bfloat16":
         return np.dtype(name).newbyteorder("<")
     try:
@@ -268,12 +268,12 @@ def _dtype(name: str) -> np.dtype | None:
 
 
 def _damaged_file(path: Path, what: str) -> FileFormatError:
-    """A safetensors file that is damaged."""
+    """The error for a damaged safetensors file."""
     return FileFormatError(path, "a whole safetensors file", what, "fetch or save it again")
 
 
 def _wrong_file_kind(path: Path, begin: bytes, size: int, length: int) -> FileFormatError:
-    """What stands here instead of such a file, by its first bytes."""
+    """The error for a file of another format, which is guessed from the first bytes."""
     convert = f"a .pt or .pth file of PyTorch is converted by {CONVERT_COMMAND.format(path=path, stem=path.with_suffix(''))}"
     if not size:
         return FileFormatError(path, "a safetensors file", "an empty one", "fetch or save it again")
