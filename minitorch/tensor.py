@@ -204,11 +204,10 @@ class Tensor(TensorBase):
         """Matrix product over the last two dimensions; a one-dimensional operand is a row on the left, a column on the right."""
         if not isinstance(b, Tensor):
             raise TypeError(f"matmul expected a Tensor, got {type(b).__name__}; make one with tensor(...)")
-        left = self.unsqueeze(0) if self.dims == 1 else self
-        right = b.unsqueeze(1) if b.dims == 1 else b
-        out = MatMul.apply(left, right)
-        out = out.squeeze(-1) if b.dims == 1 else out
-        return out.squeeze(-1 if b.dims == 1 else -2) if self.dims == 1 else out
+        row, column = len(self._tensor.shape) == 1, len(b._tensor.shape) == 1
+        out = MatMul.apply(self.unsqueeze(0) if row else self, b.unsqueeze(1) if column else b)
+        out = out.squeeze(-1) if column else out
+        return out.squeeze(-1 if column else -2) if row else out
 
     def __neg__(self) -> Tensor:
         return Neg.apply(self)

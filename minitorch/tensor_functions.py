@@ -51,7 +51,8 @@ class Function:
                 f"{cls.__name__}.apply expected a Tensor, got {', '.join(map(repr, args)) or 'nothing'}; make one with tensor(...)"
             )
         recorded = recorded and grad_mode.enabled
-        ctx = TensorContext(cls, args, not recorded)
+        ctx = TensorContext.__new__(TensorContext)  # saves the call of __init__ in every operation
+        ctx.fn, ctx.args, ctx.no_grad, ctx._saved = cls, args, not recorded, ()
         if recorded:
             grad_mode.enabled = False  # the function is recorded, not the calls within forward
         try:
@@ -330,9 +331,10 @@ class MatMul(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
-        if a.dims < 2 or b.dims < 2 or a.shape[-1] != b.shape[-2]:
+        a_shape, b_shape = a._tensor.shape, b._tensor.shape
+        if len(a_shape) < 2 or len(b_shape) < 2 or a_shape[-1] != b_shape[-2]:
             raise ValueError(
-                f"matmul expected shapes (…, n, k) and (…, k, m), got {a.shape} and {b.shape}; "
+                f"matmul expected shapes (…, n, k) and (…, k, m), got {a_shape} and {b_shape}; "
                 "the last size of the first must be the last but one of the second"
             )
         ctx.save_for_backward(a, b)
