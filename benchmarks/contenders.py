@@ -134,7 +134,7 @@ def torch_network(dtype: str) -> Run:
 def of_minitorch(name: str) -> Run | None:
     """Ours."""
     from minitorch import FastBackend, from_numpy, operators
-    from minitorch.fast_ops import tensor_matrix_multiply
+    from minitorch.core.kernel import find_kernel
 
     op, *arrays = operands(name)
     if op == "network":
@@ -143,7 +143,7 @@ def of_minitorch(name: str) -> Run | None:
     f = FastBackend
     out = f.id_map(a)
     tanh = f.map(operators.tanh)
-    tuples = (*out.tuple(), *a.tuple(), *b.tuple())
+    matrix_multiply = find_kernel("matrix_multiply", f.ops)
 
     def chain() -> None:
         x = y = a.detach().requires_grad_()
@@ -153,7 +153,7 @@ def of_minitorch(name: str) -> Run | None:
         x.grad = None
 
     runs: dict[str, Run] = {
-        "matmul": lambda: tensor_matrix_multiply(*tuples),
+        "matmul": lambda: matrix_multiply(out._tensor, a._tensor, b._tensor),
         "add": lambda: f.add_zip(a, b, out),
         "add_row": lambda: f.add_zip(a, b, out),
         "mul": lambda: f.mul_zip(a, b, out),
@@ -198,22 +198,21 @@ def minitorch_network(dtype: str) -> Run:
 
 
 def of_textbook(name: str) -> Run | None:
-    """The kernels of `benchmarks.textbook`."""
-    from benchmarks import textbook
-    from minitorch import operators
+    """The textbook kernels of `minitorch.fast_ops`."""
+    from minitorch import fast_ops, operators
 
     op, *arrays = operands(name)
 
     def parts(array: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         array = array if op != "matmul" or array.ndim == 3 else array[None]
-        return array.reshape(-1), np.array(array.shape), np.array(array.strides) // array.itemsize
+        return array.reshape(-1), np.array(array.shape, np.int32), np.array(array.strides, np.int32) // array.itemsize
 
     a, b = map(parts, arrays)
     out = parts(np.zeros_like(arrays[0]))
     if op == "matmul":
-        return lambda: textbook.matrix_multiply(*out, *a, *b)
+        return lambda: fast_ops.tensor_matrix_multiply(*out, *a, *b)
     if op == "add_row":
-        kernel = textbook.tensor_zip(operators.add)
+        kernel = fast_ops.tensor_zip(fast_ops.callable_from_kernels(operators.add))
         return lambda: kernel(*out, *a, *b)
     return None
 

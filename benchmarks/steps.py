@@ -26,7 +26,8 @@ from numba import get_num_threads, njit
 
 from benchmarks import step_kernels as kernels
 from benchmarks.machine import processor
-from minitorch import fast_ops, operators
+from minitorch import FastOps, TensorData, operators
+from minitorch.core.kernel import find_kernel
 from minitorch.kernels.vector_math import exp as exp_of_library
 from minitorch.kernels.vector_math import vectorisable
 
@@ -99,12 +100,12 @@ def elementwise(rows: int) -> Group:
         }
         return Step(idea, {column: runs[column]() for column in columns})
 
-    add, exp = fast_ops.tensor_zip(operators.add), fast_ops.tensor_map(operators.exp)
-    flat_out, flat_a, flat_b = out.reshape(-1), a.reshape(-1), b.reshape(-1)
+    add, exp = find_kernel("zip", FastOps)(operators.add), find_kernel("map", FastOps)(operators.exp)
+    out_data, a_data, b_data, row_data = (TensorData(array.reshape(-1), array.shape) for array in (out, a, b, row))
     library = {
-        "add": lambda: add(flat_out, shape, strides, flat_a, shape, strides, flat_b, shape, strides),
-        "add a row": lambda: add(flat_out, shape, strides, flat_a, shape, strides, row, (rows,), (1,)),
-        "exp": lambda: exp(flat_out, shape, strides, flat_a, shape, strides),
+        "add": lambda: add(out_data, a_data, b_data),
+        "add a row": lambda: add(out_data, a_data, row_data),
+        "exp": lambda: exp(out_data, a_data),
     }
     everything = ("add", "add a row", "exp")
     steps = [
@@ -126,7 +127,8 @@ def matrix_product(n: int) -> Group:
     a, b = random.standard_normal((2, n, n), np.float32)
     out = np.empty_like(a)
     flat_out, flat_a, flat_b = out.reshape(-1), a.reshape(-1), b.reshape(-1)
-    layout = ((n, n), (n, 1))
+    multiply = find_kernel("matrix_multiply", FastOps)
+    out_data, a_data, b_data = (TensorData(array.reshape(-1), array.shape) for array in (out, a, b))
     column = "matrix product"
 
     def step(idea: str, kernel: Any, *width: int) -> Step:
@@ -140,7 +142,7 @@ def matrix_product(n: int) -> Group:
         step("width known to the compiler", kernels.in_tiles(kernels.add_eight_of_constant_length), kernels.WIDTH),
         step("fused multiply-add", kernels.in_tiles(kernels.add_eight_fused), kernels.WIDTH),
         step("all cores", kernels.in_tiles_on_all_cores, kernels.WIDTH),
-        Step("the library", {column: lambda: fast_ops.tensor_matrix_multiply(flat_out, *layout, flat_a, *layout, flat_b, *layout)}),
+        Step("the library", {column: lambda: multiply(out_data, a_data, b_data)}),
     ]
     return Group(f"{n} × {n} matrices, float32", {column: 2 * n**3}, steps, {column: (out, a @ b)})
 

@@ -51,7 +51,8 @@ class Function:
                 f"{cls.__name__}.apply expected a Tensor, got {', '.join(map(repr, args)) or 'nothing'}; make one with tensor(...)"
             )
         recorded = recorded and grad_mode.enabled
-        ctx = TensorContext(cls, args, not recorded)
+        ctx = TensorContext.__new__(TensorContext)  # saves the call of __init__ in every operation
+        ctx.fn, ctx.args, ctx.no_grad, ctx._saved = cls, args, not recorded, ()
         if recorded:
             grad_mode.enabled = False  # the function is recorded, not the calls within forward
         try:

@@ -52,7 +52,11 @@ class SimpleOps(TensorOps):
             out = a.zeros() if out is None else out
             gaps = len(out.tuple()[0]) != out.size  # published kernels loop over len(out)
             full = out.zeros() if gaps else out
-            run(kernel, quiet, full, numbers(a))
+            inputs = numbers(a)
+            try:
+                kernel(*full.tuple(), *inputs)
+            except (ArithmeticError, ValueError):
+                compute_quietly(quiet, full, inputs)
             if gaps:
                 out._tensor.array()[...] = full._tensor.array()
             return out
@@ -67,7 +71,11 @@ class SimpleOps(TensorOps):
         @np.errstate(all="ignore")
         def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
             out = a.zeros(shape_broadcast(a.shape, b.shape), promote_types(a.dtype, b.dtype)) if out is None else out
-            run(kernel, quiet, out, numbers(a) + numbers(b))
+            inputs = numbers(a) + numbers(b)
+            try:
+                kernel(*out.tuple(), *inputs)
+            except (ArithmeticError, ValueError):
+                compute_quietly(quiet, out, inputs)
             return out
 
         return zipped
@@ -81,8 +89,12 @@ class SimpleOps(TensorOps):
         def reduced(a: Tensor, dim: int, out: Any = None) -> Tensor:
             dim = a._normalize_dim(dim)
             out = a.zeros((*a.shape[:dim], 1, *a.shape[dim + 1 :])) if out is None else out
-            out._tensor.array()[...] = start  # a fold begins with what stands in out
-            run(kernel, kernel, out, (*numbers(a), dim))
+            out._tensor.array()[...] = start  # the kernel reduces into out
+            inputs = (*numbers(a), dim)
+            try:
+                kernel(*out.tuple(), *inputs)
+            except (ArithmeticError, ValueError):
+                compute_quietly(kernel, out, inputs)
             return out
 
         return reduced
@@ -105,26 +117,23 @@ def numbers(a: Tensor) -> tuple[Storage, Shape, Strides]:
     return storage.view(np.int8) if a.dtype.kind == "b" else storage, shape, strides
 
 
-def run(kernel: Callable[..., None], quiet: Callable[..., None], out: Tensor, operands: tuple[Any, ...]) -> None:
-    """Run a kernel, and where Python raises its quiet twin.
+def compute_quietly(kernel: Callable[..., None], out: Tensor, inputs: tuple[Any, ...]) -> None:
+    """Run a kernel again whose function raised an arithmetic error, now around `ieee` of that function.
 
     Raises:
-        OverflowError: If a whole number leaves the range of out's dtype; an unsigned one counts on from 0, as on every machine.
+        OverflowError: If an integer is out of range for out's dtype; an unsigned one wraps around, as in NumPy.
     """
     try:
-        kernel(*out.tuple(), *operands)
-    except (ArithmeticError, ValueError):
-        try:
-            quiet(*out.tuple(), *operands)
-        except OverflowError as error:
-            if out.dtype.kind == "u":
-                wide = out.to(int64)
-                run(kernel, quiet, wide, operands)
-                out._tensor.array()[...] = wide._tensor.array()
-                return
-            if out.dtype.kind != "i":
-                raise
-            raise OverflowError(f"a result is out of range for {out.dtype.name}; convert to int64 or float64 first") from error
+        kernel(*out.tuple(), *inputs)
+    except OverflowError as error:
+        if out.dtype.kind == "u":
+            wide = out.to(int64)
+            compute_quietly(kernel, wide, inputs)
+            out._tensor.array()[...] = wide._tensor.array()
+            return
+        if out.dtype.kind != "i":
+            raise
+        raise OverflowError(f"a result is out of range for {out.dtype.name}; convert to int64 or float64 first") from error
 
 
 def ieee(fn: Callable[..., float]) -> Callable[..., float]:

@@ -50,8 +50,8 @@ def _judges() -> dict[str, tuple[Judge, bool]]:
         from course.oracles import convolutions, functional, kernels, layers, positions, tensors
         from course.oracles import matrix_products as products
 
-        plain |= positions.JUDGES | tensors.JUDGES | functional.JUDGES | layers.JUDGES
-        inner |= kernels.INNER | products.INNER | convolutions.INNER
+        plain |= positions.JUDGES | tensors.JUDGES | functional.JUDGES | layers.JUDGES | products.JUDGES | convolutions.JUDGES
+        inner |= kernels.INNER
     return {name: (judge, False) for name, judge in plain.items()} | {name: (judge, True) for name, judge in inner.items()}
 
 

@@ -210,10 +210,11 @@ class MatrixMultiply:
         workers = threads() if out.size * a.shape[-1] >= PARALLEL else 1
         itemsize = out.dtype.itemsize
         kernel, args = plan(out.shape, out.strides, a.shape, a.strides, b.shape, b.strides, itemsize, workers)
+        storages = out._storage[out.offset :], a._storage[a.offset :], b._storage[b.offset :]
         if workers == 1:
-            kernel(out.tuple()[0], a.tuple()[0], b.tuple()[0], *args)
+            kernel(*storages, *args)
         else:
-            launch(kernel, out.tuple()[0], a.tuple()[0], b.tuple()[0], *args)
+            launch(kernel, *storages, *args)
 
     def parallel_diagnostics(self, level: int = 1) -> None:
         """Print what numba made of the parallel loop, for the operands of an earlier call."""

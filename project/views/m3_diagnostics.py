@@ -9,7 +9,7 @@ from project.lab import sources, task_source
 from project.lab.guard import plain, task_guard
 from project.lab.training.jobs import Failed, Job
 
-WRITTEN = {"map": "tensor_map", "zip": "tensor_zip", "reduce": "tensor_reduce", "matmul": "matrix_multiply_kernel"}
+WRITTEN = {"map": "tensor_map", "zip": "tensor_zip", "reduce": "tensor_reduce", "matmul": "_tensor_matrix_multiply"}
 PATIENCE = 240.0  # seconds; several kernels are compiled
 
 st.title("Parallel loops")

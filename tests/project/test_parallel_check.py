@@ -1,4 +1,4 @@
-"""What numba made of a kernel's loops: of the reference's kernels, of a textbook's, and of some that go wrong."""
+"""What numba made of a kernel's loops: of the textbook kernels, and of some that go wrong."""
 
 import json
 import os
@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from numba import prange
 
-from benchmarks import textbook
 from project import parallel_check
 from project.lab.explorers import diagnostics
 from project.lab.explorers.diagnostics import FUSED, PARALLEL, SERIAL, Report, examine, in_words
@@ -25,40 +24,29 @@ def lines_of(report: Report) -> list[tuple[str, str]]:
     return [(loop.source, loop.fate) for each in report.compiled for loop in each.loops]
 
 
-# The reference
+# The kernels of the published files
 
 
-def test_a_kernel_of_the_reference_is_parallel_and_allocates_nothing_in_its_loops() -> None:
+def test_loops_that_compute_indices_make_new_arrays_in_every_iteration() -> None:
     report = examine("map")
-    assert report.parallel
-    assert report.problem == ""
-    assert [each.file for each in report.compiled] == ["minitorch/kernels/elementwise.py"] * 2
-    assert lines_of(report) == [("for i in prange(n):", PARALLEL), ("for share in prange(shares):", PARALLEL)]
-    assert [loop.allocations for each in report.compiled for loop in each.loops] == [(), ()]
+    assert (report.parallel, report.problem) == (True, "")
+    (kernel,) = report.compiled
+    aligned, other = kernel.loops
+    assert (kernel.name, kernel.file) == ("_map", "minitorch/fast_ops.py")
+    assert (aligned.fate, aligned.allocations) == (PARALLEL, ())
+    assert (other.fate, other.source) == (PARALLEL, "for i in prange(len(out)):")
+    assert other.allocations == (other.line + 1, other.line + 2)  # out_index and in_index
     assert "Parallel loop listing" in report.raw
 
 
-# Kernels as students write them
-
-
-def test_loops_that_work_out_indices_make_new_arrays_in_every_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics, "tensor_map", textbook.tensor_map)
-    (kernel,) = examine("map").compiled
-    aligned, other = kernel.loops
-    assert (kernel.name, kernel.file) == ("_map", "benchmarks/textbook.py")
-    assert (aligned.fate, aligned.allocations) == (PARALLEL, ())
-    assert (other.fate, other.source) == (PARALLEL, "for i in prange(len(out)):")
-    assert other.allocations == (other.line + 1,) * 2  # out_index and in_index, on the line below
-
-
-def test_a_prange_in_a_prange_is_serial(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics, "matrix_multiply_kernel", lambda: textbook.matrix_multiply)
+def test_the_outer_loop_of_the_matrix_product_is_parallel_and_allocates_nothing() -> None:
     report = examine("matmul")
-    ((outer, middle, inner),) = (each.loops for each in report.compiled)
     assert report.parallel
-    assert [loop.fate for loop in (outer, middle, inner)] == [PARALLEL, SERIAL, SERIAL]
-    assert (middle.into, inner.into) == (outer.line, middle.line)
-    assert f"      serial: it stands inside the parallel loop of line {outer.line}" in in_words(report)
+    assert lines_of(report) == [("for i in prange(out_shape[1]):", PARALLEL)]
+    assert [loop.allocations for each in report.compiled for loop in each.loops] == [()]
+
+
+# Other kernels
 
 
 def of(kernel: Any) -> Any:
@@ -91,9 +79,12 @@ def _rows(out: Any, out_shape: Any, out_strides: Any, a: Any, a_shape: Any, a_st
 
 def test_arrays_made_in_an_inner_loop_count_for_the_outer_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnostics, "tensor_map", of(numba.njit(_rows, parallel=True)))
-    ((outer, inner),) = (each.loops for each in examine("map").compiled)
+    report = examine("map")
+    ((outer, inner),) = (each.loops for each in report.compiled)
     assert (outer.fate, inner.fate) == (PARALLEL, SERIAL)
     assert outer.allocations == (inner.line + 1,)
+    assert inner.into == outer.line
+    assert f"      serial: it stands inside the parallel loop of line {outer.line}" in in_words(report)
 
 
 def test_operations_on_whole_arrays_are_loops_that_may_be_fused(monkeypatch: pytest.MonkeyPatch) -> None:

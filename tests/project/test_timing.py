@@ -108,12 +108,6 @@ def test_without_a_gpu_cuda_is_not_run_and_the_simulator_is_no_measure(monkeypat
     assert speed.missing("cuda") == "the simulator's time says nothing of a GPU's"
 
 
-def test_a_workspace_without_benchmarks_has_no_textbook(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert speed.missing("textbook") == ""
-    monkeypatch.setattr(speed.importlib.util, "find_spec", lambda name: None)
-    assert speed.missing("textbook") == "the kernels of benchmarks/textbook.py are not in this workspace"
-
-
 # The chart
 
 

@@ -30,9 +30,25 @@ def operator(p: Program, name: str) -> Value:
     return p.find("minitorch.fast_ops:callable_from_kernels")(p.find(f"minitorch.operators:{name}"))
 
 
-def ready(p: Program, kernel: Value) -> Value:
-    """A kernel that is called with storages and tuples."""
-    return p.find("minitorch.fast_ops:ready")(kernel)
+class CompiledKernel:
+    """A kernel of the child, compiled by numba, that is called with storages, shapes, strides and plain values.
+
+    Args:
+        p: The program.
+        kernel: What the function under test returned.
+    """
+
+    def __init__(self, p: Program, kernel: Value) -> None:
+        self.call, self.data = p.find("minitorch.fast_ops:TextbookKernel")(kernel), p.find("minitorch.tensor_data:TensorData")
+
+    def __call__(self, *operands: Any) -> None:
+        """Run it; an array is followed by its shape and its strides."""
+        arguments, rest = [], list(operands)
+        while rest:
+            is_array = isinstance(rest[0], Value)
+            arguments.append(self.data(*rest[:3]) if is_array else rest[0])
+            del rest[: 3 if is_array else 1]
+        self.call(*arguments)
 
 
 def layouts(seed: int, count: int = 3) -> list[tuple[tuple[int, ...], np.random.Generator, bool]]:
@@ -54,7 +70,7 @@ def stretched(small: Laid, shape: Sequence[int]) -> Laid:
 )
 def compiled_map(p: Program, seed: int) -> Check:
     """Aligned and not, and with a smaller input."""
-    kernel = ready(p, p.find("minitorch.fast_ops:tensor_map")(operator(p, "relu")))
+    kernel = CompiledKernel(p, p.find("minitorch.fast_ops:tensor_map")(operator(p, "relu")))
     outs, expected = [], []
     for shape, draw, gaps in layouts(seed):
         x, out = laid(shrunk(shape, draw) if draw.random() < 0.6 else shape, draw, gaps), laid(shape, draw, gaps).filled(math.nan)
@@ -79,7 +95,7 @@ def compiled_map(p: Program, seed: int) -> Check:
 )
 def compiled_zip(p: Program, seed: int) -> Check:
     """By relu_back, in which the order of the two matters."""
-    kernel = ready(p, p.find("minitorch.fast_ops:tensor_zip")(operator(p, "relu_back")))
+    kernel = CompiledKernel(p, p.find("minitorch.fast_ops:tensor_zip")(operator(p, "relu_back")))
     outs, expected = [], []
     for n, (shape, draw, gaps) in enumerate(layouts(seed, 4)):
         out = laid(shape, draw, gaps).filled(math.nan)
@@ -117,7 +133,7 @@ def compiled_zip(p: Program, seed: int) -> Check:
 )
 def compiled_reduce(p: Program, seed: int) -> Check:
     """By inv_back, -d / x², in which the order matters."""
-    kernel = ready(p, p.find("minitorch.fast_ops:tensor_reduce")(operator(p, "inv_back")))
+    kernel = CompiledKernel(p, p.find("minitorch.fast_ops:tensor_reduce")(operator(p, "inv_back")))
     outs, expected = [], []
     for shape, draw, gaps in layouts(seed):
         for dim in range(len(shape)):
@@ -176,7 +192,7 @@ def threads_apart(p: Program) -> Check:
     q = Program()
     x, zeros = counted(q, size, 1009), q.find("numpy:zeros")
     kernels = [
-        ready(q, q.find(f"minitorch.fast_ops:tensor_{kind}")(operator(q, name)))
+        CompiledKernel(q, q.find(f"minitorch.fast_ops:tensor_{kind}")(operator(q, name)))
         for kind, name in (("map", "neg"), ("zip", "add"), ("reduce", "add"))
     ]
     asked: list[Value] = []
@@ -202,7 +218,7 @@ PRODUCTS = [(1, 1, 1), (2, 3, 4), (4, 3, 2), (3, 3, 3), (1, 5, 2), (5, 1, 3), (2
 @probe("3.2", "the compiled matrix product of batches of any size and layout", weight=4, count=1, seconds=COMPILING, seed=seeds)
 def compiled_product(p: Program, seed: int) -> Check:
     """A batch of one serves all matrices of the other; what stands in out does not count."""
-    kernel = ready(p, p.find("minitorch.fast_ops:matrix_multiply_kernel")())
+    kernel = CompiledKernel(p, p.find("minitorch.fast_ops:tensor_matrix_multiply"))
     outs, expected = [], []
     cases = [(size, batch, gaps) for size in PRODUCTS for batch in ((1, 1), (2, 2), (1, 3), (3, 1)) for gaps in (False, True)]
     for n, ((rows, inner, columns), (left, right), gaps) in enumerate(cases):
@@ -224,7 +240,7 @@ def products_apart(p: Program) -> Check:
     (off,) = yield [p.find("minitorch.kernels.jit:compiler_is_off")()]
     batch, rows, inner, columns = (1, 3, 4, 5) if off is True else (2, 90, 300, 110)
     q = Program()
-    kernel = ready(q, q.find("minitorch.fast_ops:matrix_multiply_kernel")())
+    kernel = CompiledKernel(q, q.find("minitorch.fast_ops:tensor_matrix_multiply"))
     a, b = (counted(q, batch * inner * size, cycle) for size, cycle in ((rows, 13), (columns, 7)))
     size, asked = batch * rows * columns, []
     for _ in range(3):

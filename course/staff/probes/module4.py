@@ -37,7 +37,7 @@ def conv_kernel(task: str, dims: int) -> None:
     """Enter the probes of a compiled convolution."""
 
     def kernel(p: Program, seed: int) -> Check:
-        run = ready(p, p.find(f"minitorch.fast_conv:conv{dims}d_kernel")())
+        run = CompiledKernel(p, p.find(f"minitorch.fast_conv:tensor_conv{dims}d"))
         outs, expected = [], []
         for n, (x, w, shape, reverse) in enumerate(conv_cases(seed, dims)):
             out = laid(shape, drawn(seed + n), gaps=n % 2 == 1).filled(math.nan)
@@ -64,7 +64,7 @@ def conv_kernel(task: str, dims: int) -> None:
         (off,) = yield [p.find("minitorch.kernels.jit:compiler_is_off")()]
         batch, inputs, outputs, *sizes = (1, 2, 3, 4, 3)[: 3 + dims] if off is True else (3, 24, 10, 40, 25)[: 3 + dims]
         q, kernel = Program(), (3, 2)[:dims]
-        run = ready(q, q.find(f"minitorch.fast_conv:conv{dims}d_kernel")())
+        run = CompiledKernel(q, q.find(f"minitorch.fast_conv:tensor_conv{dims}d"))
         shapes = [(batch, outputs, *sizes), (batch, inputs, *sizes), (outputs, inputs, *kernel)]
         strides = [tuple(math.prod(shape[n + 1 :]) for n in range(len(shape))) for shape in shapes]
         x, w = counted(q, math.prod(shapes[1]), 13), counted(q, math.prod(shapes[2]), 7)

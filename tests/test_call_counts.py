@@ -1,0 +1,96 @@
+"""How few functions of the library run between an expression and the code that computes it."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import operators
+from minitorch.kernels.jit import compiler_is_off
+from minitorch.tensor_functions import Mul
+
+LIBRARY = str(Path(minitorch.__file__).parent)
+
+
+def in_library(frame: FrameType) -> bool:
+    """Whether a frame runs a named function of the library: comprehensions and NumPy's decorators do not count."""
+    return frame.f_code.co_filename.startswith(LIBRARY) and not frame.f_code.co_name.startswith("<")
+
+
+def path_of(frame: FrameType | None) -> list[str]:
+    """The library's functions on the call stack, from the one called first."""
+    names = []
+    while frame is not None:
+        if in_library(frame):
+            names.append(frame.f_code.co_name)
+        frame = frame.f_back
+    return names[::-1]
+
+
+def paths(expression: Callable[[], Any]) -> list[list[str]]:
+    """For each call of a library function, properties and compiled kernels included, the path that led there."""
+    found = []
+
+    def record(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call" and in_library(frame):
+            found.append(path_of(frame))
+
+    for _ in range(2):  # compiled, and the layouts cached
+        expression()
+    before = sys.getprofile()
+    sys.setprofile(record)
+    try:
+        expression()
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+def hops(found: list[list[str]], end: Any) -> int:
+    """The number of calls on the path from the operator to a function."""
+    return min(len(path) - 1 for path in found if path[-1] == end.__name__)
+
+
+def matrices(backend: minitorch.TensorBackend) -> tuple[minitorch.Tensor, minitorch.Tensor]:
+    a, b = np.arange(4.0).reshape(2, 2), np.ones((2, 2))
+    return minitorch.from_numpy(a, backend=backend), minitorch.from_numpy(b, backend=backend)
+
+
+@pytest.mark.skipif(compiler_is_off(), reason="counts calls up to a compiled kernel; the compiler is off")
+@pytest.mark.parametrize(("expression", "most"), [(lambda a, b: a + b, 9), (lambda a, b: a @ b, 12)], ids=["a + b", "a @ b"])
+def test_an_operator_of_the_fast_backend_runs_few_functions(expression: Callable[..., Any], most: int) -> None:
+    a, b = matrices(minitorch.FastBackend)
+    called = [path[-1] for path in paths(lambda: expression(a, b))]
+    assert len(called) <= most, called
+
+
+def test_the_path_from_an_operator_to_the_scalar_function_is_short_on_the_simple_backend() -> None:
+    a, b = matrices(minitorch.SimpleBackend)
+    found = paths(lambda: a + b)
+    assert hops(found, operators.add) <= 6, found
+
+
+@pytest.mark.skipif(compiler_is_off(), reason="follows calls up to a compiled kernel; the compiler is off")
+@pytest.mark.parametrize(("expression", "most"), [(lambda a, b: a + b, 4), (lambda a, b: a @ b, 5)], ids=["a + b", "a @ b"])
+def test_the_path_from_an_operator_to_the_optimized_kernel_is_short(expression: Callable[..., Any], most: int) -> None:
+    from minitorch.kernels.elementwise import Zip
+
+    a, b = matrices(minitorch.FastBackend)
+    found = paths(lambda: expression(a, b))
+    assert hops(found, Zip.__call__) <= most, found
+
+
+def test_the_path_to_a_function_s_backward_is_short() -> None:
+    a, b = matrices(minitorch.SimpleBackend)
+    x = a.requires_grad_()
+
+    def both() -> None:
+        (x * b).sum().backward()
+
+    found = paths(both)
+    assert hops(found, Mul.backward) <= 4, [path for path in found if path[-1] == "backward"]
