@@ -74,7 +74,9 @@ def of_textbook(name: str) -> Run:
     swap = (1, 0, 2, 3)
 
     def convolve(a: np.ndarray, weight: np.ndarray, out: np.ndarray, reverse: bool = False) -> np.ndarray:
-        parts = [x for array in (a, weight) for x in (memory(array), np.array(array.shape, np.int32), np.array(array.strides, np.int32) // 4)]
+        parts = [
+            x for array in (a, weight) for x in (memory(array), np.array(array.shape, np.int32), np.array(array.strides, np.int32) // 4)
+        ]
         tensor_conv2d(out.reshape(-1), np.array(out.shape, np.int32), np.array(out.strides, np.int32) // 4, out.size, *parts, reverse)
         return out
 

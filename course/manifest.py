@@ -24,12 +24,12 @@ class Stage:
     Attributes:
         number: 0, 1, …
         title: Its name.
-        rooms: Files of the package, without .py, in the order in which they may import each other; "nn.functional" is in the folder nn.
+        modules: Files of the package, without .py, in the order in which they may import each other; "nn.functional" is in the folder nn.
     """
 
     number: int
     title: str
-    rooms: tuple[str, ...]
+    modules: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class Task:
         hints: From a first nudge to the last, which still is no code.
         page: Its chapter under docs/, without suffix.
         app: Its page under project/views/, without .py.
-        leave_out: Functions that only the reference's solutions call, named as in `write`, and whole rooms, as "minitorch.kernels.elementwise"; a
+        leave_out: Functions that only the reference's solutions call, named as in `write`, and whole modules, as
+            "minitorch.kernels.elementwise"; a
             student's workspace lacks them.
         gpu: Whether its tests need a GPU, or numba's simulator of one.
         extra: Whether its points come on top of those that make up the whole.
@@ -113,23 +114,23 @@ class Manifest:
         raise ManifestError(f"there is no task {id!r}; the tasks are {', '.join(task.id for task in self.tasks)}")
 
     @property
-    def rooms(self) -> tuple[str, ...]:
+    def modules(self) -> tuple[str, ...]:
         """The files of the package in import order, over all stages."""
-        return tuple(room for stage in self.stages for room in stage.rooms)
+        return tuple(module for stage in self.stages for module in stage.modules)
 
-    def path(self, room: str) -> str:
-        """The file of a room, relative to the workspace."""
-        return f"{self.package}/{room.replace('.', '/')}.py"
+    def path(self, module: str) -> str:
+        """The file of a module, relative to the workspace."""
+        return f"{self.package}/{module.replace('.', '/')}.py"
 
     def folders(self, last: int) -> dict[str, int]:
-        """The folders of the package that hold rooms of the stages up to `last`, with the stage of their first one.
+        """The folders of the package that hold modules of the stages up to `last`, with the stage of their first one.
 
         As dotted names: "" is the package itself, "nn" the folder of nn.functional.
         """
         found: dict[str, int] = {}
         for stage in self.stages:
-            for room in stage.rooms if stage.number <= last else ():
-                found.setdefault(room.rpartition(".")[0], stage.number)
+            for module in stage.modules if stage.number <= last else ():
+                found.setdefault(module.rpartition(".")[0], stage.number)
         return {"": self.stages[0].number} | found
 
 

@@ -28,10 +28,10 @@ os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel's debugger
 def _version_of_what_cells_run() -> str:
     """A hash of all that a cell can call or show: a cached output is good only as long as this stays the same."""
     folders = (ROOT / "minitorch", ROOT / "project", ROOT / "benchmarks", DOCS / "_ext")
-    rooms = [room for folder in folders for room in folder.rglob("*.py")] + [*(ROOT / "benchmarks" / "results").glob("*.json")]
+    modules = [module for folder in folders for module in folder.rglob("*.py")] + [*(ROOT / "benchmarks" / "results").glob("*.json")]
     digest = hashlib.sha256()
-    for room in sorted(rooms):
-        digest.update(room.read_bytes())
+    for module in sorted(modules):
+        digest.update(module.read_bytes())
     return digest.hexdigest()[:16]
 
 

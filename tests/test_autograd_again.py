@@ -236,8 +236,8 @@ WATCHED = {"NormalShare"}
 
 def test_every_function_of_the_library_has_a_rule_or_says_how_it_is_composed():
     """One that has neither can perhaps not be differentiated twice: give it `composed`, and a line in NETWORK."""
-    rooms = [importlib.import_module(f"minitorch.{room}") for room in course().rooms]
-    own = {thing for room in rooms for thing in vars(room).values() if inspect.isclass(thing) and issubclass(thing, Function)}
+    modules = [importlib.import_module(f"minitorch.{module}") for module in course().modules]
+    own = {thing for module in modules for thing in vars(module).values() if inspect.isclass(thing) and issubclass(thing, Function)}
     last = {fn for fn in own if not fn.__subclasses__() and fn.backward is not Function.backward and fn.__module__.startswith("minitorch.")}
     assert {fn.__name__ for fn in last if fn not in engine.RULES and not hasattr(fn, "composed")} == WATCHED
 

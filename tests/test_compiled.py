@@ -42,11 +42,11 @@ def copy(tmp_path: Path) -> Path:
     return Path(shutil.copytree(PACKAGE, tmp_path / "minitorch", ignore=shutil.ignore_patterns("__pycache__")))
 
 
-def edit(copy: Path, room: str, before: str, after: str) -> None:
-    """Change one line of a room."""
-    path = copy / room
+def edit(copy: Path, module: str, before: str, after: str) -> None:
+    """Change one line of a module."""
+    path = copy / module
     source = path.read_text(encoding="utf-8")
-    assert source.count(before) == 1, f"{room} has {before!r} {source.count(before)} times"
+    assert source.count(before) == 1, f"{module} has {before!r} {source.count(before)} times"
     path.write_text(source.replace(before, after), encoding="utf-8")
 
 
@@ -164,8 +164,8 @@ print((x {op} x).to_numpy().tolist())
 
 def test_a_process_that_ends_while_it_saves_leaves_no_wrong_kernel(copy: Path) -> None:
     assert run(RESULT.format(op="+"), copy) == "[6.0, 8.0]"
-    loops_room = copy / "loops.py"
-    loops_room.write_text(loops_room.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
+    loops_module = copy / "loops.py"
+    loops_module.write_text(loops_module.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
     assert run(INTERRUPTED + RESULT.format(op="*"), copy) == ""  # numba's index, were it used, would now lead to the sum
     assert run(RESULT.format(op="*"), copy) == "[9.0, 16.0]"
 
@@ -200,8 +200,8 @@ def test_files_of_earlier_sources_are_removed(copy: Path) -> None:
     run(RESULT.format(op="*"), copy)
     assert len(files()) == 2
     assert first < files()
-    loops_room = copy / "loops.py"
-    loops_room.write_text("# edited\n" + loops_room.read_text(encoding="utf-8"), encoding="utf-8")
+    loops_module = copy / "loops.py"
+    loops_module.write_text("# edited\n" + loops_module.read_text(encoding="utf-8"), encoding="utf-8")
     run(RESULT.format(op="+"), copy)
     assert len(files()) == 1
     assert not first & files()
@@ -223,8 +223,8 @@ def test_a_compiled_function_is_taken_by_its_source() -> None:
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little the work, it is shared among threads."""
-    for room in (loops, folds, blocked_matmul):
-        monkeypatch.setattr(room, "PARALLEL", 1)
+    for module in (loops, folds, blocked_matmul):
+        monkeypatch.setattr(module, "PARALLEL", 1)
 
 
 @pytest.mark.usefixtures("shared")

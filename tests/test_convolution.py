@@ -24,11 +24,11 @@ QUICK = settings(max_examples=80, deadline=None, database=None)
 
 def set_limits(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
     """Other constants for the kernels' plans, which are made anew."""
-    for room in (conv_loops, conv_products):
+    for module in (conv_loops, conv_products):
         for name, value in limits.items():
-            if hasattr(room, name):
-                monkeypatch.setattr(room, name, value)
-        room.plan.cache_clear()
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, value)
+        module.plan.cache_clear()
 
 
 @pytest.fixture(params=["one thread", "several threads", "small bands", "one product"])
@@ -41,8 +41,8 @@ def launched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if request.param == "small bands":
         set_limits(monkeypatch, PLANES=1, PARTIAL=1)
     yield
-    for room in (conv_loops, conv_products):
-        room.plan.cache_clear()
+    for module in (conv_loops, conv_products):
+        module.plan.cache_clear()
 
 
 def windows(image: np.ndarray, taps: Any, stride: Any, padding: Any, dilation: Any) -> np.ndarray:

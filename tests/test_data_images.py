@@ -11,9 +11,7 @@ import tarfile
 import numpy as np
 import pytest
 
-from minitorch.data import CIFAR10, DataLoader, FashionMNIST, ImageDataset
-from minitorch.data import cifar as cifar_room
-from minitorch.data import fashion as fashion_room
+from minitorch.data import CIFAR10, DataLoader, FashionMNIST, ImageDataset, cifar, fashion
 from minitorch.data.cifar import read_records
 
 RECORD = 3073
@@ -83,8 +81,8 @@ FILES = {name: batch(number) for number, name in enumerate([*TRAIN, *TEST], 1)}
 def folder(tmp_path, monkeypatch):
     """The folder of CIFAR-10 in a data directory of its own, for files of three images; nothing can be downloaded."""
     monkeypatch.setenv("MINITORCH_DATA", str(tmp_path))
-    monkeypatch.setattr(cifar_room, "RECORDS", 3)
-    monkeypatch.setattr(cifar_room, "ADDRESS", "http://127.0.0.1:9/cifar-10-binary.tar.gz")
+    monkeypatch.setattr(cifar, "RECORDS", 3)
+    monkeypatch.setattr(cifar, "ADDRESS", "http://127.0.0.1:9/cifar-10-binary.tar.gz")
     (tmp_path / "cifar10").mkdir()
     return tmp_path / "cifar10"
 
@@ -219,9 +217,9 @@ def test_an_archive_without_one_of_the_files_is_refused(folder):
 def test_an_archive_that_unpacks_to_more_than_it_may_is_refused(folder, monkeypatch):
     in_the_archive(folder)
     whole = len(gzip.decompress((folder / "cifar-10-binary.tar.gz").read_bytes()))
-    monkeypatch.setattr(cifar_room, "MAX_ARCHIVE_BYTES", whole)
+    monkeypatch.setattr(cifar, "MAX_ARCHIVE_BYTES", whole)
     CIFAR10("test")
-    monkeypatch.setattr(cifar_room, "MAX_ARCHIVE_BYTES", whole - 1)
+    monkeypatch.setattr(cifar, "MAX_ARCHIVE_BYTES", whole - 1)
     path = folder / "cifar-10-binary.tar.gz"
     message = f"{path} expected at most {whole - 1} bytes unpacked, got more; it is another archive: put the right one there"
     with refused(ValueError, message):
@@ -297,17 +295,17 @@ def test_what_is_missing_is_downloaded_and_checked(folder, monkeypatch):
         fetched.append((path, urls, known_hash))
         in_the_archive(folder)
 
-    monkeypatch.setattr(cifar_room, "download", download)
+    monkeypatch.setattr(cifar, "download", download)
     assert (len(CIFAR10("test")), len(CIFAR10())) == (3, 15)
-    assert fetched == [(folder / "cifar-10-binary.tar.gz", [cifar_room.ADDRESS], cifar_room.HASH)], "what is there is not fetched again"
+    assert fetched == [(folder / "cifar-10-binary.tar.gz", [cifar.ADDRESS], cifar.HASH)], "what is there is not fetched again"
 
 
 @needs_real_files
 def test_the_real_photographs_are_read():
-    path = cifar_room.data_home() / "cifar10" / "cifar-10-binary.tar.gz"
+    path = cifar.data_home() / "cifar10" / "cifar-10-binary.tar.gz"
     if not path.is_file():
         pytest.skip("there is no cifar10/cifar-10-binary.tar.gz in MINITORCH_DATA")
-    assert f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}" == cifar_room.HASH
+    assert f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}" == cifar.HASH
     data = CIFAR10("test")
     assert np.bincount(data.labels).tolist() == [1000] * 10
     assert data.labels[:5].tolist() == [3, 8, 8, 0, 6]
@@ -330,7 +328,7 @@ def idx(array):
 def clothes(tmp_path, monkeypatch):
     """The folder of Fashion-MNIST in a data directory of its own; nothing can be downloaded."""
     monkeypatch.setenv("MINITORCH_DATA", str(tmp_path))
-    monkeypatch.setattr(fashion_room, "MIRRORS", ())
+    monkeypatch.setattr(fashion, "MIRRORS", ())
     (tmp_path / "fashion-mnist").mkdir()
     return tmp_path / "fashion-mnist"
 
@@ -405,19 +403,19 @@ def test_the_digits_of_mnist_are_not_taken_for_clothes(clothes):
 
 def test_clothes_that_are_missing_are_downloaded_and_checked(clothes, monkeypatch):
     fetched = []
-    monkeypatch.setattr(fashion_room, "MIRRORS", ("https://a", "https://b"))
+    monkeypatch.setattr(fashion, "MIRRORS", ("https://a", "https://b"))
 
     def download(path, urls, known_hash):
         fetched.append((path, urls, known_hash))
         path.write_bytes(idx(IMAGES if "images" in path.name else LABELS))
 
-    monkeypatch.setattr(fashion_room, "download", download)
+    monkeypatch.setattr(fashion, "download", download)
     assert len(FashionMNIST("test")) == 3
     names = [f"{name}.gz" for name in NAMES]
-    assert fetched == [(clothes / name, [f"https://a/{name}", f"https://b/{name}"], fashion_room.HASHES[name]) for name in names]
+    assert fetched == [(clothes / name, [f"https://a/{name}", f"https://b/{name}"], fashion.HASHES[name]) for name in names]
 
 
-@pytest.mark.parametrize(("hashes", "count"), [(fashion_room.HASHES.values(), 4), ([cifar_room.HASH], 1)], ids=["clothes", "photographs"])
+@pytest.mark.parametrize(("hashes", "count"), [(fashion.HASHES.values(), 4), ([cifar.HASH], 1)], ids=["clothes", "photographs"])
 def test_a_checksum_is_one_and_belongs_to_one_file(hashes, count):
     assert len(set(hashes)) == count
     assert all(re.fullmatch("sha256:[0-9a-f]{64}", known) for known in hashes)
@@ -425,10 +423,10 @@ def test_a_checksum_is_one_and_belongs_to_one_file(hashes, count):
 
 @needs_real_files
 def test_the_real_clothes_are_read():
-    folder = fashion_room.data_home() / "fashion-mnist"
+    folder = fashion.data_home() / "fashion-mnist"
     if not (folder / f"{NAMES[0]}.gz").is_file():
         pytest.skip("there is no fashion-mnist/t10k-images-idx3-ubyte.gz in MINITORCH_DATA")
     for name in NAMES:
         content = (folder / f"{name}.gz").read_bytes()
-        assert fashion_room.HASHES[f"{name}.gz"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
+        assert fashion.HASHES[f"{name}.gz"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
     assert FashionMNIST("test").labels[:10].tolist() == [9, 2, 1, 1, 6, 1, 4, 6, 5, 7]

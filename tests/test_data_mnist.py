@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minitorch.data import MNIST, ArrayDataset, Compose, DataLoader, ImageDataset, Normalize, Shift
-from minitorch.data import mnist as room
+from minitorch.data import mnist as module
 from minitorch.data.idx import read_idx
 
 NAMES = ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
@@ -88,7 +88,7 @@ LABELS = np.array([7, 0, 9])
 def folder(tmp_path, monkeypatch):
     """The folder of MNIST in a data directory of its own; nothing can be downloaded."""
     monkeypatch.setenv("MINITORCH_DATA", str(tmp_path))
-    monkeypatch.setattr(room, "MIRRORS", ())
+    monkeypatch.setattr(module, "MIRRORS", ())
     (tmp_path / "mnist").mkdir()
     return tmp_path / "mnist"
 
@@ -170,27 +170,27 @@ def test_a_label_that_is_no_digit_is_refused(folder):
 
 def test_what_is_missing_is_downloaded_and_checked(folder, monkeypatch):
     fetched = []
-    monkeypatch.setattr(room, "MIRRORS", ("https://a", "https://b"))
+    monkeypatch.setattr(module, "MIRRORS", ("https://a", "https://b"))
 
     def download(path, urls, known_hash):
         fetched.append((path, urls, known_hash))
         path.write_bytes(gzip.compress(idx(IMAGES if "images" in path.name else LABELS)))
 
-    monkeypatch.setattr(room, "download", download)
+    monkeypatch.setattr(module, "download", download)
     assert len(MNIST("test")) == 3
     names = [f"{name}.gz" for name in NAMES]
-    assert fetched == [(folder / name, [f"https://a/{name}", f"https://b/{name}"], room.HASHES[name]) for name in names]
+    assert fetched == [(folder / name, [f"https://a/{name}", f"https://b/{name}"], module.HASHES[name]) for name in names]
     assert len(MNIST("test")) == 3
     assert len(fetched) == 2, "what is there is not fetched again"
 
 
 @pytest.mark.skipif(not os.environ.get("MINITORCH_DATA"), reason="needs the real files: name their folder in MINITORCH_DATA")
 def test_the_real_test_set_is_read():
-    if not (room.data_home() / "mnist" / f"{NAMES[0]}.gz").is_file():
+    if not (module.data_home() / "mnist" / f"{NAMES[0]}.gz").is_file():
         pytest.skip("there is no mnist/t10k-images-idx3-ubyte.gz in MINITORCH_DATA")
     for name in NAMES:
-        content = (room.data_home() / "mnist" / f"{name}.gz").read_bytes()
-        assert room.HASHES[f"{name}.gz"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
+        content = (module.data_home() / "mnist" / f"{name}.gz").read_bytes()
+        assert module.HASHES[f"{name}.gz"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
     data = MNIST("test")
     assert data.images.shape == (10000, 1, 28, 28)
     assert data.labels[:10].tolist() == [7, 2, 1, 0, 4, 1, 4, 9, 5, 9]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minitorch.data import SST2, GloVe, Sentences, TextDataset, Vocabulary
-from minitorch.data import sentiment as room
+from minitorch.data import sentiment as module
 from minitorch.data.sentences import BLAME, MAX_SENTENCES, PATTERNS, PRAISE, negate
 
 
@@ -97,7 +97,7 @@ def test_a_number_of_sentences_that_there_is_not_is_refused(count):
 def folder(tmp_path, monkeypatch):
     """The folder of SST-2 in a data directory of its own; nothing can be downloaded."""
     monkeypatch.setenv("MINITORCH_DATA", str(tmp_path))
-    monkeypatch.setattr(room, "download", lambda path, urls, known_hash: pytest.fail(f"would download {path}"))
+    monkeypatch.setattr(module, "download", lambda path, urls, known_hash: pytest.fail(f"would download {path}"))
     (tmp_path / "sst2").mkdir()
     return tmp_path / "sst2"
 
@@ -196,9 +196,9 @@ def test_the_archive_is_downloaded_and_checked_once(folder, monkeypatch):
         fetched.append((path, urls, known_hash))
         archive(path, train="fine\t1\n", dev="bad\t0\n")
 
-    monkeypatch.setattr(room, "download", download)
+    monkeypatch.setattr(module, "download", download)
     assert (SST2("train").sentences, SST2("dev").sentences) == (["fine"], ["bad"])
-    assert fetched == [(folder / "SST-2.zip", [room.ARCHIVE], room.ARCHIVE_HASH)]
+    assert fetched == [(folder / "SST-2.zip", [module.ARCHIVE], module.ARCHIVE_HASH)]
 
 
 def test_a_wrong_archive_is_refused_and_leaves_no_file(folder):

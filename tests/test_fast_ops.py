@@ -25,8 +25,8 @@ QUICK = settings(max_examples=60, deadline=None, database=None)
 def launched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """However little the work, it is done by one thread, or shared."""
     least = 1 << 60 if request.param == "one thread" else 1
-    for room in (loops, folds, blocked_matmul):
-        monkeypatch.setattr(room, "PARALLEL", least)
+    for module in (loops, folds, blocked_matmul):
+        monkeypatch.setattr(module, "PARALLEL", least)
     return request.param
 
 

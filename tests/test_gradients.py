@@ -274,8 +274,7 @@ def test_a_second_backward_is_refused_unless_the_graph_is_retained():
     assert x.grad.tolist() == [18.0]
     with raises(
         RuntimeError,
-        "an earlier backward pass freed what Mul had saved; "
-        "call backward(retain_graph=True) the first time, or compute the output again",
+        "an earlier backward pass freed what Mul had saved; call backward(retain_graph=True) the first time, or compute the output again",
     ):
         y.backward()
     assert x.grad.tolist() == [18.0]

@@ -226,8 +226,8 @@ def test_nan_is_not_lost(backend):
     assert np.isnan(max(tensor(long, backend=backend), 1).to_numpy()).all()
     assert np.isnan(softmax(tensor(long, backend=backend), 1).to_numpy()).all()
     images = tensor(array.reshape(1, 1, 2, 3), backend=backend)
-    for pool in (avgpool2d, maxpool2d):
-        assert np.isnan(pool(images, (1, 3)).to_numpy()).tolist() == [[[[True], [False]]]]
+    for pooling in (avgpool2d, maxpool2d):
+        assert np.isnan(pooling(images, (1, 3)).to_numpy()).tolist() == [[[[True], [False]]]]
 
 
 # Which dimension

@@ -16,8 +16,8 @@ from course.manifest import ROOT, course
 from minitorch import Function
 
 TABLES = ["minitorch", "minitorch.nn", "minitorch.optim", "minitorch.data", "minitorch.models", "minitorch.autograd"]
-WHOLE = ["minitorch.nn.init", "minitorch.nn.functional"]  # rooms that users call by their own name: all that they define is public
-COURSE = {f"minitorch.{room}" for stage in course().stages if stage.number <= 4 for room in stage.rooms}
+WHOLE = ["minitorch.nn.init", "minitorch.nn.functional"]  # modules that users call by their own name: all that they define is public
+COURSE = {f"minitorch.{module}" for stage in course().stages if stage.number <= 4 for module in stage.modules}
 
 # Python's own words ask these methods for these errors, and none of Python's own classes writes them down.
 PROTOCOL = {"__getattr__": "AttributeError", "__getitem__": "KeyError"}
@@ -61,11 +61,10 @@ def public() -> dict[str, object]:
         module = importlib.import_module(table)
         for name in module.__dict__["__all__"]:
             found.setdefault(id(getattr(module, name)), (f"{table}.{name}", getattr(module, name)))
-    for room in WHOLE:
-        module = importlib.import_module(room)
-        for name, thing in vars(module).items():
-            if not name.startswith("_") and getattr(thing, "__module__", None) == room:
-                found.setdefault(id(thing), (f"{room}.{name}", thing))
+    for dotted in WHOLE:
+        for name, thing in vars(importlib.import_module(dotted)).items():
+            if not name.startswith("_") and getattr(thing, "__module__", None) == dotted:
+                found.setdefault(id(thing), (f"{dotted}.{name}", thing))
     return {name: thing for name, thing in found.values() if inspect.isclass(thing) or inspect.isfunction(thing)}
 
 
@@ -103,7 +102,7 @@ def definitions(path: str) -> dict[int, ast.AST]:
 
 
 def raised(function: object, seen: frozenset[object] = frozenset()) -> set[str]:
-    """The errors that leave a function: its own, and those of private functions of its room; not those of functions that it defines."""
+    """The errors that leave a function: its own, and those of private functions of its module; not those of functions that it defines."""
     if function in seen:
         return set()
     node = definitions(function.__code__.co_filename)[function.__code__.co_firstlineno]
@@ -131,9 +130,9 @@ def _leaving(nodes: Iterable[ast.AST], function: object, seen: frozenset[object]
 
 
 def private(function: object, called: ast.expr) -> object:
-    """What a function calls, if that is a private function of its room, or a private method of its class.
+    """What a function calls, if that is a private function of its module, or a private method of its class.
 
-    In the rooms of the course, whose docstrings are as short as students need them, only what a function raises itself is asked for.
+    In the modules of the course, whose docstrings are as short as students need them, only what a function raises itself is asked for.
     """
     if function.__module__ in COURSE:
         return None
@@ -247,21 +246,21 @@ def test_what_others_have_found_names_its_source():
 
 
 def in_the_reference() -> set[str]:
-    """The names that the pages of docs/api show, with their rooms."""
+    """The names that the pages of docs/api show, with their modules."""
     found = set()
     for page in sorted((ROOT / "docs" / "api").glob("stage*.md")):
         for block in re.findall(r"```\{eval-rst\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
             found |= set(re.findall(r"^\.\. auto(?:class|function):: (\S+)", block, re.MULTILINE))
-            room = re.search(r"^\.\. automodule:: (\S+)", block, re.MULTILINE)
-            if room is None:
+            directive = re.search(r"^\.\. automodule:: (\S+)", block, re.MULTILINE)
+            if directive is None:
                 continue
-            module, options = importlib.import_module(room[1]), dict(re.findall(r"^   :([\w-]+): ?(.*)$", block, re.MULTILINE))
-            own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", None) == room[1]]
+            module, options = importlib.import_module(directive[1]), dict(re.findall(r"^   :([\w-]+): ?(.*)$", block, re.MULTILINE))
+            own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", None) == directive[1]]
             shown = [name.strip() for name in options["members"].split(",")] if options.get("members") else own * ("members" in options)
             left_out = [name.strip() for name in options.get("exclude-members", "").split(",")]
             names = [name for name in shown if name not in left_out] + re.findall(r"^   \.\. autoclass:: (\w+)", block, re.MULTILINE)
-            assert [name for name in names if not hasattr(module, name)] == [], f"{page.name} shows what {room[1]} lacks"
-            found |= {f"{room[1]}.{name}" for name in names}
+            assert [name for name in names if not hasattr(module, name)] == [], f"{page.name} shows what {directive[1]} lacks"
+            found |= {f"{directive[1]}.{name}" for name in names}
     return found
 
 
@@ -276,6 +275,6 @@ def test_the_exceptions_of_this_file_are_public_names():
     assert [name for name in [*ALSO_SILENT, *SHAPELESS] if name.split(":")[0] not in names] == []
 
 
-@pytest.mark.parametrize("room", ["nn.init"])
-def test_whole_rooms_are_counted(room):
-    assert any(name.startswith(f"minitorch.{room}.") for name in public()), "the rooms have moved: the tests above check less than they say"
+@pytest.mark.parametrize("module", ["nn.init"])
+def test_whole_modules_are_counted(module):
+    assert any(name.startswith(f"minitorch.{module}.") for name in public()), "the modules moved: the tests above check less than they say"

@@ -16,7 +16,7 @@ import minitorch
 from course.manifest import ROOT, course
 
 PACKAGE = ROOT / "minitorch"
-STAGES = {room: stage.number for stage in course().stages for room in stage.rooms}
+STAGES = {module: stage.number for stage in course().stages for module in stage.modules}
 LONGEST_FILE = 400
 ONE_THING = {"minitorch/cuda_ops.py", "minitorch/tensor.py"}
 """Files that may be longer, because a reader wants them whole."""
@@ -71,30 +71,32 @@ def test_imports_are_found_wherever_they_stand(source, found):
     assert imports(source) == found
 
 
-# The rooms of the library
+# The modules of the library
 
 
-def test_every_room_is_listed_in_the_manifest():
-    assert sorted(map(course().path, course().rooms)) == sorted(relative(path) for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
+def test_every_module_is_listed_in_the_manifest():
+    assert sorted(map(course().path, course().modules)) == sorted(
+        relative(path) for path in PACKAGE.rglob("*.py") if path.stem != "__init__"
+    )
 
 
-@pytest.mark.parametrize("room", course().rooms)
-def test_a_room_imports_only_rooms_before_it(room):
-    before = [f"minitorch.{other}." for other in course().rooms[: course().rooms.index(room)]]
-    for name in imports((ROOT / course().path(room)).read_text(encoding="utf-8")):
+@pytest.mark.parametrize("module", course().modules)
+def test_a_module_imports_only_modules_before_it(module):
+    before = [f"minitorch.{other}." for other in course().modules[: course().modules.index(module)]]
+    for name in imports((ROOT / course().path(module)).read_text(encoding="utf-8")):
         known = name.split(".")[0] != "minitorch" or f"{name}.".startswith(tuple(before))
-        assert known, f"{room} imports {name}, which does not stand before it in tasks.toml"
+        assert known, f"{module} imports {name}, which does not stand before it in tasks.toml"
 
 
-@pytest.mark.parametrize("room", course().rooms)
-def test_a_room_says_its_stage_in_its_first_line(room):
-    first = (ROOT / course().path(room)).read_text(encoding="utf-8").splitlines()[0]
-    assert re.match(rf'"""Stage {STAGES[room]} - .+\.', first), f"{course().path(room)} begins with {first!r}"
+@pytest.mark.parametrize("module", course().modules)
+def test_a_module_says_its_stage_in_its_first_line(module):
+    first = (ROOT / course().path(module)).read_text(encoding="utf-8").splitlines()[0]
+    assert re.match(rf'"""Stage {STAGES[module]} - .+\.', first), f"{course().path(module)} begins with {first!r}"
 
 
-@pytest.mark.parametrize("room", course().rooms)
-def test_every_public_name_says_what_it_is(room):
-    module = importlib.import_module(f"minitorch.{room}")
+@pytest.mark.parametrize("module", course().modules)
+def test_every_public_name_says_what_it_is(module):
+    module = importlib.import_module(f"minitorch.{module}")
     own = [(name, thing) for name, thing in vars(module).items() if getattr(thing, "__module__", None) == module.__name__]
     silent = [name for name, thing in own if not name.startswith("_") and not thing.__doc__]
     for class_name, thing in own:
@@ -192,7 +194,7 @@ def test_importing_the_library_loads_nothing_heavy():
 
 
 FOLDERS = course().folders(course().stages[-1].number)
-"""The folders of the package as dotted names, "" for the package itself, with the stage of their first room."""
+"""The folders of the package as dotted names, "" for the package itself, with the stage of their first module."""
 
 NAMESPACES = ("core", "io", "kernels", "kernels.cuda")
 """Folders that bind nothing: their modules stand between those of the top level, and are imported by name."""
@@ -214,14 +216,14 @@ def cut(source: str, last: int) -> str:
 @pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in NAMESPACES])
 def test_a_table_of_contents_binds_a_stages_names_in_its_paragraph(folder, stage):
     """A folder of the package has one of its own, and stands in that of the package with its first stage."""
-    rooms = {room.rpartition(".")[2] for room in stage.rooms if room.rpartition(".")[0] == folder}
-    rooms |= {other for other, number in FOLDERS.items() if other and not folder and number == stage.number}
+    modules = {module.rpartition(".")[2] for module in stage.modules if module.rpartition(".")[0] == folder}
+    modules |= {other for other, number in FOLDERS.items() if other and not folder and number == stage.number}
     source = (PACKAGE / folder / "__init__.py").read_text(encoding="utf-8")
     paragraphs = re.findall(rf"(?ms)^# Stage {stage.number} - .*?(?=\n\n)", source)
-    assert len(paragraphs) == (1 if rooms else 0)
+    assert len(paragraphs) == (1 if modules else 0)
     around = f"minitorch.{folder}." if folder else "minitorch."
     bound = {name.removeprefix(around).split(".")[0] for paragraph in paragraphs for name in imports(paragraph)}
-    assert bound - {*NAMESPACES, "autograd", "optim"} == rooms - {*NAMESPACES, "autograd", "optim"}
+    assert bound - {*NAMESPACES, "autograd", "optim"} == modules - {*NAMESPACES, "autograd", "optim"}
 
 
 @pytest.mark.parametrize("stage", course().stages, ids=lambda stage: f"stage {stage.number}")
@@ -233,8 +235,8 @@ def test_the_package_cut_after_a_stage_imports(stage, tmp_path):
         shutil.copytree(PACKAGE / path, tmp_path / "minitorch" / path, ignore=shutil.ignore_patterns("*.py", "__pycache__", *inner))
         source = (PACKAGE / path / "__init__.py").read_text(encoding="utf-8")
         (tmp_path / "minitorch" / path / "__init__.py").write_text(cut(source, stage.number), encoding="utf-8")
-    for room, number in STAGES.items():
+    for module, number in STAGES.items():
         if number <= stage.number:
-            shutil.copy(ROOT / course().path(room), tmp_path / course().path(room))
+            shutil.copy(ROOT / course().path(module), tmp_path / course().path(module))
     program = "import sys, minitorch\nfrom minitorch import *\nprint(minitorch.__file__, 'numba' in sys.modules)"
     assert python("-c", program, cwd=tmp_path) == f"{tmp_path / 'minitorch' / '__init__.py'} {stage.number >= 3}"

@@ -109,9 +109,9 @@ def test_reductions_of_variables_ask_the_variable():
     assert [function(Recorder()) for _, function in MathTestVariable._tests()[2]] == [("mean",), ("mean", 0), ("sum", 0)]
 
 
-@pytest.mark.parametrize("room", ["testing.py", "datasets.py"])
-def test_steps_and_poles_are_not_written_as_decimals(room):
+@pytest.mark.parametrize("module", ["testing.py", "datasets.py"])
+def test_steps_and_poles_are_not_written_as_decimals(module):
     """Hypothesis feeds the decimals of local files back as inputs, and exactly on a step no derivative check can pass."""
-    tree = ast.parse((Path(minitorch.__file__).parent / room).read_text(encoding="utf-8"))
+    tree = ast.parse((Path(minitorch.__file__).parent / module).read_text(encoding="utf-8"))
     found = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, float)]
     assert [value for value in found if value != 1.0] == []  # 1.0 / x has its pole at 0, which Hypothesis tries in any case

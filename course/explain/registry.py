@@ -93,11 +93,11 @@ class _Launches:
         from course.oracles import matrix_products as products
 
         kernel = call.arguments[0].fn
-        for room, judges in (("cuda_ops", kernels.CUDA | products.CUDA), ("cuda_conv", convolutions.CUDA)):
+        for module, judges in (("cuda_ops", kernels.CUDA | products.CUDA), ("cuda_conv", convolutions.CUDA)):
             for name, (judge, inner) in judges.items():
-                function = _function(f"minitorch.{room}:{name}")
+                function = _function(f"minitorch.{module}:{name}")
                 if function is not None and kernel.__code__ in ([*_inside(function.__code__)] if inner else [function.__code__]):
-                    return self._judged(call, f"minitorch.{room}:{name}", function, judge)
+                    return self._judged(call, f"minitorch.{module}:{name}", function, judge)
         return None
 
     def _judged(self, call: Call, name: str, function: Any, judge: Callable[[Call], Wrong | None]) -> Wrong | None:

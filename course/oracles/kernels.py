@@ -308,7 +308,7 @@ CUDA: dict[str, tuple[Judge, bool]] = {
 }
 
 INNER: dict[str, Judge] = {
-    f"minitorch.{room}:{name}": judge
-    for room in ("tensor_ops", "fast_ops")
+    f"minitorch.{module}:{name}": judge
+    for module in ("tensor_ops", "fast_ops")
     for name, judge in (("tensor_map", map_kernel), ("tensor_zip", zip_kernel), ("tensor_reduce", reduce_kernel))
 }

@@ -16,10 +16,10 @@ WATCHED = ("minitorch/**/*.py", "project/run_*.py", "project/lab/*.py", "tests/*
 def fingerprints(root: Path, manifest: Manifest) -> dict[int, str]:
     """For each stage, a hash of all that the results of its tests depend on.
 
-    A room belongs to its stage, another file that students write to that of the first task in it, and a file of tests to that of its
+    A module belongs to its stage, another file that students write to that of the first task in it, and a file of tests to that of its
     marks; the tests of a stage run without what belongs to a later one. Everything else counts for all stages.
     """
-    first = {manifest.path(room): stage.number for stage in manifest.stages for room in stage.rooms}
+    first = {manifest.path(module): stage.number for stage in manifest.stages for module in stage.modules}
     for task in manifest.tasks:
         for file in task.files:
             first.setdefault(file, task.stage)

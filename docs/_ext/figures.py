@@ -175,8 +175,8 @@ def waits_for_tasks() -> bool:
     """Whether this is a workspace with code that the student has yet to write."""
     from course.manifest import ROOT
 
-    rooms = [*(ROOT / "minitorch").rglob("*.py"), *(ROOT / "project").glob("*.py")]
-    return any(UNWRITTEN in room.read_text(encoding="utf-8") for room in rooms)
+    modules = [*(ROOT / "minitorch").rglob("*.py"), *(ROOT / "project").glob("*.py")]
+    return any(UNWRITTEN in module.read_text(encoding="utf-8") for module in modules)
 
 
 def wait_for_tasks() -> None:

@@ -249,7 +249,7 @@ def make_matrix_multiply(multiply: Callable[[Tensor, Tensor], Tensor]) -> Callab
 
 
 DEVICES: dict[str, Callable[[], TensorBackend]] = {}
-"""What `x.to("cpu")` and its like lead to; the room of a backend enters it here."""
+"""What `x.to("cpu")` and its like lead to; the module of a backend enters it here."""
 
 
 def resolve_backend(place: Any) -> TensorBackend | None:

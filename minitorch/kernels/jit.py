@@ -111,14 +111,14 @@ def _digest(path: str) -> bytes:
         return b""
 
 
-def _rooms() -> bytes:
+def _modules() -> bytes:
     """Of all modules that kernels are compiled from."""
     here = Path(__file__).parent
     files = [here.parent / f"{module}.py" for module in SOURCES] + sorted(here.rglob("*.py"))
     return b"".join(_digest(str(file)) for file in files)
 
 
-_ROOMS = _rooms()
+_MODULES = _modules()
 
 
 def code_key(*functions: Callable[..., Any]) -> int:
@@ -128,10 +128,10 @@ def code_key(*functions: Callable[..., Any]) -> int:
     kernel closes over this key and names it once (`_ = key`): numba compares what a function closes over.
 
     Args:
-        functions: What the kernel is made from besides the rooms in `SOURCES`; the files that they stand in count, too, and those of the
+        functions: What the kernel is made from besides the modules in `SOURCES`; the files that they stand in count, too, and those of the
             functions that they call.
     """
-    parts = [_ROOMS]
+    parts = [_MODULES]
     for fn in _with_called(functions):
         code = fn.__code__
         parts += [_digest(code.co_filename), code.co_code, repr(code.co_names).encode()]
@@ -185,7 +185,7 @@ class _Files(IndexDataCacheFile):
                     path.unlink()
 
 
-_GENERATION = hashlib.sha256(_ROOMS).hexdigest()[:8]
+_GENERATION = hashlib.sha256(_MODULES).hexdigest()[:8]
 """Tells the files of one state of the sources from those of another."""
 
 

@@ -25,7 +25,7 @@ BLOCK = 1 << 12
 
 
 def fusible(x: Tensor) -> bool:
-    """Whether the kernels of this room can compute on a tensor: on the compiled backend, not of halves, and the compiler is not off."""
+    """Whether the kernels of this module can compute on a tensor: on the compiled backend, not of halves, and the compiler is not off."""
     return x.backend.ops is FastOps and not is_half(x.dtype) and not compiler_is_off()
 
 

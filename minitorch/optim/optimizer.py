@@ -11,7 +11,7 @@ from minitorch.module import Parameter
 from minitorch.optim.elements import kept_as
 
 IN_ONE_PASS: dict[Callable[..., Any], Callable[..., bool]] = {}
-"""For an optimizer's `moved`, what does the same to a tensor in one pass and returns whether it could; a later room enters it here."""
+"""For an optimizer's `moved`, what does the same to a tensor in one pass and returns whether it could; a later module enters it here."""
 
 
 class Setting(NamedTuple):

@@ -45,7 +45,7 @@ def tasks_toml() -> str:
     ]
     text = '[course]\ntitle = "Tiny"\npackage = "minitorch"\n'
     for number, title in enumerate(("First", "Second")):
-        text += f'[[stage]]\nnumber = {number}\ntitle = "{title}"\nrooms = ["room{number}"]\n'
+        text += f'[[stage]]\nnumber = {number}\ntitle = "{title}"\nmodules = ["module{number}"]\n'
     for id, title, requires, write in tasks:
         module, mark = id.split(".")[0], id.replace(".", "_")
         text += TASK.format(id=id, title=title, mark=mark, requires=requires, write=write, module=module, page=title.lower())

@@ -17,12 +17,12 @@ package = "minitorch"
 [[stage]]
 number = 0
 title = "Floats"
-rooms = ["operators"]
+modules = ["operators"]
 
 [[stage]]
 number = 1
 title = "Scalars"
-rooms = ["scalar"]
+modules = ["scalar"]
 
 # The tasks.
 

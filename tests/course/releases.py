@@ -27,7 +27,7 @@ app = "m0_page"
 
 def tasks_toml(**write: str) -> str:
     """A manifest; `write` holds the names that students write by task, as t0_1."""
-    text = '[course]\ntitle = "Released"\npackage = "minitorch"\n[[stage]]\nnumber = 0\ntitle = "One"\nrooms = ["sums"]\n'
+    text = '[course]\ntitle = "Released"\npackage = "minitorch"\n[[stage]]\nnumber = 0\ntitle = "One"\nmodules = ["sums"]\n'
     for key, names in write.items():
         mark = key.removeprefix("t")
         text += TASK.format(id=mark.replace("_", "."), mark=mark, write=", ".join(f'"{name}"' for name in names.split()))

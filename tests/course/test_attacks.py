@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from course.staff.sandbox import attacks
-from course.staff.sandbox import sandbox
+from course.staff.sandbox import attacks, sandbox
 from course.staff.sandbox.attacks import Attack, attempt, attempts, doctor, load_attacks
 from course.staff.sandbox.attacks.desk import Attempt
 from course.staff.sandbox.sandbox import Reached, Sandbox, SandboxError

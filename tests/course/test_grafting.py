@@ -225,8 +225,8 @@ def test_a_base_has_the_reference_where_the_task_stands_on_it_or_an_earlier_modu
         ("4.5", ("loops", "conv_loops", "nn/loops"), ("cuda_conv_tiles",)),
     ):
         files = finished(ROOT, manifest, manifest.task(id))
-        assert [room for room in there if f"minitorch/{room}.py" not in files] == []
-        assert [room for room in lacking if f"minitorch/{room}.py" in files] == []
+        assert [module for module in there if f"minitorch/{module}.py" not in files] == []
+        assert [module for module in lacking if f"minitorch/{module}.py" in files] == []
 
 
 def test_a_right_answer_is_all_that_students_write(repository: tuple[Path, Manifest]) -> None:

@@ -1,4 +1,4 @@
-"""Workspaces for students: what goes in, what is cut, where they may be written: `course.staff.handout.generate` and `course.staff.handout.selection`."""
+"""Workspaces for students: what goes in, what is cut, where they may be written: `course.staff.handout`."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_a_leak_stops_the_handout_and_both_places_are_named(repository: Reposito
 
 @pytest.fixture
 def helped(repository: Repository) -> Repository:
-    """The repository with a function of its own that only the solution of Task 1.1 calls, in another room."""
+    """The repository with a function of its own that only the solution of Task 1.1 calls, in another module."""
     root, _ = repository
     files = {
         "minitorch/operators.py": ("def relu(", "def twice(x: float) -> float:\n    return x + x if x else x * x * x\n\n\ndef relu("),
@@ -361,7 +361,7 @@ def doubled(x: float) -> float:
 
 @pytest.fixture
 def roomy(repository: Repository) -> Repository:
-    """The repository with a room that only the solution of Task 1.1 imports."""
+    """The repository with a module that only the solution of Task 1.1 imports."""
     root, _ = repository
     for path, text in FAST.items():
         (root / path).write_text(text, encoding="utf-8")
@@ -371,7 +371,7 @@ def roomy(repository: Repository) -> Repository:
             "        return Scalar(self.data + self.data)",
             "        from minitorch.fast import doubled\n\n        return Scalar(doubled(self.data))",
         ),
-        "course/tasks.toml": ('rooms = ["scalar"]', 'rooms = ["fast", "scalar"]'),
+        "course/tasks.toml": ('modules = ["scalar"]', 'modules = ["fast", "scalar"]'),
     }
     for path, (old, new) in edits.items():
         replace_once(root / path, old, new)
@@ -390,7 +390,7 @@ def test_a_room_that_only_solutions_import_is_left_out_with_all_that_is_said_of_
     assert "minitorch/fast.py" not in files
     assert "tests/test_fast.py" not in files
     assert "\n# Stage 1 - Scalars\nfrom minitorch.scalar import Scalar\n" in str(files["minitorch/__init__.py"])
-    assert 'rooms = ["scalar"]' in str(files["course/tasks.toml"])
+    assert 'modules = ["scalar"]' in str(files["course/tasks.toml"])
     assert str(files["docs/api/stage1.md"]) == FAST["docs/api/stage1.md"].partition("## What")[0].rstrip() + "\n"
     assert "fast" not in "".join(map(str, (content for path, content in files.items() if not path.startswith(("course/", "README")))))
 
@@ -502,7 +502,7 @@ def loss() -> float:
 
 @pytest.fixture
 def foldered(repository: Repository) -> Repository:
-    """The repository with a folder in the package: data, a room of stage 1, one that its solution imports, one of a stage without tasks."""
+    """The repository with a folder in the package: data, a module of stage 1, one that its solution imports, one after the tasks."""
     root, _ = repository
     (root / "minitorch" / "nn" / "__pycache__").mkdir(parents=True)
     (root / "minitorch" / "nn" / "__pycache__" / "fast.nbc").write_bytes(b"\0")
@@ -511,8 +511,8 @@ def foldered(repository: Repository) -> Repository:
         (root / path).write_text(text, encoding="utf-8")
     replace_once(root / "minitorch" / "__init__.py", "import Scalar\n", "import Scalar\nfrom minitorch import nn as nn\n")
     manifest = root / "course" / "tasks.toml"
-    replace_once(manifest, 'rooms = ["scalar"]', 'rooms = ["nn.fast", "scalar", "nn.layers"]')
-    replace_once(manifest, "# The tasks.\n", '[[stage]]\nnumber = 2\ntitle = "Afterwards"\nrooms = ["nn.losses"]\n\n# The tasks.\n')
+    replace_once(manifest, 'modules = ["scalar"]', 'modules = ["nn.fast", "scalar", "nn.layers"]')
+    replace_once(manifest, "# The tasks.\n", '[[stage]]\nnumber = 2\ntitle = "Afterwards"\nmodules = ["nn.losses"]\n\n# The tasks.\n')
     replace_once(
         manifest,
         'write = ["minitorch.scalar:Scalar.double"]',
@@ -539,7 +539,7 @@ def test_a_folder_of_the_package_comes_with_its_first_stage_and_is_cut_like_the_
         '"""Twice x."""\n        raise NotImplementedError("Need to implement for Task 1.1")\n'
     )
     assert files["minitorch/nn/table.gz"] == b"\x1f\x8b\xff"
-    assert 'rooms = ["scalar", "nn.layers"]' in str(files["course/tasks.toml"])
+    assert 'modules = ["scalar", "nn.layers"]' in str(files["course/tasks.toml"])
     assert "nn.fast" not in str(files["docs/api/stage1.md"]) + str(files["course/tasks.toml"])
     assert set(select(*foldered, 2)) - set(select(*foldered, 1)) == {
         "minitorch/nn/losses.py",
@@ -621,12 +621,12 @@ def test_without_git_there_is_a_handout_without_history(repository: Repository, 
 
 def test_a_git_that_fails_is_an_error(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "git").write_text("#!/bin/sh\necho no room left >&2\nexit 1\n", encoding="utf-8")
+    (tmp_path / "bin" / "git").write_text("#!/bin/sh\necho no module left >&2\nexit 1\n", encoding="utf-8")
     (tmp_path / "bin" / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     with pytest.raises(StaffError) as error:
         make_handout(*repository, 0, tmp_path / "handout")
-    assert str(error.value) == "git init failed: no room left"
+    assert str(error.value) == "git init failed: no module left"
     assert not (tmp_path / "handout").exists()
 
 

@@ -48,8 +48,11 @@ def defined_names(file: Path) -> list[str]:
 def test_a_manifest_is_read(path: Path) -> None:
     manifest = load(path)
     assert (manifest.title, manifest.package) == ("Tiny", "minitorch")
-    assert [(stage.number, stage.title, stage.rooms) for stage in manifest.stages] == [(0, "First", ("room0",)), (1, "Second", ("room1",))]
-    assert manifest.rooms == ("room0", "room1")
+    assert [(each.number, each.title, each.modules) for each in manifest.stages] == [
+        (0, "First", ("room0",)),
+        (1, "Second", ("room1",)),
+    ]
+    assert manifest.modules == ("room0", "room1")
     task = manifest.task("0.2")
     assert (task.title, task.points, task.mark, task.requires, task.stage) == ("Products", 10, "task0_2", ("0.1",), 0)
     assert (task.write, task.files) == (("minitorch.sums:double",), ("minitorch/sums.py",))
@@ -147,9 +150,9 @@ def test_a_task_may_stand_beside_another_and_be_worth_points_on_top(path: Path) 
 
 def test_a_room_may_be_in_a_folder_of_the_package(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace('rooms = ["room1"]', 'rooms = ["nn.layers", "room1", "nn.losses"]'), encoding="utf-8")
+    path.write_text(text.replace('modules = ["room1"]', 'modules = ["nn.layers", "room1", "nn.losses"]'), encoding="utf-8")
     manifest = load(path)
-    assert [manifest.path(room) for room in manifest.rooms] == [
+    assert [manifest.path(module) for module in manifest.modules] == [
         "minitorch/room0.py",
         "minitorch/nn/layers.py",
         "minitorch/room1.py",
@@ -176,7 +179,7 @@ def test_every_name_that_students_write_or_do_not_get_exists_once(ours: Manifest
     for task in ours.tasks:
         for entry in task.write + task.leave_out:
             module, _, name = entry.partition(":")
-            if not name:  # a whole room
+            if not name:  # a whole module
                 assert entry in task.leave_out, entry
                 assert (ROOT / (module.replace(".", "/") + ".py")).is_file(), entry
                 continue
@@ -216,4 +219,4 @@ def test_every_task_is_worth_something_and_the_stages_with_tasks_come_first(ours
 
 
 def test_the_rooms_exist(ours: Manifest) -> None:
-    assert all((ROOT / ours.path(room)).is_file() for room in ours.rooms)
+    assert all((ROOT / ours.path(module)).is_file() for module in ours.modules)

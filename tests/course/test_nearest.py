@@ -1,4 +1,4 @@
-"""Which tests fail under which wrong answer, and which one a submission is most like: `course.staff.grading.patterns`, `course.staff.grading.nearest`."""
+"""Which tests fail under which wrong answer, and which one a submission is most like: `course.staff.grading`."""
 
 from __future__ import annotations
 

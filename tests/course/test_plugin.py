@@ -424,7 +424,8 @@ def test_an_endless_test_is_told_even_if_pytest_fails_to_show_it(workspace: Work
 
 def test_the_course_imports_nothing_that_it_grades() -> None:
     code = (
-        "import sys, course.cli.main, course.runner.plugin; graded = {'minitorch', 'project', 'tests', 'numpy', 'hypothesis', 'streamlit'}; "
+        "import sys, course.cli.main, course.runner.plugin; "
+        "graded = {'minitorch', 'project', 'tests', 'numpy', 'hypothesis', 'streamlit'}; "
         "print(sorted({name.split('.')[0] for name in sys.modules} & graded))"
     )
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)

@@ -113,7 +113,7 @@ def test_an_edit_makes_results_unknown_and_its_reversal_known_again(workspace: W
 @pytest.mark.parametrize(
     ("file", "state"),
     [
-        ("minitorch/room1.py", "passed"),  # a room of Module 1
+        ("minitorch/room1.py", "passed"),  # a module of Module 1
         ("tests/test_signs.py", "passed"),  # its tests
         ("minitorch/room0.py", "unknown"),
         ("tests/helpers.py", "unknown"),

@@ -1,4 +1,4 @@
-"""Wrong answers and the proof that the tests catch them: `course.staff.proofs.answers`, `course.staff.proofs.prove`, `course.staff.proofs.runs`."""
+"""Wrong answers and the proof that the tests catch them: `course.staff.proofs`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from course.manifest import ROOT, Manifest, course
+from course.manifest import ROOT, Manifest, course, load
 from course.staff import StaffError, cli
 from course.staff.proofs import answers, prove, runs
 from course.staff.proofs.answers import (
@@ -20,7 +20,6 @@ from course.staff.proofs.answers import (
     content_hash,
     graded_files,
     load_answers,
-    load_right_answers,
     patched,
     read_ledger,
     write_ledger,
@@ -58,14 +57,6 @@ def test_every_patch_fits_the_reference_and_changes_it() -> None:
         assert patched(answer, files) != files, answer.key
 
 
-def test_every_change_of_a_textbook_solution_is_one() -> None:
-    right = load_right_answers(answers.FOLDER, course().tasks)
-    assert set(right) == {"3.1", "3.2", "3.3", "3.4", "4.1", "4.2", "4.3", "4.4", "4.4b"}
-    for answer in load_answers(answers.FOLDER, course().tasks):
-        for full, definition in answer.patch.items():
-            assert right.get(answer.task, {}).get(full) != definition, f"{answer.key} leaves {full} as it was"
-
-
 def test_every_file_of_wrong_answers_belongs_to_a_task() -> None:
     assert {file.stem for file in answers.FOLDER.glob("*.toml")} <= {task.id for task in course().tasks}
 
@@ -78,28 +69,44 @@ def test_wrong_answers_are_read_in_order(repository: Repository, tmp_path: Path)
     assert [answer.key for answer in load_answers(tmp_path, manifest.tasks)] == ["0.1/b", "0.1/a", "1.1/c"]
 
 
-BASE = '[base]\n"minitorch.operators:relu" = "def relu(x): return x * (x > 0)"\n'
 CHANGE = '[[wrong]]\nname = "a"\nmistake = "Is wrong."\n{}[wrong.change]\n"minitorch.operators:{}" = ["{}", "{}"]\n'
 
 
-def test_a_wrong_answer_may_be_a_change_of_a_textbook_solution(repository: Repository, tmp_path: Path) -> None:
-    _, manifest = repository
-    (tmp_path / "0.1.toml").write_text(BASE + CHANGE.format("compiled = true\n", "relu", "(x > 0)", "(x < 0)"), encoding="utf-8")
-    (answer,) = load_answers(tmp_path, manifest.tasks)
-    right = {RELU: "def relu(x): return x * (x > 0)"}
-    assert answer == WrongAnswer("0.1", "a", "Is wrong.", {RELU: "def relu(x): return x * (x < 0)"}, compiled=True, unchanged=right)
-    assert load_right_answers(tmp_path, manifest.tasks) == {"0.1": {RELU: "def relu(x): return x * (x > 0)"}}
+def test_a_change_applies_to_the_function_of_the_reference(repository: Repository, tmp_path: Path) -> None:
+    root, manifest = repository
+    (tmp_path / "0.1.toml").write_text(CHANGE.format("compiled = true\n", "relu", "x > 0 ", "x < 0 "), encoding="utf-8")
+    (answer,) = load_answers(tmp_path, manifest.tasks, root)
+    changed = 'def relu(x: float) -> float:\n    """x if x > 0, else 0.0."""\n    return x if x < 0 else 0.0\n'
+    assert answer == WrongAnswer("0.1", "a", "Is wrong.", {RELU: changed}, compiled=True, whole=frozenset([RELU]))
 
 
-@pytest.mark.parametrize(("function", "old", "count"), [("relu", "x >= 0", 0), ("relu", "x", 3), ("id", "x", 0)])
-def test_what_is_changed_must_stand_in_the_textbook_solution_once(
-    repository: Repository, tmp_path: Path, function: str, old: str, count: int
-) -> None:
-    (tmp_path / "0.1.toml").write_text(BASE + CHANGE.format("", function, old, "y"), encoding="utf-8")
+def test_a_change_may_concern_decorators_and_arguments(repository: Repository, tmp_path: Path) -> None:
+    root, manifest = repository
+    source = '"""Stage 0."""\n\n\nclass Rule:\n    @staticmethod\n    def apply(x: float, y: float = 1.0) -> float:\n        return x + y\n'
+    (root / "minitorch" / "operators.py").write_text(source, encoding="utf-8")
+    (tmp_path / "0.1.toml").write_text(CHANGE.format("", "Rule.apply", "@staticmethod", "@classmethod"), encoding="utf-8")
+    (answer,) = load_answers(tmp_path, manifest.tasks, root)
+    files = {"minitorch/operators.py": source}
+    assert patched(answer, files) == {"minitorch/operators.py": source.replace("@staticmethod", "@classmethod")}
+
+
+@pytest.mark.parametrize(("old", "count"), [("x >= 0", 0), ("x > 0", 2)])
+def test_the_text_to_change_must_occur_once(repository: Repository, tmp_path: Path, old: str, count: int) -> None:
+    root, manifest = repository
+    (tmp_path / "0.1.toml").write_text(CHANGE.format("", "relu", old, "y"), encoding="utf-8")
     with pytest.raises(StaffError) as error:
-        load_answers(tmp_path, repository[1].tasks)
-    file, full = tmp_path / "0.1.toml", f"minitorch.operators:{function}"
-    assert str(error.value) == f"{file}: 'a' changes a text of {full} that stands {count} times in [base]: {old}"
+        load_answers(tmp_path, manifest.tasks, root)
+    assert str(error.value) == f"{tmp_path / '0.1.toml'}: 'a' expected the text to change once in {RELU}, found it {count} times: {old}"
+
+
+@pytest.mark.parametrize("full", ["minitorch.operators:id", "minitorch.operator:relu"])
+def test_the_function_to_change_must_exist(repository: Repository, tmp_path: Path, full: str) -> None:
+    root, manifest = repository
+    text = CHANGE.format("", "relu", "x", "y").replace(RELU, full)
+    (tmp_path / "0.1.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(StaffError) as error:
+        load_answers(tmp_path, manifest.tasks, root)
+    assert str(error.value) == f"{tmp_path / '0.1.toml'}: 'a' changes {full}, but the reference has no such function"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +120,7 @@ def test_what_is_changed_must_stand_in_the_textbook_solution_once(
         ('[[wrong]]\nmistake = "b"\npatch = {a = "b"}\n', ": entry None has mistake, patch; expected name, mistake, a patch"),
         ('[[wrong]]\nname = "a"\nmistake = "b"\npatch = {}\n', ": entry 'a' has name, mistake, patch; expected name, mistake, a patch"),
         ('[[wrong]]\nname = "a"\nmistake = "b"\nother = 1\npatch = {a = "b"}\n', ": entry 'a' has name, mistake, other, patch; expected"),
-        (2 * '[[wrong]]\nname = "a"\nmistake = "b"\npatch = {a = "b"}\n', ": 'a' stands there twice"),
+        (2 * '[[wrong]]\nname = "a"\nmistake = "b"\npatch = {a = "b"}\n', ": two entries are named 'a'; give each its own name"),
     ],
 )
 def test_a_file_of_wrong_answers_that_says_too_little_is_an_error(repository: Repository, tmp_path: Path, text: str, message: str) -> None:
@@ -184,8 +191,8 @@ def test_a_wrong_answer_that_runs_on_is_killed_by_the_time_limit(repository: Rep
 
 def test_a_run_that_only_waits_proves_nothing(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     root, manifest = repository
-    for room in (runs, prove):
-        monkeypatch.setattr(room, "PATIENCE", 1)
+    for module in (runs, prove):
+        monkeypatch.setattr(module, "PATIENCE", 1)
     (verdict,) = prove.prove([wrong("__import__('time').sleep(60)")], manifest, needed_files(root, manifest), limit=4)
     assert (verdict.state, verdict.by) == (
         "broken",
@@ -288,15 +295,15 @@ def test_a_change_in_any_room_of_the_package_is_proved_again(repository: Reposit
     root, manifest = repository
     answer = wrong("return x")
     first = hash_all([answer], manifest, root, needed_files(root, manifest))
-    room = root / "minitorch" / "scalar.py"
-    room.write_text(room.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    module = root / "minitorch" / "scalar.py"
+    module.write_text(module.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     assert hash_all([answer], manifest, root, needed_files(root, manifest)) != first
 
 
 def test_a_room_behind_the_last_task_is_proved_by_nothing(repository: Repository) -> None:
     root, manifest = repository
     answer = wrong("return x")
-    later = replace(manifest.stages[-1], number=manifest.stages[-1].number + 1, title="After the course", rooms=("later",))
+    later = replace(manifest.stages[-1], number=manifest.stages[-1].number + 1, title="After the course", modules=("later",))
     manifest = replace(manifest, stages=(*manifest.stages, later))
     table = root / "minitorch" / "__init__.py"
     table.write_text(
@@ -414,29 +421,35 @@ def test_a_survivor_is_shown_with_its_patch_and_the_ledger_stays(desk: Desk) -> 
     assert desk.ledger() == ["0.1/a"]
 
 
-def test_a_textbook_solution_that_fails_by_itself_proves_nothing(desk: Desk) -> None:
-    (desk.folder / "0.1.toml").write_text(BASE + CHANGE.format("", "relu", "(x > 0)", "(x < 0)"), encoding="utf-8")
+def test_a_reference_that_fails_without_its_kernels_proves_nothing(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, _ = repository
+    (root / "minitorch" / "kernels.py").write_text('"""Kernels."""\n', encoding="utf-8")
+    tasks = root / "course" / "tasks.toml"
+    text = tasks.read_text(encoding="utf-8").replace('["operators"]', '["operators", "kernels"]')
+    text = text.replace('write = ["minitorch.operators', 'leave_out = ["minitorch.kernels"]\nwrite = ["minitorch.operators')
+    tasks.write_text(text, encoding="utf-8")
+    desk = Desk(root, load(tasks), monkeypatch)
+    desk.write("0.1", a="x")
     result = CliRunner().invoke(cli.app, ["prove"])
     assert isinstance(result.exception, StaffError)
     assert str(result.exception) == (
-        "relu of the textbook solution of Task 0.1 does not fit the reference's other functions, so that its wrong answers prove nothing: "
-        "tests/t.py::test; mend [base] in wrong_answers/0.1.toml"
+        "the reference's functions do not pass the tests of Task 0.1 without the optimized kernels, so that its wrong answers prove "
+        "nothing: tests/t.py::test; fix the functions that tasks.toml lists for it"
     )
     assert desk.ledger() == []
-    desk.survivors = {"0.1/relu"}
+    desk.survivors = {"0.1/reference"}
     desk.run()
     assert desk.ledger() == ["0.1/a"]
 
 
-def test_what_answers_change_is_met_unchanged_each_function_once() -> None:
-    one, other = {RELU: "def relu(x): return x"}, {RELU: "def relu(x): return x", "m:C.id": "def id(x): return x"}
-    each = [WrongAnswer("0.1", name, "", {}, compiled, right) for name, compiled, right in (
-        ("a", False, one), ("b", False, one), ("c", True, one), ("d", False, other), ("e", False, {}),
-    )]  # fmt: skip
-    assert [(answer.name, answer.patch, answer.compiled) for answer in prove.unchanged(each)] == [
-        ("relu", one, False),
-        ("relu", one, True),
-        ("C.id and relu", other, False),
+def test_the_reference_runs_once_for_each_task_with_kernels_and_setting_of_the_compiler() -> None:
+    bank = [
+        WrongAnswer(task, name, "", {}, compiled)
+        for task, name, compiled in (("3.2", "a", False), ("3.2", "b", False), ("3.2", "c", True), ("0.1", "d", False))
+    ]
+    assert [(answer.key, answer.patch, answer.compiled) for answer in prove.without_mistake(bank, course())] == [
+        ("3.2/reference", {}, False),
+        ("3.2/reference", {}, True),
     ]
 
 

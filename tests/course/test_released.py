@@ -99,7 +99,7 @@ def test_a_body_that_needs_a_room_that_workspaces_lack_is_an_error(repository: R
         "        return Scalar(",
         "        from minitorch.fast import plus\n\n        return Scalar(0 * plus(0, 0) + ",
     )
-    replace_once(root / "course/tasks.toml", 'rooms = ["scalar"]', 'rooms = ["fast", "scalar"]')
+    replace_once(root / "course/tasks.toml", 'modules = ["scalar"]', 'modules = ["fast", "scalar"]')
     replace_once(root / "course/tasks.toml", 'write = ["minitorch.scalar', 'leave_out = ["minitorch.fast"]\nwrite = ["minitorch.scalar')
     with pytest.raises(StaffError) as error:
         handout_files(root, load(root / "course/tasks.toml"), 1, staff=1)

@@ -14,9 +14,9 @@ import pytest
 from course.manifest import ROOT, Task, course
 from course.runner.gpu import environment
 from course.staff.handout import rewriter as syntax
-from course.staff.handout.generate import BARE, GUIDED, leave_out_rooms, left_out_rooms, stub_files, write_names
+from course.staff.handout.generate import BARE, GUIDED, leave_out_modules, stub_files, write_names
 from course.staff.handout.selection import select
-from course.staff.proofs.answers import FOLDER, WrongAnswer, graded_files, load_right_answers, patched
+from course.staff.proofs.answers import graded_files
 from course.staff.proofs.prove import COMPILED, PLAIN, needed_files
 from course.staff.proofs.runs import copy, each, run_tests
 from course.workspace.released import take
@@ -195,26 +195,19 @@ def test_a_fresh_handout_is_all_unwritten_and_is_the_reference_with_the_solution
 
 
 @pytest.mark.slow
-def test_textbook_solutions_run_where_the_rooms_of_the_reference_are_missing_and_pass() -> None:
-    """The solutions that wrong answers are changes of, all together, compiled as a student's kernels are."""
-    right = load_right_answers(FOLDER, course().tasks)
-    last = max(course().task(id).stage for id in right)
-    written = {path: tasks for path, tasks in write_names(course(), last).items() if not path.startswith("tests/")}
-    names = {path: {name: id for name, id in tasks.items() if id in right} for path, tasks in written.items()}
-    rooms = left_out_rooms(course(), last)
-    files = leave_out_rooms(stub_files(select(ROOT, course(), last), names), rooms)
-    assert rooms
-    assert not {room.replace(".", "/") + ".py" for room in rooms} & set(files)
-    solutions = {full: definition for base in right.values() for full, definition in base.items() if not full.startswith("tests.")}
-    assert set(solutions) == {full for id in right for full in course().task(id).write if not full.startswith("tests.")}
-    marks = " or ".join(course().task(id).mark for id in right)
-    result = run(patched(WrongAnswer("", "", "", solutions), files), "-m", marks, compiled=True)
-    assert {id: set(states) for id, states in result.states.items()} == {id: {("passed", None)} for id in right}
+@pytest.mark.parametrize("task", [task for task in course().tasks if task.leave_out], ids=lambda task: task.id)
+def test_the_functions_of_the_reference_pass_without_their_optimized_kernels(task: Task) -> None:
+    """In a student's workspace, compiled as a student's kernels are."""
+    kernels = {full: task.id for full in task.leave_out if ":" not in full}
+    files = leave_out_modules(needed_files(ROOT, course()), kernels)
+    assert not {full.replace(".", "/") + ".py" for full in kernels} & set(files)
+    result = run(files, "-m", task.mark, *graded_files(task, files), compiled=True)
+    assert {id: {state for state, _ in states} for id, states in result.states.items()} == {task.id: {"passed"}}
 
 
 @pytest.mark.slow
 def test_what_a_teacher_releases_makes_the_tests_of_its_tasks_pass_in_a_handout() -> None:
-    last = 2  # the textbook's solutions of later stages have run above
+    last = 2  # the functions of later stages have run above
     with copy(handout(last, BARE, last)) as folder:
         take(folder, course(), last)
         files = {path: (folder / path).read_bytes() for path in handout(last, BARE, last)}

@@ -242,28 +242,28 @@ def test_a_function_that_is_not_there_or_is_used_cannot_be_removed(source: str, 
 @pytest.mark.parametrize(
     ("line", "left"),
     [
-        ("from package.room import f\n", ""),
-        ("from package.room import f, g\n", "from package.room import g\n"),
-        ("from package.room import g, f\n", "from package.room import g\n"),
-        ("from package.room import f as h, g  # why\n", "from package.room import g  # why\n"),
-        ("from package.room import (\n    a,\n    f,\n    g,\n)\n", "from package.room import (\n    a,\n    g,\n)\n"),
-        ("from package.room import (\n    a,\n    f,\n)\n", "from package.room import (\n    a,\n)\n"),
-        ("from package.room import (\n    a, f\n)\n", "from package.room import (\n    a\n)\n"),
+        ("from package.module import f\n", ""),
+        ("from package.module import f, g\n", "from package.module import g\n"),
+        ("from package.module import g, f\n", "from package.module import g\n"),
+        ("from package.module import f as h, g  # why\n", "from package.module import g  # why\n"),
+        ("from package.module import (\n    a,\n    f,\n    g,\n)\n", "from package.module import (\n    a,\n    g,\n)\n"),
+        ("from package.module import (\n    a,\n    f,\n)\n", "from package.module import (\n    a,\n)\n"),
+        ("from package.module import (\n    a, f\n)\n", "from package.module import (\n    a\n)\n"),
         ("from package.other import f\n", "from package.other import f\n"),
-        ("from .room import f\n", "from .room import f\n"),
+        ("from .module import f\n", "from .module import f\n"),
         ("from . import f\n", "from . import f\n"),
-        ("from package.room import *\n", "from package.room import *\n"),
-        ("import package.room\n", "import package.room\n"),
+        ("from package.module import *\n", "from package.module import *\n"),
+        ("import package.module\n", "import package.module\n"),
     ],
 )
 def test_a_name_that_is_left_out_is_no_longer_imported(line: str, left: str) -> None:
-    assert remove_imports(f"import math\n{line}\nx = 1\n", "package.room", ["f"]) == f"import math\n{left}\nx = 1\n"
+    assert remove_imports(f"import math\n{line}\nx = 1\n", "package.module", ["f"]) == f"import math\n{left}\nx = 1\n"
 
 
-@pytest.mark.parametrize(("line", "name"), [("from package.room import f", "f"), ("from package.room import f as h", "h")])
+@pytest.mark.parametrize(("line", "name"), [("from package.module import f", "f"), ("from package.module import f as h", "h")])
 def test_the_import_of_a_name_that_is_used_is_not_removed(line: str, name: str) -> None:
     with pytest.raises(SyntaxTreeError) as error:
-        remove_imports(f"{line}\n\nx = {name}()\n", "package.room", ["f"])
+        remove_imports(f"{line}\n\nx = {name}()\n", "package.module", ["f"])
     assert str(error.value) == f"{name} is taken out, but still used"
 
 

@@ -162,7 +162,11 @@ def test_a_constant_expression_is_explained():
         ("m2_functions", {"kind": "Layout", "layout": "x.view(5)"}, "view expected a shape of 6 elements like (2, 3), got (5,) of 5"),
         ("m2_functions", {"kind": "Layout", "layout": "x.permute(0, 2)"}, "dimension 2 is out of range for shape (2, 3), which has 2"),
         ("m2_functions", {"kind": "Reduction", "shape": "()", "dim": "0"}, "dimension 0 is out of range for shape (), which has 0"),
-        ("m2_graph", {"tf": "x * y", "shape_y": "2"}, "Mul: shapes (2, 3) and (2,) do not broadcast: aligned from the right, 3 does not match 2"),
+        (
+            "m2_graph",
+            {"tf": "x * y", "shape_y": "2"},
+            "Mul: shapes (2, 3) and (2,) do not broadcast: aligned from the right, 3 does not match 2",
+        ),
         ("m2_graph", {"tf": "x.sum(2)"}, "dimension 2 is out of range for shape (2, 3), which has 2"),
         (
             "m2_graph",

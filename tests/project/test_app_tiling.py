@@ -59,17 +59,17 @@ UNWRITTEN = [
 ]
 
 
-@pytest.mark.parametrize(("page", "query", "task", "room"), UNWRITTEN)
-def test_unwritten_code_becomes_a_card_below_the_picture(tmp_path, monkeypatch, page, query, task, room):
+@pytest.mark.parametrize(("page", "query", "task", "module"), UNWRITTEN)
+def test_unwritten_code_becomes_a_card_below_the_picture(tmp_path, monkeypatch, page, query, task, module):
     (tmp_path / "minitorch").mkdir()
-    names = [name.split(":")[1] for task_ in course().tasks for name in task_.write if name.startswith(f"minitorch.{room}:")]
+    names = [name.split(":")[1] for task_ in course().tasks for name in task_.write if name.startswith(f"minitorch.{module}:")]
     marker = f'raise NotImplementedError("Need to implement for Task {task}")'
-    (tmp_path / "minitorch" / f"{room}.py").write_text("".join(f"def {name}():\n    {marker}\n\n\n" for name in names))
+    (tmp_path / "minitorch" / f"{module}.py").write_text("".join(f"def {name}():\n    {marker}\n\n\n" for name in names))
     monkeypatch.setattr(task_source, "ROOT", tmp_path)
     app = open_page(page, **query)
     (card,) = [info.value for info in app.info]
     title, body = card.split("\n\n", 1)
-    assert title.replace("\\", "") == f"**Task {task} is not written yet: open minitorch/{room}.py**"
+    assert title.replace("\\", "") == f"**Task {task} is not written yet: open minitorch/{module}.py**"
     assert body.startswith(plain(course().task(task).hints[0]))
     assert marker in app.code[-1].value
     assert app.get("bidi_component")

@@ -89,7 +89,11 @@ def test_the_steps_that_copied_are_named():
             "x.expand(2, 4)",
             ".expand(2, 4) does not fit shape (2, 3): only sizes of 1 can be expanded, and dimensions added in front, got (2, 4)",
         ),
-        ((2, 3), "x.expand(3)", ".expand(3) does not fit shape (2, 3): only sizes of 1 can be expanded, and dimensions added in front, got (3,)"),
+        (
+            (2, 3),
+            "x.expand(3)",
+            ".expand(3) does not fit shape (2, 3): only sizes of 1 can be expanded, and dimensions added in front, got (3,)",
+        ),
         (
             (2, 3),
             "x.expand(-1, 2, 3)",

@@ -8,7 +8,7 @@ from course.manifest import course
 from project.lab import task_source
 from project.lab.guard import WrongResult
 
-FILE = '''"""A room."""
+FILE = '''"""A module."""
 
 
 def written(x):
@@ -33,29 +33,29 @@ class Layer:
 
 @pytest.fixture
 def workspace(tmp_path, monkeypatch):
-    (tmp_path / "rooms").mkdir()
-    (tmp_path / "rooms" / "one.py").write_text(FILE)
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "one.py").write_text(FILE)
     monkeypatch.setattr(task_source, "ROOT", tmp_path)
     return tmp_path
 
 
 def test_a_function_is_found_by_its_name_with_all_of_its_body(workspace):
-    assert task_source.source("rooms.one:written").splitlines()[-1] == "    return inner(x)"
-    assert task_source.source("rooms.one:written.inner").startswith("def inner(y):")
-    assert task_source.source("rooms.one:Layer.forward").startswith("def forward(self):")
+    assert task_source.source("modules.one:written").splitlines()[-1] == "    return inner(x)"
+    assert task_source.source("modules.one:written.inner").startswith("def inner(y):")
+    assert task_source.source("modules.one:Layer.forward").startswith("def forward(self):")
 
 
 def test_an_unwritten_function_is_known_by_the_marker_of_its_task(workspace):
-    assert str(task_source.unwritten(task_source.source("rooms.one:todo"))) == "Need to implement for Task 3.3"
-    assert task_source.unwritten(task_source.source("rooms.one:written")) is None
-    assert task_source.unwritten(task_source.source("rooms.one:Layer.forward")) is None
+    assert str(task_source.unwritten(task_source.source("modules.one:todo"))) == "Need to implement for Task 3.3"
+    assert task_source.unwritten(task_source.source("modules.one:written")) is None
+    assert task_source.unwritten(task_source.source("modules.one:Layer.forward")) is None
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("rooms.one:gone", "expected a function gone in rooms/one.py, got none; take its first lines from the handout again"),
-        ("rooms.two:gone", "expected a file rooms/two.py, got none; take it from the handout again"),
+        ("modules.one:gone", "expected a function gone in modules/one.py, got none; take its first lines from the handout again"),
+        ("modules.two:gone", "expected a file modules/two.py, got none; take it from the handout again"),
     ],
 )
 def test_what_is_missing_is_named(workspace, name, message):
@@ -64,11 +64,11 @@ def test_what_is_missing_is_named(workspace, name, message):
 
 
 def test_a_file_that_python_cannot_read_is_named_with_its_line(workspace):
-    (workspace / "rooms" / "one.py").write_text("x = 1\ndef broken(:\n")
+    (workspace / "modules" / "one.py").write_text("x = 1\ndef broken(:\n")
     with pytest.raises(SyntaxError) as caught:
-        task_source.source("rooms.one:written")
+        task_source.source("modules.one:written")
     assert caught.value.lineno == 2
-    assert caught.value.filename == str(workspace / "rooms" / "one.py")
+    assert caught.value.filename == str(workspace / "modules" / "one.py")
 
 
 def test_the_source_of_every_function_of_the_course_is_found():
@@ -83,5 +83,5 @@ def test_of_a_task_the_named_functions_are_shown_and_classes_whole(monkeypatch):
     monkeypatch.setattr(task_source, "show", lambda names, remind: shown.append((names, remind)))
     task_source.show_task("4.4", "Max", "maxpool2d")
     task_source.show_task("4.1")
-    room = "minitorch.nn.functional"
-    assert shown == [([f"{room}:Max", f"{room}:maxpool2d"], False), (["minitorch.fast_conv:conv1d_kernel"], False)]
+    module = "minitorch.nn.functional"
+    assert shown == [([f"{module}:Max", f"{module}:maxpool2d"], False), (["minitorch.fast_conv:conv1d_kernel"], False)]

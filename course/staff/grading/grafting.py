@@ -17,7 +17,7 @@ from course.manifest import Manifest, Task
 from course.staff import StaffError
 from course.staff.grading.submissions import written
 from course.staff.handout import rewriter as syntax
-from course.staff.handout.generate import leave_out, leave_out_rooms, stub_files, write_names
+from course.staff.handout.generate import leave_out, leave_out_modules, stub_files, write_names
 from course.staff.handout.released import released_bodies
 from course.staff.handout.selection import select
 from course.workspace import function_source as bodies
@@ -39,7 +39,7 @@ class Base:
     Attributes:
         task: The task.
         files: The workspace, by path, with stubs where the student writes; once it stands on disk, only those in which he does.
-        lacks: What a workspace does not have, as dotted names: rooms and functions of the reference's solutions.
+        lacks: What a workspace does not have, as dotted names: modules and functions of the reference's solutions.
         companions: Functions of other tasks, by path, that are taken from the student together with the task's: a forward saves what its
             backward reads.
     """
@@ -130,11 +130,11 @@ def _without_solutions(files: Mapping[str, str | bytes], others: Iterable[Task])
     for module, _, name in [full.partition(":") for other in others for full in other.leave_out if ":" in full]:
         with contextlib.suppress(StaffError):
             result = leave_out(result, {module.replace(".", "/") + ".py": {name: ""}})
-    rooms = [full for other in others for full in other.leave_out if ":" not in full]
-    for room in [*rooms] * len(rooms):  # one may stand on the next
-        if room.replace(".", "/") + ".py" in result:
+    modules = [full for other in others for full in other.leave_out if ":" not in full]
+    for module in [*modules] * len(modules):  # one may stand on the next
+        if module.replace(".", "/") + ".py" in result:
             with contextlib.suppress(StaffError):
-                result = leave_out_rooms(result, {room: ""})
+                result = leave_out_modules(result, {module: ""})
     return result
 
 
@@ -291,7 +291,7 @@ def _check_imports(path: str, given: str, text: str, lacks: Collection[str]) -> 
         Unreadable: If it does.
     """
     for name in sorted(_imported(path, text) - _imported(path, given)):
-        if found := [room for room in lacks if name == room or name.startswith(f"{room}.")]:
+        if found := [module for module in lacks if name == module or name.startswith(f"{module}.")]:
             raise bodies.Unreadable(f"it imports {found[0]}, which is not in your workspace")
 
 

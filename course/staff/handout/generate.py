@@ -16,7 +16,7 @@ from pathlib import Path
 from course.manifest import Manifest, Task
 from course.staff import RequestError, StaffError
 from course.staff.handout import rewriter as syntax
-from course.staff.handout.leaks import bodies_of_rooms, leaks_of
+from course.staff.handout.leaks import bodies_of_modules, leaks_of
 from course.staff.handout.released import released_bodies, released_files
 from course.staff.handout.selection import marks, select
 from course.workspace import pristine
@@ -65,8 +65,8 @@ def left_out_names(manifest: Manifest, last: int) -> dict[str, dict[str, str]]:
     return _by_file([(full, task) for task in manifest.tasks if task.stage <= last for full in task.leave_out if ":" in full])
 
 
-def left_out_rooms(manifest: Manifest, last: int) -> dict[str, str]:
-    """The rooms that are not in the workspace at all: dotted name → task id."""
+def left_out_modules(manifest: Manifest, last: int) -> dict[str, str]:
+    """The modules that are not in the workspace at all: dotted name → task id."""
     return {full: task.id for task in manifest.tasks if task.stage <= last for full in task.leave_out if ":" not in full}
 
 
@@ -117,40 +117,40 @@ def leave_out(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str,
     return result
 
 
-def leave_out_rooms(files: Mapping[str, str | bytes], rooms: Mapping[str, str]) -> dict[str, str | bytes]:
-    """The files without the named rooms, without what the package's table of contents, the manifest and the book say of them.
+def leave_out_modules(files: Mapping[str, str | bytes], modules: Mapping[str, str]) -> dict[str, str | bytes]:
+    """The files without the named modules, without what the package's table of contents, the manifest and the book say of them.
 
     Raises:
-        StaffError: If a room that the manifest names is not there, or is still imported.
+        StaffError: If a module that the manifest names is not there, or is still imported.
     """
     result = dict(files)
-    for room, task in rooms.items():
-        path = room.replace(".", "/") + ".py"
+    for module, task in modules.items():
+        path = module.replace(".", "/") + ".py"
         if result.pop(path, None) is None:
-            raise StaffError(f"tasks.toml: task {task} leaves {room} out, but there is no {path} in the workspace")
-        package, _, name = room.rpartition(".")
+            raise StaffError(f"tasks.toml: task {task} leaves {module} out, but there is no {path} in the workspace")
+        package, _, name = module.rpartition(".")
         for init in [path for path in result if path.endswith("/__init__.py") and re.search(rf"\b{name}\b", str(result[path]))]:
             result[init] = syntax.remove_imports(str(result[init]), package, {name})
-        listed = re.compile(rf'(?ms)^(rooms = \[[^\]]*)"{re.escape(room.partition(".")[2])}"(?:, )?')
+        listed = re.compile(rf'(?ms)^(modules = \[[^\]]*)"{re.escape(module.partition(".")[2])}"(?:, )?')
         result["course/tasks.toml"] = listed.sub(r"\1", str(result["course/tasks.toml"]))
     for path, content in result.items():
         if path.startswith("docs/api/"):
-            result[path] = _without_rooms(str(content), rooms)
-        elif path.endswith(".py") and (lost := _lost_rooms(str(content), rooms)):
+            result[path] = _without_modules(str(content), modules)
+        elif path.endswith(".py") and (lost := _lost_modules(str(content), modules)):
             raise StaffError(f"{path} imports {', '.join(lost)}, which tasks.toml says to leave out of a workspace")
     return result
 
 
-def _lost_rooms(source: str, rooms: Iterable[str]) -> list[str]:
-    """Those of the rooms that a source needs."""
-    named = {room for room in rooms if room.rpartition(".")[2] in source}
+def _lost_modules(source: str, modules: Iterable[str]) -> list[str]:
+    """Those of the modules that a source needs."""
+    named = {module for module in modules if module.rpartition(".")[2] in source}
     return sorted(syntax.needed_modules(source) & named) if named else []
 
 
-def _without_rooms(page: str, rooms: Iterable[str]) -> str:
-    """A page of the reference without the directives that show these rooms, and without the headings that are left with nothing."""
-    for room in rooms:
-        page = re.sub(rf"(?ms)^```\{{eval-rst\}}\n\.\. auto\w+:: {re.escape(room)}\b.*?^```\n\n?", "", page)
+def _without_modules(page: str, modules: Iterable[str]) -> str:
+    """A page of the reference without the directives that show these modules, and without the headings that are left with nothing."""
+    for module in modules:
+        page = re.sub(rf"(?ms)^```\{{eval-rst\}}\n\.\. auto\w+:: {re.escape(module)}\b.*?^```\n\n?", "", page)
     return re.sub(r"(?m)^## .*\n\n(?=## |\Z)", "", page).rstrip() + "\n"
 
 
@@ -189,12 +189,12 @@ def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED
     if all(task.stage != last for task in manifest.tasks):  # its solutions would go out whole
         raise RequestError(f"Module {last} has no tasks yet; hand out a range that ends with {manifest.tasks[-1].stage}")
     _check_tested(manifest, last, reference)
-    names, left_out, rooms = write_names(manifest, last), left_out_names(manifest, last), left_out_rooms(manifest, last)
-    files = leave_out_rooms(leave_out(stub_files(reference, names, bare=style == BARE), left_out), rooms)
+    names, left_out, modules = write_names(manifest, last), left_out_names(manifest, last), left_out_modules(manifest, last)
+    files = leave_out_modules(leave_out(stub_files(reference, names, bare=style == BARE), left_out), modules)
     for template in sorted(TEMPLATES.iterdir()):
         files[template.name] = _known_programs(template.read_text(encoding="utf-8"), files)
     removed = {path: {**names.get(path, {}), **left_out.get(path, {})} for path in [*names, *left_out]}
-    also = bodies_of_rooms(reference, rooms)
+    also = bodies_of_modules(reference, modules)
     if troubles := leaks_of(reference, files, removed, also):
         raise StaffError("the handout would give solutions away:\n" + "\n".join(f"  {trouble}" for trouble in troubles))
     if staff is not None:

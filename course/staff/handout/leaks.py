@@ -97,12 +97,12 @@ def find_orphans(before: str, after: str) -> list[str]:
     return [name for name in _private(before) if used[name] > 1 and still[name] <= 1]
 
 
-def bodies_of_rooms(reference: Mapping[str, str | bytes], rooms: Iterable[str]) -> dict[str, str]:
-    """The bodies of all functions of these rooms; what stands inside another function belongs to that."""
+def bodies_of_modules(reference: Mapping[str, str | bytes], modules: Iterable[str]) -> dict[str, str]:
+    """The bodies of all functions of these modules; what stands inside another function belongs to that."""
     bodies = {}
-    for room in rooms:
-        found = codes(str(reference[room.replace(".", "/") + ".py"]))
-        bodies |= {f"{room}:{name}": body for name, body in found.items() if name.rpartition(".")[0] not in found}
+    for module in modules:
+        found = codes(str(reference[module.replace(".", "/") + ".py"]))
+        bodies |= {f"{module}:{name}": body for name, body in found.items() if name.rpartition(".")[0] not in found}
     return bodies
 
 

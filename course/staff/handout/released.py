@@ -1,6 +1,6 @@
 """What a teacher releases for those who are stuck: bodies for all tasks of a stage and those before it, one file a stage.
 
-A body comes from the reference, or from the textbook's solution where that of the reference stands on rooms that no workspace has.
+A body comes from the reference, or from the textbook's solution where that of the reference stands on modules that no workspace has.
 A function of the reference's that only solutions call goes along, inside of the body that calls it.
 """
 
@@ -36,7 +36,7 @@ def released_bodies(root: Path, manifest: Manifest, reference: Mapping[str, str 
     if last not in [task.stage for task in tasks]:
         known = ", ".join(str(number) for number in sorted({task.stage for task in manifest.tasks}))
         raise RequestError(f"--staff expected a module with tasks, {known}, got {last}", "course-staff handout --help")
-    helpers, rooms = _left_out(manifest, reference)
+    helpers, modules = _left_out(manifest, reference)
     given = {}
     for task in tasks:
         for full in task.write:
@@ -45,7 +45,7 @@ def released_bodies(root: Path, manifest: Manifest, reference: Mapping[str, str 
                 raise RequestError(f"Module {last} is not in this workspace; release one that is", "course-staff handout --help")
             own = syntax.functions(_source(reference, module))[name]
             given[full] = _with_helpers(own, helpers)
-            if lost := sorted(syntax.needed_modules(given[full]) & rooms):
+            if lost := sorted(syntax.needed_modules(given[full]) & modules):
                 raise StaffError(f"{full} imports {', '.join(lost)}, which workspaces lack")
     return given
 
@@ -60,7 +60,7 @@ def released_files(given: Mapping[str, str], manifest: Manifest, last: int) -> d
 
 
 def _left_out(manifest: Manifest, reference: Mapping[str, str | bytes]) -> tuple[dict[str, str], set[str]]:
-    """The functions of the reference that no workspace has, by their names alone, and the rooms."""
+    """The functions of the reference that no workspace has, by their names alone, and the modules."""
     entries = [full for task in manifest.tasks for full in task.leave_out]
     helpers = {}
     for module, _, name in (full.partition(":") for full in entries if ":" in full):

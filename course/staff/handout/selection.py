@@ -147,7 +147,7 @@ def _imports(path: str, source: str, later: bool) -> frozenset[str]:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            package = path.split("/")[: -node.level] if node.level else []  # from .room import name
+            package = path.split("/")[: -node.level] if node.level else []  # from .module import name
             module = ".".join([*package, node.module] if node.module else package)
             names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
     known = {name.rpartition(".")[2]: name for name in names} | {name.split(".")[0]: name.split(".")[0] for name in names}
@@ -165,7 +165,7 @@ def _dotted(node: ast.expr) -> str:
 
 
 def import_closure(root: Path, paths: set[str], later: bool = False) -> set[str]:
-    """The given files and all of the same folder of the repository that they import, directly or not (of `import minitorch`, no room)."""
+    """The given files and all of the same folder of the repository that they import, directly or not (of `import minitorch`, no module)."""
     closure, waiting = set(), sorted(paths)
     while waiting:
         path = waiting.pop()
@@ -204,11 +204,11 @@ def _needed(root: Path, paths: list[str]) -> list[str]:
 
 
 def _package(root: Path, manifest: Manifest, last: int) -> list[str]:
-    """The rooms of the package, the tables of contents of its folders, and the data that lie beside them."""
-    rooms = [manifest.path(room) for stage in manifest.stages if stage.number <= last for room in stage.rooms]
+    """The modules of the package, the tables of contents of its folders, and the data that lie beside them."""
+    modules = [manifest.path(module) for stage in manifest.stages if stage.number <= last for module in stage.modules]
     folders = [posixpath.dirname(path) for path in contents(manifest, last)]
     data = [path for path in _find(root, tuple(f"{folder}/*" for folder in folders)) if not path.endswith(".py")]
-    return [*contents(manifest, last), *rooms, *data]
+    return [*contents(manifest, last), *modules, *data]
 
 
 def contents(manifest: Manifest, last: int) -> list[str]:
@@ -238,7 +238,7 @@ def _tests(root: Path, manifest: Manifest, last: int) -> list[str]:
 def _project_stages(root: Path, manifest: Manifest, paths: list[str]) -> dict[str, int]:
     """The first stage in which a file works: by its name, or else by the latest name of the package that it imports."""
     last = manifest.stages[-1].number
-    first = {f"{manifest.package}.{room}": stage.number for stage in manifest.stages for room in stage.rooms}
+    first = {f"{manifest.package}.{module}": stage.number for stage in manifest.stages for module in stage.modules}
     for path in contents(manifest, last):
         package = posixpath.dirname(path).replace("/", ".")
         for number, section in _sections((root / path).read_text(encoding="utf-8")):

@@ -1,6 +1,6 @@
 """Hidden probes: the mark of a task, from calls of the submission whose expected values and verdict stay outside its process.
 
-The submission runs in a child, which answers calls with plain data (`course/staff/grading/child.py`). What is right is worked out here, by Python,
+The submission runs in a child, which answers calls with plain data (`grading/child.py`). What is right is worked out here, by Python,
 NumPy or finite differences, when the answer has come. So a submission earns a probe by answering rightly, in whatever way it does so.
 
 What cannot be seen from outside stays with the visible tests:

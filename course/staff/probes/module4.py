@@ -9,7 +9,7 @@ import numpy as np
 from course.staff.probes.check import Check, probe, same
 from course.staff.probes.convolutions import convolved, flows
 from course.staff.probes.module2 import UNTOUCHED, drawn
-from course.staff.probes.module3 import COMPILING, counted, ready, same_sums, sums
+from course.staff.probes.module3 import COMPILING, CompiledKernel, counted, same_sums, sums
 from course.staff.probes.module3_cuda import SIMULATING, OnDevice, holds, on_gpu
 from course.staff.probes.program import Program
 from course.staff.probes.tensors import EXACT, Laid, for_kernel, laid, numbers, seeds, tensor

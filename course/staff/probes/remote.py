@@ -1,6 +1,6 @@
 """Calls into a submission that runs in a process of its own: what is asked, how it is sent, and what comes back.
 
-The child (`course/staff/grading/child.py`) may be anything by then: dead, silent, or busy writing answers that nobody asked for. So every request
+The child (`grading/child.py`) may be anything by then: dead, silent, or busy writing answers that nobody asked for. So every request
 carries a number that nobody can guess, every answer has a time limit and a length, and plain data alone is read from it.
 """
 

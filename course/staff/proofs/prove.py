@@ -9,7 +9,7 @@ from pathlib import Path
 
 from course.manifest import Manifest
 from course.runner.gpu import environment
-from course.staff.handout.generate import leave_out_rooms
+from course.staff.handout.generate import leave_out_modules
 from course.staff.handout.selection import select
 from course.staff.proofs.answers import WrongAnswer, content_hash, graded_files, patched
 from course.staff.proofs.runs import LIMIT, PATIENCE, copy, each, run_tests
@@ -68,7 +68,7 @@ def textbook_solutions(answers: Iterable[WrongAnswer], manifest: Manifest) -> li
 def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: Mapping[str, str | bytes]) -> dict[str, str]:
     """The content hash of every answer by its key."""
     package = [path for path in files if path.startswith(f"{manifest.package}/") and path.endswith(".py")]
-    run = {task.id: [*graded_files(task, files), *package] for task in manifest.tasks}  # `from package import name` may lead to any room
+    run = {task.id: [*graded_files(task, files), *package] for task in manifest.tasks}  # `from package import name` may lead to any module
     return {answer.key: content_hash(answer, root, files, run[answer.task]) for answer in answers}
 
 
@@ -91,7 +91,7 @@ def prove(
 
     def meet(answer: WrongAnswer) -> Verdict:
         task = manifest.task(answer.task)
-        with copy(leave_out_rooms(patched(answer, files), {room: task.id for room in task.leave_out if ":" not in room})) as folder:
+        with copy(leave_out_modules(patched(answer, files), {module: task.id for module in task.leave_out if ":" not in module})) as folder:
             around = environment(task) | (COMPILED if answer.compiled else PLAIN)
             run = run_tests(folder, ["-x", "-m", task.mark, *graded_files(task, files)], limit, around)
         if run.timed_out:

@@ -15,8 +15,7 @@ import streamlit as st
 
 from minitorch.autodiff import central_difference
 from minitorch.core.creation import ones
-from minitorch.tensor import grad_central_difference
-from minitorch.tensor import Tensor
+from minitorch.tensor import Tensor, grad_central_difference
 from minitorch.tensor_data import IndexingError
 from minitorch.testing import MathTestVariable
 from project.lab.guard import WrongResult, explain, plain
