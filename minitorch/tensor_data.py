@@ -25,8 +25,8 @@ LARGE = 4096
 """Number of elements from which on a storage is aligned for vector instructions."""
 
 Storage = np.ndarray
-Index = Sequence[int]
-OutIndex = MutableSequence[int]
+Index = Sequence[int] | np.ndarray
+OutIndex = MutableSequence[int] | np.ndarray
 Shape = Sequence[int]
 Strides = Sequence[int]
 UserIndex = Sequence[int]

@@ -45,7 +45,8 @@ class SimpleOps(TensorOps):
     @staticmethod
     def map(fn: Callable[[float], float]) -> Callable[..., Tensor]:
         """See `TensorOps.map`."""
-        kernel, quiet = tensor_map(fn), tensor_map(ieee(fn))
+        kernel: Any = tensor_map(fn)
+        quiet = tensor_map(ieee(fn))
 
         @np.errstate(all="ignore")
         def mapped(a: Tensor, out: Any = None) -> Tensor:
@@ -66,10 +67,11 @@ class SimpleOps(TensorOps):
     @staticmethod
     def zip(fn: Callable[[float, float], float]) -> Callable[..., Tensor]:
         """See `TensorOps.zip`."""
-        kernel, quiet = tensor_zip(fn), tensor_zip(ieee(fn))
+        kernel: Any = tensor_zip(fn)
+        quiet = tensor_zip(ieee(fn))
 
         @np.errstate(all="ignore")
-        def zipped(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+        def zipped(a: Tensor, b: Tensor, out: Any = None) -> Tensor:
             out = a.zeros(shape_broadcast(a.shape, b.shape), promote_types(a.dtype, b.dtype)) if out is None else out
             inputs = numbers(a) + numbers(b)
             try:
@@ -83,7 +85,7 @@ class SimpleOps(TensorOps):
     @staticmethod
     def reduce(fn: Callable[[float, float], float], start: float = 0.0) -> Callable[..., Tensor]:
         """See `TensorOps.reduce`."""
-        kernel = tensor_reduce(fn)
+        kernel: Any = tensor_reduce(fn)
 
         @np.errstate(all="ignore")
         def reduced(a: Tensor, dim: int, out: Any = None) -> Tensor:
