@@ -15,11 +15,12 @@ help:  ## Show this list
 app: $(VENV)/.app  ## Serve the app and open it in the browser
 	$(PY) -m streamlit run project/app.py
 
-test: $(VENV)/.dev  ## Test every module once, in a few minutes; with TESTS=tests/test_scalar.py a part
+test: $(VENV)/.dev  ## Test every module, in a few minutes; with TESTS=tests/test_scalar.py a part
 	$(PY) -m pytest -n 2 --dist worksteal $(TESTS)
 
-test-all: $(VENV)/.dev  ## Run the exhaustive tests as well: whole classes, attacks, every stub, the browser
-	$(PY) -m pytest -m "exhaustive or not exhaustive" $(TESTS)
+test-all: test  ## Run the exhaustive tests as well: compilation, attacks, every stub, the browser, the proofs
+	$(PY) -m pytest -n 2 --dist worksteal -m exhaustive $(TESTS)
+	$(PY) -m course.staff prove --check
 
 check: $(VENV)/.dev  ## Check style, types and the layers of the package
 	@status=0; \

@@ -154,6 +154,7 @@ NETWORK = OrderedDict({
 })  # fmt: skip
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 @pytest.mark.parametrize("name", NETWORK)
 def test_the_gradient_of_the_gradient_of_every_function_of_networks_is_that_of_finite_differences(name, backend):

@@ -33,6 +33,7 @@ def test_every_shape_is_asked_of_forward_and_with_backward():
     assert list(conv.WAYS) == ["forward", "both"]
 
 
+@pytest.mark.exhaustive
 def test_the_table_has_rows_and_says_that_there_is_no_torch(capsys):
     conv.main(["--threads", "1", "--repeats", "1", "--only", "16 of 1", "--torch-python", "false"])
     lines = capsys.readouterr().out.splitlines()

@@ -17,6 +17,7 @@ def groups():
     return [steps.elementwise(5), steps.matrix_product(256)]
 
 
+@pytest.mark.exhaustive
 def test_every_kernel_computes_what_numpy_computes(groups):
     for group in groups:
         steps.check(group)

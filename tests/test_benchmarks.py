@@ -11,6 +11,7 @@ import minitorch
 from benchmarks import contenders, ops, rivals, scalar
 
 
+@pytest.mark.exhaustive
 def test_the_scalar_benchmark_prints_a_row_for_every_program_with_the_collector_on_and_off(capsys):
     scalar.main(["--repeats", "1", "--seed", "3"])
     lines = capsys.readouterr().out.splitlines()
@@ -102,6 +103,7 @@ def test_a_limit_is_kept_or_not():
     assert rivals.spread([0.9e-6, 1.5e-6, 12e-6]) == "1.5 µs (0.9 to 12)"
 
 
+@pytest.mark.exhaustive
 def test_the_benchmark_of_operations_prints_a_row_and_says_that_there_is_no_torch(capsys):
     ops.main(["--threads", "1", "--repeats", "1", "--only", "add float32 1e5"])
     lines = capsys.readouterr().out.splitlines()
@@ -126,6 +128,7 @@ def test_the_benchmark_of_operations_fits_a_terminal_of_80_columns(capsys):
     assert max(map(len, lines)) < 80
 
 
+@pytest.mark.exhaustive
 def test_more_threads_than_cores_are_not_run(capsys, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
     ops.main(["--threads", "2", "--only", "add"])

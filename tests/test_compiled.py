@@ -80,6 +80,7 @@ print(minitorch.tensor([-2.0, 3.0], backend=minitorch.FastBackend).relu().to_num
 """
 
 
+@pytest.mark.exhaustive
 def test_an_edit_of_a_function_takes_effect(copy: Path) -> None:
     assert run(RELU, copy) == "[0.0, 3.0]"
     edit(copy, "operators.py", "return x if x > 0 else 0.0", "return 2 * x if x > 0 else 0.0")
@@ -105,6 +106,7 @@ print(out.tolist(), sum(kernel.stats.cache_hits.values()))
 """
 
 
+@pytest.mark.exhaustive
 def test_an_edit_of_what_a_kernel_calls_takes_effect(copy: Path) -> None:
     program = copy.parent / "program.py"  # numba keeps only what stands in a file
     program.write_text(CALLER, encoding="utf-8")
@@ -115,6 +117,7 @@ def test_an_edit_of_what_a_kernel_calls_takes_effect(copy: Path) -> None:
     assert run(start, copy) == "[7, 7] 0"
 
 
+@pytest.mark.exhaustive
 def test_an_edit_of_a_function_of_ones_own_takes_effect(copy: Path) -> None:
     mine = copy.parent / "mine.py"
     program = """
@@ -127,6 +130,7 @@ print(minitorch.FastBackend.map(mine.fn)(minitorch.tensor([5.0], backend=minitor
     assert run(program, copy) == "7.0"
 
 
+@pytest.mark.exhaustive
 def test_an_edit_of_what_ones_own_function_calls_takes_effect(copy: Path) -> None:
     other, mine = copy.parent / "other.py", copy.parent / "mine.py"
     program = """
@@ -140,6 +144,7 @@ print(minitorch.FastBackend.map(mine.fn)(minitorch.tensor([5.0], backend=minitor
     assert run(program, copy) == "16.0"
 
 
+@pytest.mark.exhaustive
 def test_a_broken_file_is_compiled_anew(copy: Path) -> None:
     assert run(RELU, copy) == "[0.0, 3.0]"
     broken = list((copy.parent / "cache").rglob("*.nbc"))
@@ -162,6 +167,7 @@ print((x {op} x).to_numpy().tolist())
 """
 
 
+@pytest.mark.exhaustive
 def test_a_process_that_ends_while_it_saves_leaves_no_wrong_kernel(copy: Path) -> None:
     assert run(RESULT.format(op="+"), copy) == "[6.0, 8.0]"
     loops_module = copy / "loops.py"
@@ -174,6 +180,7 @@ QUARTERS = "print((0.25 * minitorch.from_numpy(np.arange(700_000, dtype='f'), fa
 TURNED = "minitorch.zeros((100, 50, 3), fast, dtype=minitorch.float32).permute(2, 1, 0).contiguous()"
 
 
+@pytest.mark.exhaustive
 def test_kernels_that_two_processes_have_compiled_stay_apart_in_a_third(copy: Path) -> None:
     """numba numbers functions within a process: a loop of the product may be called what, in another process, one of the copy was."""
     begin = "import numpy as np, minitorch; fast = minitorch.FastBackend"
@@ -191,6 +198,7 @@ def test_local_functions_are_named_by_what_they_are_made_from() -> None:
     assert jitable(operators.mul).__qualname__ == "mul"
 
 
+@pytest.mark.exhaustive
 def test_files_of_earlier_sources_are_removed(copy: Path) -> None:
     def files() -> set[str]:
         return {path.name for path in (copy.parent / "cache").rglob("loops.zip_kernels*.nb[ci]")}
@@ -300,6 +308,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_fork_computes_after_its_parent_has(copy: Path) -> None:
     assert run(FORK, copy, NUMBA_NUM_THREADS="2") == "1"
@@ -320,6 +329,7 @@ print(os.environ["OMP_WAIT_POLICY"], os.environ.get("GOMP_SPINCOUNT"))
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -352,6 +362,7 @@ def test_kernels_take_shapes_and_strides_as_tuples_and_as_arrays(form: Any) -> N
     np.testing.assert_array_equal(product, [5.0, 14.0, 14.0, 50.0])
 
 
+@pytest.mark.exhaustive
 def test_every_kernel_prints_numbas_diagnostics_after_a_call() -> None:
     x = minitorch.tensor([[1.0, 2.0], [3.0, 4.0]], backend=FastBackend)
     mapped, zipped = fast_ops.tensor_map(numba.njit(operators.id)), fast_ops.tensor_zip(numba.njit(operators.eq))

@@ -117,6 +117,7 @@ for page, folder, cells in json.load(sys.stdin):
 """
 
 
+@pytest.mark.exhaustive
 def test_the_code_cells_of_all_pages_run() -> None:
     # A process of its own, so that a page cannot change what other tests see; one for all pages, so that they share the imports.
     # The pages that turn numba's simulator on share another: numba decides at its import.
@@ -130,6 +131,7 @@ def test_the_code_cells_of_all_pages_run() -> None:
         assert (result.returncode, result.stderr) == (0, "")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_commands_that_a_page_shows_exist(page) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -56,6 +56,7 @@ def test_residual_networks_have_the_known_numbers_of_parameters(make, count):
     assert len([name for name, _ in model.named_parameters() if "conv" in name or name == "fc.weight"]) == int(make.__name__[6:])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("block", "wide"), [(BasicBlock, 512), (Bottleneck, 2048)], ids=["basic", "bottleneck"])
 def test_a_residual_network_halves_its_images_five_times(block, wide):
     model = ResNet(block, [1, 1, 1, 1], num_classes=4, in_channels=2, backend=FastBackend, dtype=float32)
@@ -66,6 +67,7 @@ def test_a_residual_network_halves_its_images_five_times(block, wide):
     assert seen == [(2, 64, 16, 8), (2, wide // 8, 16, 8), (2, wide, 2, 1), (2, wide)]
 
 
+@pytest.mark.exhaustive
 def test_a_residual_network_learns_a_batch_by_heart():
     manual_seed(0)
     model = ResNet(BasicBlock, [1, 1, 1, 1], num_classes=4, in_channels=1, backend=FastBackend, dtype=float32)

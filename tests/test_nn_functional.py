@@ -183,6 +183,7 @@ def test_a_loop_may_be_dealt_in_shares(body, sizes, of_a_task, operands):
     assert dealt.tolist() == whole.tolist()
 
 
+@pytest.mark.exhaustive
 def test_several_threads_compute_what_one_does(monkeypatch):
     monkeypatch.setattr(pool, "PARALLEL", 1)
     array = numbers((3, 2, 4, 6))

@@ -169,6 +169,7 @@ def test_input_and_gradient_may_lie_in_any_layout(backend):
     assert not results[0][0].any()
 
 
+@pytest.mark.exhaustive
 def test_planes_and_rows_are_shared_among_threads_without_a_difference(monkeypatch):
     results = []
     for smallest in (loops.PARALLEL, 1):

@@ -135,6 +135,7 @@ def test_what_cannot_be_written_element_by_element_gets_a_place_of_its_own(rule,
         np.testing.assert_allclose(found, windows - GRADIENTS.sum(0), rtol=1e-12)
 
 
+@pytest.mark.exhaustive
 @EVERY_RULE
 def test_several_threads_do_what_one_does(rule, settings):
     many = -(-PARALLEL // START.size) + 1

@@ -134,6 +134,7 @@ def test_images_and_gradients_may_lie_in_any_layout(backend, pool):
     assert not x.grad.to_numpy()[:, 0].any()
 
 
+@pytest.mark.exhaustive
 @POOLS
 def test_planes_are_shared_among_threads_without_a_difference(pool, monkeypatch):
     x = distinct((3, 5, 4, 6))

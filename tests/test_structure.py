@@ -170,6 +170,7 @@ def python(*arguments: str, cwd: Path = ROOT) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "first",
     [

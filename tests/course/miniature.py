@@ -150,13 +150,12 @@ course = "course.cli.main:main"
 course-staff = "course.staff.cli:main"
 
 [tool.pytest.ini_options]
-addopts = "-p course.runner.plugin --strict-markers"
+addopts = "-p course.runner.plugin --strict-markers -m 'not exhaustive'"
 markers = [
     "task0_1: Relu",
     "task0_2: A test",
     "task1_1: Double",
-    "browser: needs a browser",
-    "slow: takes long",
+    "exhaustive: takes long",
 ]
 
 [tool.setuptools.package-data]
@@ -171,13 +170,19 @@ ignore = [
 [tool.pyright]
 exclude = ["course/staff/wrong_answers"]
 """,
-    "Makefile": """.PHONY: help test-cuda-sim check check-cuda docs prove bench format
+    "Makefile": """.PHONY: help test test-all test-cuda-sim check check-cuda docs prove bench format
 
 check: .venv/.dev  ## Check style, types and the layers of the package
 	@status=0; \\
 	ruff check . || status=1; \\
 	pytest -q tests/test_structure.py || status=1; \\
 	exit $$status
+
+test: .venv/.dev  ## Test every module, in a few minutes
+	pytest -n 2 --dist worksteal $(TESTS)
+
+test-all: test  ## Run the exhaustive tests as well
+	pytest -n 2 --dist worksteal -m exhaustive $(TESTS)
 
 test-cuda-sim: .venv/.dev  ## Run the tests of the GPU
 	NUMBA_ENABLE_CUDASIM=1 pytest tests/cuda

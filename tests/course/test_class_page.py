@@ -221,7 +221,7 @@ def class_of(number: int) -> list[Result]:
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path; apt install chromium")
 
 
-@pytest.mark.browser
+@pytest.mark.exhaustive
 @needs_chromium
 def test_a_class_of_500_is_sorted_filtered_and_fits_every_width(browser: Any, tmp_path: Path) -> None:
     results = [*class_of(499), EVE]
@@ -250,7 +250,7 @@ def test_a_class_of_500_is_sorted_filtered_and_fits_every_width(browser: Any, tm
     page.close()
 
 
-@pytest.mark.browser
+@pytest.mark.exhaustive
 @needs_chromium
 def test_a_script_that_got_into_the_page_would_not_run(browser: Any, tmp_path: Path) -> None:
     write_class_page([BEN], tmp_path / "class.html")

@@ -301,7 +301,7 @@ def test_a_mistake_is_found_where_it_is(tmp_path: Path) -> None:
 
 
 @needs_fork
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("module", PLACES)
 def test_the_mistakes_of_the_bank_are_found_where_they_are(module: int, tmp_path: Path) -> None:
     """Each in the function in which it is, at the first place that is wrong."""
@@ -310,7 +310,7 @@ def test_the_mistakes_of_the_bank_are_found_where_they_are(module: int, tmp_path
 
 
 @needs_fork
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_mistakes_in_kernels_of_the_gpu_are_found_in_the_simulator(tmp_path: Path) -> None:
     """Whether or not a GPU is here."""
     assert_found(ON_THE_GPU, found(list(ON_THE_GPU), tmp_path, NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1"))

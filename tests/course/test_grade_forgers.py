@@ -21,7 +21,7 @@ OWN_TESTS = load_own_tests(course())
 FORGERS = load_answers(Path(__file__).parent / "forgers", course().tasks)[::4]
 """Some of them; `test_probes` meets all, and `benchmarks.course` grades all."""
 
-pytestmark = pytest.mark.slow  # two runs of each, in the sandbox
+pytestmark = pytest.mark.exhaustive  # two runs of each, in the sandbox
 
 
 @pytest.fixture(scope="module")

@@ -238,7 +238,7 @@ def test_the_reference_passes_all_probes(task: Task) -> None:
     assert [(outcome.says, outcome.reason) for outcome in outcomes if not outcome.passed] == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("task", LATE, ids=ids(LATE))
 def test_the_reference_passes_all_probes_of_compiled_kernels_and_networks(task: Task) -> None:
     outcomes = run_probes(task, plain_launcher(ROOT))

@@ -155,7 +155,7 @@ def proofs() -> Proofs:
     return Proofs({id: results[case] for id, case in alone.items()}, {id: results[case] for id, case in without.items()})
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
 def test_a_task_passes_where_nothing_is_written_but_it_and_what_it_requires(proofs: Proofs, task: Task) -> None:
     result = proofs.alone[task.id]
@@ -163,7 +163,7 @@ def test_a_task_passes_where_nothing_is_written_but_it_and_what_it_requires(proo
     assert result.of("failing") | result.of("todo") | result.of("blocked") == set()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
 def test_without_one_task_it_is_todo_and_those_that_require_it_are_blocked(proofs: Proofs, task: Task) -> None:
     result = proofs.without[task.id]
@@ -176,7 +176,7 @@ def test_without_one_task_it_is_todo_and_those_that_require_it_are_blocked(proof
     assert len(together) == 1 or result.needs(task.id) == {task.id}
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("last", STAGES)
 def test_a_fresh_handout_is_all_unwritten_and_is_the_reference_with_the_solutions_put_back(last: int) -> None:
     reference, files = select(ROOT, course(), last), handout(last)
@@ -194,7 +194,7 @@ def test_a_fresh_handout_is_all_unwritten_and_is_the_reference_with_the_solution
     assert solved == {**files, **reference}  # whose tasks all pass, even with less: see above
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("task", [task for task in course().tasks if task.leave_out], ids=lambda task: task.id)
 def test_the_functions_of_the_reference_pass_without_their_optimized_kernels(task: Task) -> None:
     """In a student's workspace, compiled as a student's kernels are."""
@@ -205,7 +205,7 @@ def test_the_functions_of_the_reference_pass_without_their_optimized_kernels(tas
     assert {id: {state for state, _ in states} for id, states in result.states.items()} == {task.id: {"passed"}}
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_a_teacher_releases_makes_the_tests_of_its_tasks_pass_in_a_handout() -> None:
     last = 2  # the functions of later stages have run above
     with copy(handout(last, BARE, last)) as folder:
@@ -230,7 +230,7 @@ def test_a_handout_alone_imports_is_in_good_style_and_collects(last: int, style:
     assert " tests collected" in collected.output
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("last", STAGES)
 def test_the_app_of_a_fresh_handout_shows_every_page(last: int) -> None:
     with copy(handout(last)) as folder:

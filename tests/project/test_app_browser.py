@@ -29,7 +29,7 @@ RUN = [sys.executable, "-m", "streamlit", "run"]
 PATIENCE = 60_000  # milliseconds; a busy machine is slow
 
 pytestmark = [
-    pytest.mark.browser,
+    pytest.mark.exhaustive,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path; apt install chromium"),
 ]
 

@@ -62,21 +62,24 @@ NOT_ASKED_OF_STUDENTS = """\
 
 EDITS = {
     "Makefile": (
-        (r"(?m)^(prove|bench|check-cuda):.*\n(\t.*\n)*\n", ""),
+        (r"(?m)^(test-all|prove|bench|check-cuda):.*\n(\t.*\n)*\n", ""),
         (r"(?m)^\n# numba-cuda .*\n\.venv-cuda/\.made:.*\n(\t.*\n)*", ""),
         (r"(?m)^\trm -rf \$\(VENV\) \.venv-cuda", "\trm -rf $(VENV)"),
         (r"(?m)^\t.*tests/test_structure\.py .*\n", ""),
-        (r"(?m)^(\.PHONY:.*) check-cuda (.*) prove bench", r"\1 \2"),
+        (r"(?m)^(\.PHONY:.*) test-all (.*) check-cuda (.*) prove bench", r"\1 \2 \3"),
+        (r" -n 2 --dist worksteal", ""),
+        (r"Test every module, in a few minutes", "Run all tests"),
         (r", types and the layers of the package", " and types"),
     ),
     "pyproject.toml": (
         (r"(?m)^course-staff = .*\n", ""),
         (r"(?m)^exclude = .*course/staff.*\n", ""),
         (r'(?m)^course = \[\n    "\*\.toml", "staff/.*\n\]', 'course = ["*.toml"]'),
-        (r'(?m)^    "(browser|slow): .*\n', ""),
+        (r'(?m)^    "exhaustive: .*\n', ""),
+        (r" -m 'not exhaustive'", ""),
         (r"(?m)^ignore = \[\n", f"ignore = [\n{NOT_ASKED_OF_STUDENTS}"),
     ),
-    "requirements.dev.txt": ((r"(?m)^(jinja2|libcst|micrograd|playwright)\b.*\n", ""),),
+    "requirements.dev.txt": ((r"(?m)^(pytest-xdist|jinja2|libcst|micrograd|playwright)\b.*\n", ""),),
     ".pre-commit-config.yaml": ((r"(?m)^ *- id: layers\n(?: {8}.*\n)+", ""),),
 }
 """What in a file serves the teacher alone: patterns that must be found, and what takes their place."""
