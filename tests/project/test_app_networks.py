@@ -73,7 +73,7 @@ def test_unwritten_code_becomes_one_card_and_the_page_goes_on(monkeypatch, page,
 
 
 RAISING = [
-    ("m4_convolution", {"conv_reverse": "true"}, "minitorch.fast_conv.convolved", "minitorch/fast_conv.py"),
+    ("m4_convolution", {"conv_reverse": "true"}, "minitorch.fast_conv.convolve", "minitorch/fast_conv.py"),
     ("m4_pooling", {}, "minitorch.nn.functional.tile", "minitorch/nn/functional.py"),
     ("m4_softmax", {}, "minitorch.nn.functional.softmax", "minitorch/nn/functional.py"),
     ("m4_dropout", {}, "minitorch.nn.functional.dropout", "minitorch/nn/functional.py"),

@@ -87,7 +87,7 @@ def pool():
         ),
         (
             fast_conv,
-            "convolved",
+            "convolve",
             lambda *_, **options: None,
             reverse,
             "tensor_conv1d, reversed, expected to return a Tensor, got NoneType; is the return missing?",

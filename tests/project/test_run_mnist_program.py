@@ -32,7 +32,7 @@ FLAGS = (
 
 def started(script: str, *arguments: str) -> subprocess.Popen:
     """A process of its own that runs `main`, after the lines of a script, on these arguments."""
-    begin = f"import sys\nfrom project import run_mnist_multiclass\nfrom project.lab import command_line, training_run\n{script}\n"
+    begin = f"import sys\nfrom project import run_mnist_multiclass\nfrom project.lab.training import command_line, run\n{script}\n"
     code = f"{begin}command_line.run('run_mnist_multiclass.py', lambda: run_mnist_multiclass.main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | HERE)
@@ -303,7 +303,7 @@ def test_a_run_killed_at_any_moment_ends_as_an_uninterrupted_one(tmp_path: Path,
     run_mnist_multiclass.main([*setting, "--checkpoint", str(tmp_path / "whole")])
     capsys.readouterr()
     numbers, path = random.Random(0), tmp_path / "killed"
-    every_step = "training_run.SAVED_EVERY = training_run.TOLD_EVERY = 0"
+    every_step = "run.SAVED_EVERY = run.TOLD_EVERY = 0"
     for _ in range(2):
         resume = ["--resume"] if path.exists() else setting
         process = started(every_step, "--json", "--checkpoint", str(path), *resume)
@@ -319,7 +319,7 @@ def test_a_run_killed_at_any_moment_ends_as_an_uninterrupted_one(tmp_path: Path,
 def test_ctrl_c_saves_where_it_stands_and_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a run"
     setting = ["--limit", "40", "--epochs", "1000", "--batch", "4", "--dtype", "float64"]
-    process = started("training_run.TOLD_EVERY = 0", "--json", "--checkpoint", str(path), "--report", str(tmp_path / "log"), *setting)
+    process = started("run.TOLD_EVERY = 0", "--json", "--checkpoint", str(path), "--report", str(tmp_path / "log"), *setting)
     for _ in range(16):
         process.stdout.readline()
     process.send_signal(signal.SIGINT)
@@ -346,8 +346,7 @@ def test_a_second_ctrl_c_ends_a_step_that_takes_too_long_and_leaves_the_last_che
         "ImageTrainer.batch_loss = lambda trainer, *batch: print('in a step', flush=True) or time.sleep(600)"
     )
     process = started(endless, "--checkpoint", str(path), "--resume", "--epochs", "4")
-    while process.stdout.readline() != "in a step\n":
-        pass
+    assert "in a step\n" in process.stdout, process.stderr.read()  # reads up to this line, or to the end of a process that failed
     process.send_signal(signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(timeout=0.5)  # the first one waits for the end of the step

@@ -83,7 +83,7 @@ def test_it_runs_as_a_file_and_as_a_module_from_any_directory(tmp_path: Path) ->
 def test_code_that_is_not_written_yet_ends_it_with_one_line(tmp_path: Path) -> None:
     script = (
         "from project import run_tensor\n"
-        "from project.lab import command_line\n"
+        "from project.lab.training import command_line\n"
         "def forward(self, inputs):\n"
         "    raise NotImplementedError('Need to implement for Task 2.5')\n"
         "run_tensor.Linear.forward = forward\n"

@@ -32,6 +32,15 @@ def copy(folder: Path) -> Path:
     return folder
 
 
+def turn_optimized_kernels_off(folder: Path) -> None:
+    """Leave the compiled backend with the kernels of the tasks, as in a student's workspace."""
+    path = folder / "minitorch" / "fast_ops.py"
+    source = path.read_text(encoding="utf-8")
+    setting = "    optimized = not compiler_is_off()"
+    assert source.count(setting) == 1
+    path.write_text(source.replace(setting, "    optimized = False"), encoding="utf-8")
+
+
 def execute(folder: Path, script: str, *arguments: str) -> str:
     """What a Python script prints that runs in the workspace."""
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(folder)}
