@@ -215,12 +215,21 @@ clean:
 }
 
 
+MACHINE = sorted(
+    file.relative_to(ROOT).as_posix()
+    for folder in ("", "cli", "explain", "oracles", "runner", "workspace")
+    for file in (ROOT / "course" / folder).glob("*.py")
+)
+"""The files of the course machine that students have."""
+
+
 def write(root: Path) -> tuple[Path, Manifest]:
     """Write the repository and read its manifest; its course machine is the real one."""
     for path, content in FILES.items():
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")
-    for file in (ROOT / "course").glob("*.py"):
-        shutil.copy(file, root / "course" / file.name)
+    for path in MACHINE:
+        (root / path).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / path, root / path)
     return root, load(root / "course" / "tasks.toml")

@@ -154,7 +154,7 @@ def test_after_a_kill_at_any_step_the_next_command_leaves_all_or_nothing(root: P
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this platform has no SIGKILL")
 def test_a_killed_process_leaves_no_lock_and_its_change_is_finished(root: Path) -> None:
-    program = "import os, signal, sys; from pathlib import Path; from course import backups\n"
+    program = "import os, signal, sys; from pathlib import Path; from course.workspace import backups\n"
     program += "def kill(root): os.kill(os.getpid(), signal.SIGKILL)\nbackups._carry_out = kill\n"
     program += "backups.apply(Path(sys.argv[1]), {'a.py': b'A'}, 'killed')"
     done = subprocess.run([sys.executable, "-c", program, str(root)], cwd=ROOT, check=False)
@@ -178,7 +178,7 @@ def test_what_was_edited_after_a_kill_is_backed_up_before_the_change_is_finished
 
 
 def test_two_commands_at_once_do_not_meet(root: Path) -> None:
-    program = "import sys; from pathlib import Path; from course import backups\n"
+    program = "import sys; from pathlib import Path; from course.workspace import backups\n"
     program += "with backups.only_one(Path(sys.argv[1])): print('in', flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", program, str(root)], cwd=ROOT, stdin=-1, stdout=-1, text=True) as other:
         assert other.stdout is not None

@@ -216,7 +216,7 @@ def service(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Machine:
     assert modes["setup.sh"] == modes["run_autograder"] == 0o755
     shutil.copy(folder / "source" / "run_autograder", folder / "run_autograder")
     (folder / "run_autograder").chmod(0o755)
-    (folder / "source" / "course" / "staff" / "grade.py").write_text(ENGINE, encoding="utf-8")
+    (folder / "source" / "course" / "staff" / "grading" / "grade.py").write_text(ENGINE, encoding="utf-8")
     (folder / "results").mkdir()
     submission = folder / "submission" / "minitorch"
     submission.mkdir(parents=True)

@@ -151,6 +151,6 @@ def test_the_command_line_says_why_a_task_was_not_run(kernels: Workspace, driver
 
 
 def test_looking_for_a_gpu_does_not_load_numba(workspace: Workspace) -> None:
-    program = "import sys; from course import gpu; gpu.has_gpu(); print('numba' in sys.modules)"
+    program = "import sys; from course.runner import gpu; gpu.has_gpu(); print('numba' in sys.modules)"
     workspace.write("look.py", program)
     assert workspace.python("look", PYTHONPATH=os.pathsep.join(sys.path)).stdout == "False\n"

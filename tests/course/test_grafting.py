@@ -173,9 +173,9 @@ def test_a_file_that_is_missing_is_said() -> None:
     [
         "from minitorch.kernels.elementwise import Map",
         "import minitorch.kernels.elementwise",
-        "from minitorch import loops",
-        "from . import loops",
-        "from .loops import Map",
+        "from minitorch.kernels import elementwise",
+        "from .kernels import elementwise",
+        "from .kernels.elementwise import Map",
     ],
 )
 def test_what_no_workspace_has_cannot_be_imported(line: str) -> None:
@@ -220,9 +220,13 @@ def test_a_base_ends_with_its_module_and_only_its_own_task_is_a_stub(repository:
 def test_a_base_has_the_reference_where_the_task_stands_on_it_or_an_earlier_module_ends() -> None:
     manifest = course()
     for id, there, lacking in (
-        ("3.1", (), ("loops", "folds", "blocked_matmul")),
-        ("4.3", ("loops", "folds", "blocked_matmul"), ("nn/loops", "conv_loops")),  # it requires nothing of Module 3
-        ("4.5", ("loops", "conv_loops", "nn/loops"), ("cuda_conv_tiles",)),
+        ("3.1", (), ("kernels/elementwise", "kernels/reduce", "kernels/matmul")),
+        (
+            "4.3",
+            ("kernels/elementwise", "kernels/reduce", "kernels/matmul"),
+            ("kernels/pool", "kernels/conv"),
+        ),  # it requires nothing of Module 3
+        ("4.5", ("kernels/elementwise", "kernels/conv", "kernels/pool"), ("kernels/cuda/conv",)),
     ):
         files = finished(ROOT, manifest, manifest.task(id))
         assert [module for module in there if f"minitorch/{module}.py" not in files] == []

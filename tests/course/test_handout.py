@@ -44,7 +44,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def test_a_stage_holds_its_own_files_and_those_before_it(repository: Repository) -> None:
-    machine = {f"course/{file.name}" for file in (ROOT / "course").glob("*.py")} | {"course/tasks.toml"}
+    machine = {*miniature.MACHINE, "course/tasks.toml"}
     first = {
         "LICENSE", "Makefile", "pyproject.toml", "minitorch/__init__.py", "minitorch/operators.py", "project/app.py", "project/run_relu.py",
         "project/lab/later.py", "project/views/home.py", "project/views/m0_relu.py", "docs/index.md", "docs/module0/index.md",
@@ -385,7 +385,7 @@ def replace_once(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def test_a_room_that_only_solutions_import_is_left_out_with_all_that_is_said_of_it(roomy: Repository) -> None:
+def test_a_module_that_only_solutions_import_is_left_out_with_all_that_is_said_of_it(roomy: Repository) -> None:
     files = handout_files(*roomy, 1)
     assert "minitorch/fast.py" not in files
     assert "tests/test_fast.py" not in files
@@ -395,11 +395,11 @@ def test_a_room_that_only_solutions_import_is_left_out_with_all_that_is_said_of_
     assert "fast" not in "".join(map(str, (content for path, content in files.items() if not path.startswith(("course/", "README")))))
 
 
-def test_a_room_that_a_later_task_leaves_out_is_not_missed_in_an_earlier_stage(roomy: Repository) -> None:
+def test_a_module_that_a_later_task_leaves_out_is_not_missed_in_an_earlier_stage(roomy: Repository) -> None:
     assert "minitorch/scalar.py" not in handout_files(*roomy, 0)
 
 
-def test_a_room_left_out_must_exist(roomy: Repository) -> None:
+def test_a_module_left_out_must_exist(roomy: Repository) -> None:
     manifest = roomy[0] / "course" / "tasks.toml"
     replace_once(manifest, '["minitorch.fast"]', '["minitorch.faster"]')
     with pytest.raises(StaffError) as error:
@@ -410,14 +410,14 @@ def test_a_room_left_out_must_exist(roomy: Repository) -> None:
 @pytest.mark.parametrize(
     "line", ["from minitorch import fast", "from minitorch.fast import doubled", "def f():\n    import minitorch.fast"]
 )
-def test_a_room_left_out_must_not_be_needed(roomy: Repository, line: str) -> None:
+def test_a_module_left_out_must_not_be_needed(roomy: Repository, line: str) -> None:
     replace_once(roomy[0] / "minitorch" / "scalar.py", '"""Stage 1."""\n', f'"""Stage 1."""\n\n{line}\n')
     with pytest.raises(StaffError) as error:
         handout_files(*roomy, 1)
     assert str(error.value) == "minitorch/scalar.py imports minitorch.fast, which tasks.toml says to leave out of a workspace"
 
 
-def test_a_room_may_be_imported_where_it_may_be_missing(roomy: Repository) -> None:
+def test_a_module_may_be_imported_where_it_may_be_missing(roomy: Repository) -> None:
     guarded = "with suppress(ModuleNotFoundError):\n    from minitorch.fast import doubled\n"
     replace_once(
         roomy[0] / "minitorch" / "scalar.py", '"""Stage 1."""\n', f'"""Stage 1."""\n\nfrom contextlib import suppress\n\n{guarded}'
@@ -425,7 +425,7 @@ def test_a_room_may_be_imported_where_it_may_be_missing(roomy: Repository) -> No
     assert guarded in str(handout_files(*roomy, 1)["minitorch/scalar.py"])
 
 
-def test_what_a_room_left_out_holds_must_not_show_anywhere(roomy: Repository) -> None:
+def test_what_a_module_left_out_holds_must_not_show_anywhere(roomy: Repository) -> None:
     body = FAST["minitorch/fast.py"].splitlines()[5:7]
     with (roomy[0] / "docs" / "module1" / "index.md").open("a", encoding="utf-8") as file:
         file.write("\n".join(body))
@@ -546,7 +546,7 @@ def test_a_name_belongs_to_the_first_stage_that_binds_it(repository: Repository)
     assert '    "relu",\n' in str(files["minitorch/__init__.py"])
 
 
-def test_a_room_left_out_of_a_folder_must_not_be_needed(foldered: Repository) -> None:
+def test_a_module_left_out_of_a_folder_must_not_be_needed(foldered: Repository) -> None:
     replace_once(foldered[0] / "minitorch" / "nn" / "layers.py", '"""Stage 1."""\n', '"""Stage 1."""\n\nfrom minitorch.nn import fast\n')
     with pytest.raises(StaffError) as error:
         handout_files(*foldered, 1)

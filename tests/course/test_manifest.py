@@ -49,10 +49,10 @@ def test_a_manifest_is_read(path: Path) -> None:
     manifest = load(path)
     assert (manifest.title, manifest.package) == ("Tiny", "minitorch")
     assert [(each.number, each.title, each.modules) for each in manifest.stages] == [
-        (0, "First", ("room0",)),
-        (1, "Second", ("room1",)),
+        (0, "First", ("module0",)),
+        (1, "Second", ("module1",)),
     ]
-    assert manifest.modules == ("room0", "room1")
+    assert manifest.modules == ("module0", "module1")
     task = manifest.task("0.2")
     assert (task.title, task.points, task.mark, task.requires, task.stage) == ("Products", 10, "task0_2", ("0.1",), 0)
     assert (task.write, task.files) == (("minitorch.sums:double",), ("minitorch/sums.py",))
@@ -148,14 +148,14 @@ def test_a_task_may_stand_beside_another_and_be_worth_points_on_top(path: Path) 
     ]
 
 
-def test_a_room_may_be_in_a_folder_of_the_package(path: Path) -> None:
+def test_a_module_may_be_in_a_folder_of_the_package(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace('modules = ["room1"]', 'modules = ["nn.layers", "room1", "nn.losses"]'), encoding="utf-8")
+    path.write_text(text.replace('modules = ["module1"]', 'modules = ["nn.layers", "module1", "nn.losses"]'), encoding="utf-8")
     manifest = load(path)
     assert [manifest.path(module) for module in manifest.modules] == [
-        "minitorch/room0.py",
+        "minitorch/module0.py",
         "minitorch/nn/layers.py",
-        "minitorch/room1.py",
+        "minitorch/module1.py",
         "minitorch/nn/losses.py",
     ]
     assert [manifest.folders(last) for last in (0, 1)] == [{"": 0}, {"": 0, "nn": 1}]
@@ -218,5 +218,5 @@ def test_every_task_is_worth_something_and_the_stages_with_tasks_come_first(ours
     assert stages == [stage.number for stage in ours.stages][: len(stages)]
 
 
-def test_the_rooms_exist(ours: Manifest) -> None:
+def test_the_modules_exist(ours: Manifest) -> None:
     assert all((ROOT / ours.path(module)).is_file() for module in ours.modules)

@@ -113,9 +113,9 @@ def test_an_edit_makes_results_unknown_and_its_reversal_known_again(workspace: W
 @pytest.mark.parametrize(
     ("file", "state"),
     [
-        ("minitorch/room1.py", "passed"),  # a module of Module 1
+        ("minitorch/module1.py", "passed"),  # a module of Module 1
         ("tests/test_signs.py", "passed"),  # its tests
-        ("minitorch/room0.py", "unknown"),
+        ("minitorch/module0.py", "unknown"),
         ("tests/helpers.py", "unknown"),
     ],
 )
@@ -128,8 +128,8 @@ def test_a_result_does_not_depend_on_what_belongs_to_a_later_module(workspace: W
 
 
 def test_the_tests_of_a_module_load_nothing_of_a_later_one(workspace: Workspace) -> None:
-    workspace.write("minitorch/__init__.py", '"""Tiny."""\n\n# Stage 0\nfirst = 1\n\n# Stage 1\nfrom minitorch.room1 import broken\n')
-    workspace.write("minitorch/room1.py", "def broken(:\n")
+    workspace.write("minitorch/__init__.py", '"""Tiny."""\n\n# Stage 0\nfirst = 1\n\n# Stage 1\nfrom minitorch.module1 import broken\n')
+    workspace.write("minitorch/module1.py", "def broken(:\n")
     assert state_of(workspace, "0.1").state == "passed"
     card = state_of(workspace, "1.1").card
     assert card is not None

@@ -81,17 +81,7 @@ def test_a_helper_that_workspaces_lack_goes_along_in_the_body_that_calls_it(repo
     )
 
 
-def test_the_textbooks_solution_is_released_where_there_is_one(repository: Repository) -> None:
-    root, manifest = repository
-    (root / "course/staff/wrong_answers").mkdir(parents=True)
-    (root / "course/staff/wrong_answers/1.1.toml").write_text(
-        '[base]\n"minitorch.scalar:Scalar.double" = "def double(self):\\n    return Scalar(2 * self.data)\\n"\n', encoding="utf-8"
-    )
-    given = released_bodies(root, manifest, select(root, manifest, 1), 1)
-    assert given["minitorch.scalar:Scalar.double"] == "def double(self):\n    return Scalar(2 * self.data)\n"
-
-
-def test_a_body_that_needs_a_room_that_workspaces_lack_is_an_error(repository: Repository) -> None:
+def test_a_body_that_needs_a_module_that_workspaces_lack_is_an_error(repository: Repository) -> None:
     root, _ = repository
     (root / "minitorch/fast.py").write_text('"""Stage 1."""\n\n\ndef plus(x, y):\n    return x + y\n', encoding="utf-8")
     replace_once(
@@ -104,7 +94,7 @@ def test_a_body_that_needs_a_room_that_workspaces_lack_is_an_error(repository: R
     with pytest.raises(StaffError) as error:
         handout_files(root, load(root / "course/tasks.toml"), 1, staff=1)
     assert str(error.value) == (
-        "minitorch.scalar:Scalar.double imports minitorch.fast, which workspaces lack; write its textbook's solution in [base]"
+        "minitorch.scalar:Scalar.double imports minitorch.fast, which workspaces lack; leave the choice of kernels to its caller"
     )
 
 

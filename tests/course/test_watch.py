@@ -116,11 +116,11 @@ def test_a_save_runs_the_current_task_and_nothing_moves_on_by_itself(workspace: 
 def test_only_what_the_task_depends_on_runs_it_again(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     seen = terminal("0.1")
     seen.settle()
-    for name in ("minitorch/room1.py", "tests/test_signs.py", "notes.py", "tests/.hidden"):
+    for name in ("minitorch/module1.py", "tests/test_signs.py", "notes.py", "tests/.hidden"):
         workspace.write(name, "# task1_2\n")
     seen.watcher._notice()
     assert seen.watcher.running is None
-    workspace.write("minitorch/room0.py", "")
+    workspace.write("minitorch/module0.py", "")
     seen.watcher._notice()
     assert seen.watcher.running is not None
 

@@ -21,7 +21,7 @@ from course.staff.handout.released import released_bodies, released_files
 from course.staff.handout.selection import marks, select
 from course.workspace import pristine
 
-TEMPLATES = Path(__file__).parent
+TEMPLATES = Path(__file__).parent / "templates"
 MARKER = ".handout.json"
 """A file in every handout that says what it is, so that a later one may take its place."""
 

@@ -1,7 +1,6 @@
 """What a teacher releases for those who are stuck: bodies for all tasks of a stage and those before it, one file a stage.
 
-A body comes from the reference, or from the textbook's solution where that of the reference stands on modules that no workspace has.
-A function of the reference's that only solutions call goes along, inside of the body that calls it.
+The bodies are the reference's. A function that only solutions call, and that a workspace lacks, is put inside the body that calls it.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def released_bodies(root: Path, manifest: Manifest, reference: Mapping[str, str 
             own = syntax.functions(_source(reference, module))[name]
             given[full] = _with_helpers(own, helpers)
             if lost := sorted(syntax.needed_modules(given[full]) & modules):
-                raise StaffError(f"{full} imports {', '.join(lost)}, which workspaces lack")
+                raise StaffError(f"{full} imports {', '.join(lost)}, which workspaces lack; leave the choice of kernels to its caller")
     return given
 
 

@@ -305,7 +305,7 @@ def cut_init(source: str, last: int) -> str:
     bound = _bound(kept)
     head, separator, listed = kept.partition("__all__ = [\n")
     lines = [line for line in listed.splitlines(True) if not (name := re.match(r'    "(\w+)",', line)) or name[1] in bound]
-    return head + separator + "".join(lines)
+    return (head + separator + "".join(lines)).replace("__all__ = [\n]", "__all__ = []")
 
 
 def _sections(source: str) -> list[tuple[int | None, str]]:

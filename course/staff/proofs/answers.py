@@ -68,7 +68,7 @@ def load_answers(folder: Path, tasks: Iterable[Task], root: Path = ROOT) -> list
                     "expected name, mistake, a patch or a change of at least one function, and perhaps compiled"
                 )
             if names.count(name) > 1:
-                raise StaffError(f"{file}: {name!r} stands there twice")
+                raise StaffError(f"{file}: two entries are named {name!r}; give each its own name")
             patch = {**_changed(file, name, root, entry.get("change", {})), **entry.get("patch", {})}
             answers.append(WrongAnswer(task.id, name, entry["mistake"], patch, entry.get("compiled", False)))
     return answers
@@ -89,8 +89,10 @@ def _changed(file: Path, name: str, root: Path, change: Mapping[str, list[str]])
     patch = {}
     for full, (old, new) in change.items():
         definition = _published(root, full)
-        if definition.count(old) != 1:
-            raise StaffError(f"{file}: {name!r} changes a text that is in {full} {definition.count(old)} times, expected once: {old}")
+        if not definition:
+            raise StaffError(f"{file}: {name!r} changes {full}, but the reference has no such function")
+        if (count := definition.count(old)) != 1:
+            raise StaffError(f"{file}: {name!r} expected the text to change once in {full}, found it {count} times: {old}")
         patch[full] = definition.replace(old, new)
     return patch
 

@@ -57,12 +57,12 @@ def choose(
 
 
 def textbook_solutions(answers: Iterable[WrongAnswer], manifest: Manifest) -> list[WrongAnswer]:
-    """The published functions as they are, for each task of these answers that has optimized kernels.
+    """The published functions as they are, for each task of these answers that has optimized kernels, compiled or not as the answers are.
 
     Without these kernels they must pass. Otherwise the tests catch the wrong answers, but not for their mistakes.
     """
-    tasks = [manifest.task(id) for id in dict.fromkeys(answer.task for answer in answers)]
-    return [WrongAnswer(task.id, "the textbook solution", "None.", {}) for task in tasks if task.leave_out]
+    settings = dict.fromkeys((answer.task, answer.compiled) for answer in answers if manifest.task(answer.task).leave_out)
+    return [WrongAnswer(task, "textbook solution", "None.", {}, compiled) for task, compiled in settings]
 
 
 def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: Mapping[str, str | bytes]) -> dict[str, str]:
