@@ -17,7 +17,8 @@ import numba
 
 from minitorch import tensor_data
 from minitorch.core.backend import DEVICES, TensorBackend, TensorOps
-from minitorch.core.dtypes import promote_types
+from minitorch.core.dtypes import HALF_DTYPES, promote_types
+from minitorch.core.half_precision import compute_widened
 from minitorch.core.kernel import find_kernel
 from minitorch.kernels.cuda.device import (
     SIMULATED,
@@ -139,6 +140,8 @@ class CudaOps(TensorOps):
     @staticmethod
     def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
         """See `TensorOps.matrix_multiply`."""
+        if a.dtype in HALF_DTYPES or b.dtype in HALF_DTYPES:
+            return compute_widened(CudaOps.matrix_multiply, promote_types, (a, b))
         batch = shape_broadcast(a.shape[:-2], b.shape[:-2])
         out = a.zeros((*batch, a.shape[-2], b.shape[-1]), dtype=promote_types(a.dtype, b.dtype))
         if out.size and a.shape[-1]:

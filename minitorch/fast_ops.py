@@ -15,7 +15,8 @@ import numpy as np
 from numba import prange
 
 from minitorch.core.backend import DEVICES, TensorBackend, TensorOps
-from minitorch.core.dtypes import promote_types
+from minitorch.core.dtypes import HALF_DTYPES, promote_types
+from minitorch.core.half_precision import compute_widened
 from minitorch.core.kernel import find_kernel
 from minitorch.kernels.jit import FLAGS, compiler_is_off, jitable, launch
 from minitorch.tensor_data import (
@@ -100,6 +101,8 @@ class FastOps(TensorOps):
     def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
         """See `TensorOps.matrix_multiply`."""
         x, y = a._tensor, b._tensor
+        if x.dtype in HALF_DTYPES or y.dtype in HALF_DTYPES:
+            return compute_widened(FastOps.matrix_multiply, promote_types, (a, b))
         batch = cached_broadcast(x.shape[:-2], y.shape[:-2])
         dtype = x.dtype if x.dtype is y.dtype else promote_types(x.dtype, y.dtype)
         out = TensorData.empty((*batch, x.shape[-2], y.shape[-1]), dtype)

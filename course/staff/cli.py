@@ -18,7 +18,7 @@ from course.manifest import ROOT, ManifestError, Task, course
 from course.staff import RequestError, StaffError
 
 if TYPE_CHECKING:
-    from course.staff.grading.grade import Progress as State
+    from course.staff.grading.grader import Progress as State
     from course.staff.grading.results import Result
 
 ABOUT = "Make workspaces for students, prove that the tests catch what they must, and grade what comes back."

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minitorch.autodiff import Context, History
 from minitorch.core.context import TensorContext, grad_mode
-from minitorch.tensor import Tensor
+from minitorch.core.tensor_base import Tensor, TensorBase
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -67,17 +68,24 @@ def share_storage(kind: type[TensorData], data: TensorData) -> TensorData:
     return made
 
 
-class TracedTensor(Tensor):
-    """A tensor in a traced backward pass; results computed from it are traced too. Constants may be read."""
+class Traced(TensorBase):
+    """Mixin of a tensor in a traced backward pass; results computed from it are traced too. Constants may be read."""
 
     __slots__ = ()
 
     def _like(self, data: TensorData, history: History | None = None, backend: TensorBackend | None = None) -> Tensor:
         """See `Tensor._like`."""
-        made = TracedTensor(data, history, None, backend or self.backend)
+        kind: Any = type(self)
+        made = kind(data, history, None, backend or self.backend)
         if history is not None:
             made._tensor = share_storage(TracedData, made._tensor)
         return made
+
+
+@cache
+def traced_class(kind: type[Tensor]) -> type[Tensor]:
+    """`Tensor`, or a subclass of it, with `Traced`."""
+    return type(f"Traced{kind.__name__}", (Traced, kind), {"__slots__": ()})
 
 
 class Alias(Function):
@@ -94,16 +102,18 @@ class Alias(Function):
 
 def trace_tensor(x: Any) -> Tensor:
     """A traced alias of x."""
+    kind: Any = type(x) if isinstance(x, Traced) else traced_class(type(x))
     history = Alias.apply(x).history
-    return TracedTensor._like(x, x._tensor, history)
+    return kind(x._tensor if history is None else share_storage(TracedData, x._tensor), history, None, x.backend)
 
 
 def untrace_tensor(x: Any) -> Any:
     """An untraced alias of x; other values unchanged."""
-    if not isinstance(x, TracedTensor):
+    if not isinstance(x, Traced):
         return x
     history = None if x.history is None else History(Alias, TensorContext(Alias, (x,), False), [x])
-    return Tensor(share_storage(TensorData, x._tensor), history, None, x.backend)
+    kind: Any = type(x).__bases__[1]
+    return kind(share_storage(TensorData, x._tensor), history, None, x.backend)
 
 
 def trace_backward(fn: type[Function], ctx: TensorContext, out: Tensor, grad_output: Tensor) -> tuple[Any, ...]:
@@ -120,7 +130,7 @@ def trace_backward(fn: type[Function], ctx: TensorContext, out: Tensor, grad_out
     """
     if out.backend.cuda:
         raise NotDifferentiable("on a GPU it cannot be seen whether its backward is made of operations on tensors")
-    known = [(x, trace_tensor(x)) for x in (out, *[arg for arg in ctx.args if isinstance(arg, Tensor)])]
+    known = [(x, trace_tensor(x)) for x in (out, *[arg for arg in ctx.args if isinstance(arg, TensorBase)])]
     args = [next((twin for x, twin in known if x is arg), arg) for arg in ctx.args]
     shadow = TensorContext(fn, args, False)
     shadow._saved, shadow._saved_at = tuple(replace_saved(ctx.saved_values, known)), getattr(ctx, "_saved_at", 0)
@@ -147,18 +157,18 @@ def replace_saved(value: Any, known: Sequence[tuple[Tensor, Tensor]]) -> Any:
         return type(value)(replace_saved(part, known) for part in value)
     if type(value) is dict:
         return {name: replace_saved(part, known) for name, part in value.items()}
-    is_tensor = isinstance(value, Tensor)
+    is_tensor = isinstance(value, TensorBase)
     for x, twin in known if is_tensor else ():
         if value is x or value._tensor is x._tensor:
             return twin
     if (is_tensor or isinstance(value, np.ndarray)) and value.dtype.kind not in "iub":  # integers and booleans have no derivative
         raise NotDifferentiable(f"it saved numbers of shape {tuple(value.shape)} that are neither an argument nor the result")
-    return trace_tensor(value) if isinstance(value, Tensor) else value
+    return trace_tensor(value) if isinstance(value, TensorBase) else value
 
 
 def is_independent(gradient: Any) -> bool:
     """Whether a gradient is not zero and depends on no tensor."""
-    if isinstance(gradient, Tensor):
+    if isinstance(gradient, TensorBase):
         return gradient.history is None and bool(gradient._tensor.array().any())
     return gradient is not None and gradient != 0
 

@@ -17,8 +17,8 @@ from minitorch.autograd.double_backward import Alias, NotDifferentiable, OnceDif
 from minitorch.core.context import TensorContext, grad_mode, no_grad
 from minitorch.core.dtypes import promote_to_float
 from minitorch.core.gradients import apply_hooks, select_tensor_gradients, unbroadcast
+from minitorch.core.tensor_base import Tensor, TensorBase
 from minitorch.module import Parameter
-from minitorch.tensor import Tensor
 from minitorch.tensor_functions import Function
 
 Rule = Callable[[Any, Any, Any], Any]
@@ -87,10 +87,10 @@ def as_tensor_list(given: Any, expected: str, optional: bool = False) -> list[An
     Raises:
         TypeError: If a value is not a tensor.
     """
-    several = isinstance(given, Iterable) and not isinstance(given, Tensor)
+    several = isinstance(given, Iterable) and not isinstance(given, TensorBase)
     found = [x.value if isinstance(x, Parameter) else x for x in (given if several else [given])]
     for x in found:
-        if not (isinstance(x, Tensor) or (optional and x is None)):
+        if not (isinstance(x, TensorBase) or (optional and x is None)):
             raise TypeError(f"{expected}, got {type(x).__name__}")
     return found
 
@@ -208,7 +208,7 @@ def record_gradients(fn: type[Function], ctx: TensorContext, out: Tensor, gradie
         return trace_backward(fn, ctx, out, gradient)
     except NotDifferentiable as error:
         reason = str(error)
-    inputs = [arg for arg in ctx.args if isinstance(arg, Tensor)]
+    inputs = [arg for arg in ctx.args if isinstance(arg, TensorBase)]
     with no_grad():
         gradients = fn._backward(ctx, gradient.detach())
         gradients = gradients if len(gradients) == len(inputs) else select_tensor_gradients(gradients, inputs, ctx)
@@ -236,7 +236,7 @@ def composed_gradients(composed: Callable[..., Tensor], ctx: TensorContext, grad
     )
     for arg, twin in pairs:  # only now, so that nobody went on through the graph behind the arguments
         twin.history = History(Alias, TensorContext(Alias, (arg,), False), [arg])
-    return [found.get(twin) if isinstance(twin, Tensor) else None for twin in twins]
+    return [found.get(twin) if isinstance(twin, TensorBase) else None for twin in twins]
 
 
 def check_unmodified(ctx: TensorContext) -> None:
@@ -247,7 +247,7 @@ def check_unmodified(ctx: TensorContext) -> None:
     """
     tick = getattr(ctx, "_saved_at", math.inf)
     for arg in ctx.args:
-        if isinstance(arg, Tensor) and arg._tensor._version[1] > tick:
+        if isinstance(arg, TensorBase) and arg._tensor._version[1] > tick:
             raise RuntimeError(
                 f"backward of {ctx.fn.__name__} needs a tensor of shape {arg.shape} as it was in forward, "
                 "but it has been written into since; write into a copy: x.clone()"

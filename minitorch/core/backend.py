@@ -114,7 +114,7 @@ class TensorBackend:
         self.add_reduce = self.reduce(operators.add, 0.0, accumulator_dtype)
         self.mul_reduce = self.reduce(operators.mul, 1.0, accumulator_dtype)
 
-        self.matrix_multiply = make_matrix_multiply(ops.matrix_multiply)
+        self.matrix_multiply = ops.matrix_multiply
 
     @property
     def name(self) -> str:
@@ -223,8 +223,8 @@ def make_reduce(
         if isinstance(dim, tuple):
             shape = tuple([1 if d in dim else size for d, size in enumerate(x.shape)])
         else:
-            dim = a._normalize_dim(dim)
-            shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
+            dim = d = a._normalize_dim(dim)
+            shape = (*x.shape[:d], 1, *x.shape[d + 1 :])
         target = a._like(ops.zeros(shape, result(x.dtype))) if out is None else check_out(out, shape)
         return operation(a, dim, target)  # type: ignore[misc] - made above
 
@@ -235,17 +235,6 @@ def offered_kernel(operation: Any) -> Any:
     """The kernel that an operation offers, if it writes every element of a result; else None."""
     kernel = getattr(operation, "kernel", None)
     return kernel if getattr(kernel, "writes_all", False) else None
-
-
-def make_matrix_multiply(multiply: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
-    """`TensorOps.matrix_multiply`, in half precision too."""
-
-    def product(a: Tensor, b: Tensor) -> Tensor:
-        if a._tensor.dtype in HALF_DTYPES or b._tensor.dtype in HALF_DTYPES:
-            return compute_widened(multiply, promote_types, (a, b))
-        return multiply(a, b)
-
-    return product
 
 
 DEVICES: dict[str, Callable[[], TensorBackend]] = {}

@@ -47,7 +47,7 @@ def load_bfloat16() -> np.dtype:
         from ml_dtypes import bfloat16
     except ImportError:
         raise ImportError("bfloat16 expected the package ml_dtypes, which is not installed; pip install ml_dtypes") from None
-    dtype = np.dtype(bfloat16)
+    dtype: Any = np.dtype(bfloat16)
     HALF_DTYPES.add(dtype)
     return _KNOWN.setdefault(dtype, dtype)
 

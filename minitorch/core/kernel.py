@@ -7,7 +7,6 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from minitorch.core.backend import TensorOps
     from minitorch.tensor_data import TensorData
 
 Fn = TypeVar("Fn", bound=Callable[..., Any])
@@ -36,10 +35,11 @@ def register_kernel(function: Any, backend: str, kernel: Any, textbook: bool = F
     (_textbook if textbook else _optimized)[function, backend] = kernel
 
 
-def find_kernel(function: Any, ops: type[TensorOps]) -> Any:
+def find_kernel(function: Any, ops: Any) -> Any:
     """The kernel of a function on a backend: the optimized one, else the registered textbook kernel, else None.
 
-    Optimized kernels are skipped while `ops.optimized` is False. A workspace in which students write kernels has none.
+    ops is the backend's subclass of `TensorOps`. Optimized kernels are skipped while `ops.optimized` is False.
+    A workspace in which students write kernels has none.
     """
     key = (function, ops.name)
     return (ops.optimized and _optimized.get(key)) or _textbook.get(key)

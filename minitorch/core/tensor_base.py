@@ -19,6 +19,7 @@ class TensorBase:
         history: Any
         shape: Any
         to: Any
+        zeros: Any
         _like: Any
 
 

@@ -317,5 +317,5 @@ class Map(Zip):
         super().__init__(of_first, fn)
 
 
-register_kernel("map", "fast", lambda fn: Map(fast_equivalents.get(fn, fn)))
-register_kernel("zip", "fast", lambda fn: Zip(fast_equivalents.get(fn, fn)))
+register_kernel("map", "fast", lambda fn: Map(fast_equivalents.get(fn) or fn))
+register_kernel("zip", "fast", lambda fn: Zip(fast_equivalents.get(fn) or fn))

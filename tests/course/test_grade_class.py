@@ -19,7 +19,8 @@ import pytest
 
 from course.manifest import ROOT
 from course.staff import RequestError
-from course.staff.grading.grade import Progress, grade
+from course.staff.grading.grade import grade
+from course.staff.grading.grader import Progress
 from course.staff.grading.results import PART, PASS, Result
 
 OPERATORS = "minitorch/operators.py"

@@ -219,13 +219,10 @@ def test_a_base_ends_with_its_module_and_only_its_own_task_is_a_stub(repository:
 
 def test_a_base_has_the_reference_where_the_task_stands_on_it_or_an_earlier_module_ends() -> None:
     manifest = course()
+    elementwise = ("kernels/elementwise", "kernels/reduce", "kernels/matmul")
     for id, there, lacking in (
-        ("3.1", (), ("kernels/elementwise", "kernels/reduce", "kernels/matmul")),
-        (
-            "4.3",
-            ("kernels/elementwise", "kernels/reduce", "kernels/matmul"),
-            ("kernels/pool", "kernels/conv"),
-        ),  # it requires nothing of Module 3
+        ("3.1", (), elementwise),
+        ("4.3", elementwise, ("kernels/pool", "kernels/conv")),  # it requires nothing of Module 3
         ("4.5", ("kernels/elementwise", "kernels/conv", "kernels/pool"), ("kernels/cuda/conv",)),
     ):
         files = finished(ROOT, manifest, manifest.task(id))

@@ -9,17 +9,17 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from course.manifest import ROOT, load
 from course.staff import RequestError, StaffError
+from course.staff.grading.grader import Class, Grader
+from course.staff.grading.reference import home_of
 from course.staff.grading.workers import DEATHS, TROUBLES, Ended, Job
 from course.staff.sandbox.monitor import SandboxError
-
-if TYPE_CHECKING:
-    from course.staff.grading.grade import Class, Grader
 
 AHEAD = 3
 """So many jobs for each worker are sent at a time."""
@@ -111,11 +111,6 @@ def grade_there(settings: Mapping[str, Any], course: str, job: Mapping[str, Any]
         course: The digest of the course that grades.
         job: The submission.
     """
-    import tempfile
-
-    from course.staff.grading.grade import Grader
-    from course.staff.grading.reference import home_of
-
     try:
         key = json.dumps(settings, sort_keys=True)
         if key not in _graders:

@@ -116,7 +116,7 @@ def run_jobs(
     Args:
         jobs: What is to do; the next is asked for when a worker is free.
         count: So many workers at a time.
-        worker: The class of what they do, "course.staff.grading.grade:Grader".
+        worker: The class of what they do, "course.staff.grading.grader:Grader".
         settings: What it is called with.
         is_done: Whether what a job must leave is there, although its worker died.
         told: Called with what workers tell while they are at it.

@@ -34,7 +34,8 @@ def tiled_conv(out: Any, input: Any, weight: Any, reverse: bool) -> None:
     """The optimized kernel of the course's convolution of one or two dimensions, on data of the GPU."""
     if out.size:
         layouts = [(out.target(), out.shape, out.strides), input.tuple(), weight.tuple()]
-        convolve(*[two_dimensional(layout) if len(out.shape) == 3 else layout for layout in layouts], reverse)
+        target, pictures, taps = (two_dimensional(layout) if len(out.shape) == 3 else layout for layout in layouts)
+        convolve(target, pictures, taps, reverse)
 
 
 def two_dimensional(layout: Layout) -> Layout:
