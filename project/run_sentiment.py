@@ -11,7 +11,8 @@ from project.lab.training import command_line
 from project.lab.training import run as training_run
 from project.lab.training.sentence_encoding import encode_sentence_data as encode_sentence_data
 from project.lab.training.sentence_encoding import encode_sentences as encode_sentences
-from project.lab.training.sentiment_trainer import SentimentSetting, SentimentTrainer, default_log_fn, prepared
+from project.lab.training.sentiment_setup import make_trainer
+from project.lab.training.sentiment_trainer import SentimentSetting, SentimentTrainer, default_log_fn
 from project.lab.training.sentiment_trainer import get_accuracy as get_accuracy
 from project.lab.training.sentiment_trainer import get_predictions_array as get_predictions_array
 
@@ -169,7 +170,7 @@ class SentenceSentimentTrain:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train as the command line says; returns the exit status."""
-    return training_run.main(__doc__, SentimentSetting(), lambda setting: prepared(setting, CNNSentimentKim), arguments)
+    return training_run.main(__doc__, SentimentSetting(), lambda setting: make_trainer(setting, CNNSentimentKim), arguments)
 
 
 if __name__ == "__main__":

@@ -253,7 +253,7 @@ def refusal(optimizer, state):
     assert [group["lr"] for group in optimizer.param_groups] == rates
     first, *lines = str(caught.value).splitlines()
     assert first == (
-        f"{type(optimizer).__name__}.load_state_dict expected its own groups and memories, got a state with {len(lines)} that differ; "
+        f"{type(optimizer).__name__}.load_state_dict expected its own param_groups and state, got {len(lines)} differences; "
         "build the optimizer over the parameters that it was saved with:"
     )
     return [line.removeprefix("  ") for line in lines]

@@ -1,4 +1,4 @@
-"""Stage 2 - Kernels: what computes an operation on a backend, and the one place where an optimized kernel is preferred."""
+"""Stage 1 - Kernels: what computes an operation on a backend, and the one place where an optimized kernel is preferred."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Stage 5 - Steps of optimizers on the compiled backend: value, gradient and memories in one pass, written where they lie.
+"""Stage 5 - Optimizer steps on the compiled backend: value, gradient and state are updated in place, in one pass.
 
-Composed of tensor operations, a step of Adam goes through ten tensors of the parameter's size one after the other. Here each number is
-read once.
+Composed of tensor operations, a step of Adam reads and writes ten tensors of the parameter's size. Here each element is read once.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from minitorch.core.kernel import register_kernel
 from minitorch.kernels.losses import fusible
 from minitorch.kernels.pool import Loop, loop
-from minitorch.optim.adam import Adam, counted
+from minitorch.optim.adam import Adam, begin_step
 from minitorch.optim.adamw import AdamW
-from minitorch.optim.optimizer import IN_ONE_PASS
-from minitorch.optim.rmsprop import RMSprop, prepared
+from minitorch.optim.rmsprop import RMSprop, ensure_state
 from minitorch.optim.sgd import SGD
 from minitorch.tensor_data import Storage
 
@@ -24,25 +23,25 @@ if TYPE_CHECKING:
 
 
 def storage(x: Tensor) -> Storage:
-    """The elements of a tensor without gaps, where they lie."""
+    """The storage of a contiguous tensor, from its first element."""
     return x._tensor.tuple()[0]
 
 
 def run(steps: Loop, value: Tensor, operands: tuple[Any, ...], factors: tuple[Any, ...]) -> None:
-    """Have a loop go through a parameter, its gradient and its memories; what it does to value is counted as a write."""
+    """Run a loop over a parameter, its gradient and its state, and record the write to value."""
     data = value._tensor
     steps.run(data.tuple()[0], operands, factors, data.size)
     data.bump_version()
 
 
-def takes(value: Tensor, gradient: Tensor, memory: dict[str, Any]) -> bool:
-    """Whether these loops can move a parameter: float32 or float64 on the compiled backend, and no gaps anywhere."""
+def accepts(value: Tensor, gradient: Tensor, state: dict[str, Any]) -> bool:
+    """Whether these loops can update a parameter: contiguous float32 or float64 tensors on the compiled backend."""
     data, ops = value._tensor, value.backend.ops
     if not fusible(value) or not data.is_contiguous():
         return False
     shape, strides, dtype = data.shape, data.strides, data.dtype
-    for other in (gradient, *memory.values()):
-        if type(other) is int:  # how many steps it has taken
+    for other in (gradient, *state.values()):
+        if type(other) is int:  # the number of steps
             continue
         x = other._tensor
         if x.shape != shape or x.dtype != dtype or other.backend.ops is not ops or (x.strides != strides and not x.is_contiguous()):
@@ -50,130 +49,130 @@ def takes(value: Tensor, gradient: Tensor, memory: dict[str, Any]) -> bool:
     return True
 
 
-# Each loop takes value, gradient and up to two memories as flat arrays, then the settings. A slice of an array counts from 0.
+# Each loop takes value, gradient and up to two state tensors as flat arrays, then the settings. Slices avoid checks for negative indices.
 
 
 @cache
 def sgd_loop(momentum: bool, nesterov: bool) -> Loop:
-    """Gradient descent without or with momentum."""
+    """The loop of SGD, with or without momentum."""
 
     def plain(out, gradient, velocity, c, factors, start, stop):
         rate, decay = out.dtype.type(factors[0]), out.dtype.type(factors[1])
         value, d = out[start:stop], gradient[start:stop]
         for i in range(len(value)):
-            way = d[i] + decay * value[i]
-            value[i] -= rate * way
+            value[i] -= rate * (d[i] + decay * value[i])
 
-    def moving(out, gradient, velocity, c, factors, start, stop):
+    def with_momentum(out, gradient, velocity, c, factors, start, stop):
         rate, decay = out.dtype.type(factors[0]), out.dtype.type(factors[1])
-        kept, rest = out.dtype.type(factors[2]), out.dtype.type(factors[3])
+        momentum, weight = out.dtype.type(factors[2]), out.dtype.type(factors[3])
         value, d, v = out[start:stop], gradient[start:stop], velocity[start:stop]
         for i in range(len(value)):
-            way = d[i] + decay * value[i]
-            v[i] = kept * v[i] + rest * way
-            value[i] -= rate * (way + kept * v[i] if nesterov else v[i])
+            x = d[i] + decay * value[i]
+            v[i] = momentum * v[i] + weight * x
+            value[i] -= rate * (x + momentum * v[i] if nesterov else v[i])
 
-    return loop(moving if momentum else plain, halvings=1)
+    return loop(with_momentum if momentum else plain, halvings=1)
 
 
-def sgd(value: Tensor, gradient: Tensor, memory: dict[str, Any], settings: dict[str, Any]) -> bool:
-    """`SGD.moved` of a tensor; whether it could be done."""
-    if not takes(value, gradient, memory):
+def sgd(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> bool:
+    """`SGD.update` of a tensor. Returns whether the arguments were accepted."""
+    if not accepts(value, gradient, state):
         return False
-    momentum, factors = settings["momentum"], (settings["lr"], settings["weight_decay"])
+    momentum, factors = group["momentum"], (group["lr"], group["weight_decay"])
     operands = (storage(gradient),)
     if momentum:
-        rest = 1.0 - settings["dampening"]
-        if "momentum_buffer" not in memory:
-            memory["momentum_buffer"] = value.zeros()
-            rest = 1.0
-        operands, factors = (*operands, storage(memory["momentum_buffer"])), (*factors, momentum, rest)
-    run(sgd_loop(momentum > 0, settings["nesterov"]), value, operands, factors)
+        weight = 1.0 - group["dampening"]
+        if "momentum_buffer" not in state:
+            state["momentum_buffer"] = value.zeros()
+            weight = 1.0
+        operands, factors = (*operands, storage(state["momentum_buffer"])), (*factors, momentum, weight)
+    run(sgd_loop(momentum > 0, group["nesterov"]), value, operands, factors)
     return True
 
 
 @cache
 def adam_loop() -> Loop:
-    """A step of Adam, with decay in the derivative or beside it."""
+    """The loop of Adam and AdamW."""
 
     def adam(out, gradient, exp_avg, exp_avg_sq, factors, start, stop):
         beta1, beta2 = out.dtype.type(factors[0]), out.dtype.type(factors[1])
-        rest1, rest2 = out.dtype.type(1 - factors[0]), out.dtype.type(1 - factors[1])
-        way, eps = out.dtype.type(factors[2]), out.dtype.type(factors[3])
-        decay, left = out.dtype.type(factors[4]), out.dtype.type(factors[5])
+        weight1, weight2 = out.dtype.type(1 - factors[0]), out.dtype.type(1 - factors[1])
+        step_size, eps = out.dtype.type(factors[2]), out.dtype.type(factors[3])
+        decay, shrink = out.dtype.type(factors[4]), out.dtype.type(factors[5])
         value, d, mean, square = out[start:stop], gradient[start:stop], exp_avg[start:stop], exp_avg_sq[start:stop]
         for i in range(len(value)):
             x = d[i] + decay * value[i]
-            mean[i] = beta1 * mean[i] + rest1 * x
-            square[i] = beta2 * square[i] + rest2 * (x * x)
-            value[i] = left * value[i] + way * (mean[i] / (math.sqrt(square[i]) + eps))
+            mean[i] = beta1 * mean[i] + weight1 * x
+            square[i] = beta2 * square[i] + weight2 * (x * x)
+            value[i] = shrink * value[i] + step_size * (mean[i] / (math.sqrt(square[i]) + eps))
 
     return loop(adam, halvings=2)
 
 
-def adam(value: Tensor, gradient: Tensor, memory: dict[str, Any], settings: dict[str, Any], beside: bool = False) -> bool:
-    """`Adam.moved` of a tensor; whether it could be done.
+def adam(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any], decoupled: bool = False) -> bool:
+    """`Adam.update` of a tensor. Returns whether the arguments were accepted.
 
     Args:
         value: The parameter.
         gradient: Its gradient.
-        memory: What is remembered for it.
-        settings: Of its group.
-        beside: Whether the decay stands beside the step, as in AdamW.
+        state: Its state.
+        group: Its group's settings.
+        decoupled: Whether weight decay is applied to the value instead of the gradient, as in AdamW.
     """
-    if not takes(value, gradient, memory):
+    if not accepts(value, gradient, state):
         return False
-    factors, decay = counted(memory, value, settings), settings["weight_decay"]
-    decays = (0.0, 1 - settings["lr"] * decay) if beside else (decay, 1.0)
-    operands = tuple([storage(x) for x in (gradient, memory["exp_avg"], memory["exp_avg_sq"])])
-    run(adam_loop(), value, operands, (*settings["betas"], *factors, *decays))
+    factors, decay = begin_step(state, value, group), group["weight_decay"]
+    decays = (0.0, 1 - group["lr"] * decay) if decoupled else (decay, 1.0)
+    operands = tuple([storage(x) for x in (gradient, state["exp_avg"], state["exp_avg_sq"])])
+    run(adam_loop(), value, operands, (*group["betas"], *factors, *decays))
     return True
 
 
-def adamw(value: Tensor, gradient: Tensor, memory: dict[str, Any], settings: dict[str, Any]) -> bool:
-    """`AdamW.moved` of a tensor; whether it could be done."""
-    return adam(value, gradient, memory, settings, beside=True)
+def adamw(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> bool:
+    """`AdamW.update` of a tensor. Returns whether the arguments were accepted."""
+    return adam(value, gradient, state, group, decoupled=True)
 
 
 @cache
 def rmsprop_loop(centered: bool, momentum: bool) -> Loop:
-    """A step of RMSprop. Of its memories the last operand is a pair: the means, and the velocities."""
+    """The loop of RMSprop. Its last operand is a pair: averages of the gradient, and velocities."""
 
     def rmsprop(out, gradient, square_avg, others, factors, start, stop):
         rate, decay = out.dtype.type(factors[0]), out.dtype.type(factors[1])
-        alpha, rest = out.dtype.type(factors[2]), out.dtype.type(1 - factors[2])
-        eps, kept = out.dtype.type(factors[3]), out.dtype.type(factors[4])
-        nothing = out.dtype.type(0)
+        alpha, weight = out.dtype.type(factors[2]), out.dtype.type(1 - factors[2])
+        eps, momentum_factor = out.dtype.type(factors[3]), out.dtype.type(factors[4])
+        zero = out.dtype.type(0)
         value, d, square = out[start:stop], gradient[start:stop], square_avg[start:stop]
         mean, velocity = others[0][start:stop], others[1][start:stop]
         for i in range(len(value)):
             x = d[i] + decay * value[i]
-            square[i] = alpha * square[i] + rest * (x * x)
-            size = square[i]
+            square[i] = alpha * square[i] + weight * (x * x)
+            variance = square[i]
             if centered:
-                mean[i] = alpha * mean[i] + rest * x
-                size = size - mean[i] * mean[i]
-                size = nothing if size < nothing else size
-            way = x / (math.sqrt(size) + eps)
+                mean[i] = alpha * mean[i] + weight * x
+                variance = variance - mean[i] * mean[i]
+                variance = zero if variance < zero else variance
+            step = x / (math.sqrt(variance) + eps)
             if momentum:
-                velocity[i] = kept * velocity[i] + way
-                way = velocity[i]
-            value[i] -= rate * way
+                velocity[i] = momentum_factor * velocity[i] + step
+                step = velocity[i]
+            value[i] -= rate * step
 
     return loop(rmsprop, halvings=2)
 
 
-def rmsprop(value: Tensor, gradient: Tensor, memory: dict[str, Any], settings: dict[str, Any]) -> bool:
-    """`RMSprop.moved` of a tensor; whether it could be done."""
-    if not takes(value, gradient, memory):
+def rmsprop(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> bool:
+    """`RMSprop.update` of a tensor. Returns whether the arguments were accepted."""
+    if not accepts(value, gradient, state):
         return False
-    prepared(memory, value, settings)
-    square = storage(memory["square_avg"])
-    centered, momentum = settings["centered"], settings["momentum"] > 0
-    others = (storage(memory["grad_avg"]) if centered else square, storage(memory["momentum_buffer"]) if momentum else square)
-    factors = tuple([settings[name] for name in ("lr", "weight_decay", "alpha", "eps", "momentum")])
+    ensure_state(state, value, group)
+    square = storage(state["square_avg"])
+    centered, momentum = group["centered"], group["momentum"] > 0
+    others = (storage(state["grad_avg"]) if centered else square, storage(state["momentum_buffer"]) if momentum else square)
+    factors = tuple([group[name] for name in ("lr", "weight_decay", "alpha", "eps", "momentum")])
     run(rmsprop_loop(centered, momentum), value, (storage(gradient), square, others), factors)
     return True
 
 
-IN_ONE_PASS.update({SGD.moved: sgd, Adam.moved: adam, AdamW.moved: adamw, RMSprop.moved: rmsprop})
+for rule, kernel in ((SGD, sgd), (Adam, adam), (AdamW, adamw), (RMSprop, rmsprop)):
+    register_kernel(rule.update, "fast", kernel)

@@ -1,9 +1,9 @@
-"""Optimizers: how parameters follow their derivatives downhill. This file is the folder's table of contents."""
+"""Optimizers. This file is the folder's table of contents."""
 
 # A package that ends after stage n lacks the paragraphs from "# Stage n+1" on, and in __all__ the names that they bind.
 
 # Stage 1 - Scalar autodiff
-from minitorch.optim import elements as elements, states as states
+from minitorch.optim import arithmetic as arithmetic
 from minitorch.optim.optimizer import Optimizer
 from minitorch.optim.sgd import SGD
 from minitorch.optim.adam import Adam

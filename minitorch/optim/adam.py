@@ -1,4 +1,4 @@
-"""Stage 1 - Adam: steps measured by the size that each element's derivative has had."""
+"""Stage 1 - Adam: gradient descent with a step size per element, from running averages of the gradient and its square."""
 
 from __future__ import annotations
 
@@ -8,26 +8,34 @@ from typing import Any, ClassVar, NamedTuple
 
 import minitorch.operators as operators
 from minitorch.module import Parameter
-from minitorch.optim.elements import decayed, each, nothing_like, quotient, root_plus, running_mean, running_square
+from minitorch.optim.arithmetic import (
+    apply_elementwise,
+    apply_weight_decay,
+    divide,
+    running_mean,
+    running_mean_square,
+    sqrt_plus,
+    zero_state,
+)
 from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate
 
 
 class Adam(Optimizer):
-    """Gradient descent that measures every element's steps by the size that its derivative has had.
+    """Adam: value - lr · mean' / (√square' + eps).
 
-    With mean and square the running means of the derivative and of its square, begun at 0, a step is
-    value - lr · mean' / (√square' + eps), where mean' and square' are divided by what the running mean of ones would have reached.
+    mean and square are exponential moving averages of the gradient and its square, starting at 0. mean' and square' are
+    corrected for that bias: divided by 1 - beta ** step.
 
     Args:
-        parameters: What to move, or groups; see `Optimizer`.
-        lr: Learning rate, about the most that an element moves in a step; not negative.
-        betas: How much of its running mean of derivatives and of squares an element keeps from step to step, from 0 to below 1.
-        eps: Added to the root, so that nothing is divided by 0; positive.
-        weight_decay: How strongly values are drawn to 0, by weight_decay · value in the derivative; not negative.
+        parameters: The parameters to update, or groups of them; see `Optimizer`.
+        lr: Learning rate, about the largest change of an element in one step; not negative.
+        betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
+        eps: Added to the denominator to avoid division by zero; positive.
+        weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
 
     Raises:
-        TypeError: If a setting is of another kind.
-        ValueError: If one is out of its range, infinite or NaN.
+        TypeError: If a setting has the wrong type.
+        ValueError: If a setting is out of range, infinite or NaN.
 
     Source: Kingma and Ba 2015, arXiv:1412.6980, algorithm 1.
     """
@@ -38,7 +46,7 @@ class Adam(Optimizer):
         "eps": Setting("eps > 0", "try 1e-8", low=math.ulp(0.0)),
         "weight_decay": WEIGHT_DECAY,
     }
-    memories = ("step", "exp_avg", "exp_avg_sq")
+    state_names = ("step", "exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -50,37 +58,42 @@ class Adam(Optimizer):
     ) -> None:
         super().__init__(parameters, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
 
-    def moved(self, value: Any, derivative: Any, memory: dict[str, Any], settings: dict[str, Any]) -> Any:
-        """See `Optimizer.moved`."""
-        return adapted(value, decayed(derivative, value, settings["weight_decay"]), memory, settings)
+    def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+        """See `Optimizer.update`."""
+        return adam_update(value, apply_weight_decay(gradient, value, group["weight_decay"]), state, group)
 
 
-class Factors(NamedTuple):
-    """What a step of Adam is worked out with, the same for all elements.
+class StepFactors(NamedTuple):
+    """Scalars of one step of Adam, the same for all elements.
 
-    √(square / of_ones) + eps is (√square + eps · √of_ones) / √of_ones, whose last factor joins the others.
+    The bias correction of the squares is moved into them: √(square / c) + eps = (√square + eps · √c) / √c.
+
+    Attributes:
+        step_size: Factor of mean / (√square + eps), negative.
+        eps: The corrected eps.
     """
 
-    way: float
+    step_size: float
     eps: float
 
 
-def counted(memory: dict[str, Any], value: Any, settings: dict[str, Any]) -> Factors:
-    """Begin a step: count it, make the memories if it is the first, and find its factors."""
-    if not memory:
-        memory.update(step=0, exp_avg=nothing_like(value), exp_avg_sq=nothing_like(value))
-    memory["step"] += 1
-    beta1, beta2 = settings["betas"]
-    root_of_ones = math.sqrt(1 - beta2 ** memory["step"])
-    return Factors(-settings["lr"] * root_of_ones / (1 - beta1 ** memory["step"]), settings["eps"] * root_of_ones)
+def begin_step(state: dict[str, Any], value: Any, group: dict[str, Any]) -> StepFactors:
+    """Count a step, create the state if it is the first, and return the step's factors."""
+    if not state:
+        state.update(step=0, exp_avg=zero_state(value), exp_avg_sq=zero_state(value))
+    state["step"] += 1
+    beta1, beta2 = group["betas"]
+    root_correction = math.sqrt(1 - beta2 ** state["step"])
+    return StepFactors(-group["lr"] * root_correction / (1 - beta1 ** state["step"]), group["eps"] * root_correction)
 
 
-def adapted(value: Any, derivative: Any, memory: dict[str, Any], settings: dict[str, Any]) -> Any:
-    """A step of Adam without decay."""
-    factors, (beta1, beta2) = counted(memory, value, settings), settings["betas"]
-    mean = memory["exp_avg"] = each(running_mean(beta1), memory["exp_avg"], derivative, out=memory["exp_avg"])
-    square = memory["exp_avg_sq"] = each(running_square(beta2), memory["exp_avg_sq"], derivative, out=memory["exp_avg_sq"])
-    root = each(root_plus, square, factors.eps)
-    way = each(quotient, mean, root, out=root)
-    way = each(operators.mul, way, factors.way, out=way)
-    return each(operators.add, value, way, out=value)
+def adam_update(value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+    """A step of Adam without weight decay."""
+    factors, (beta1, beta2) = begin_step(state, value, group), group["betas"]
+    mean = state["exp_avg"] = apply_elementwise(running_mean(beta1), state["exp_avg"], gradient, out=state["exp_avg"])
+    square = apply_elementwise(running_mean_square(beta2), state["exp_avg_sq"], gradient, out=state["exp_avg_sq"])
+    state["exp_avg_sq"] = square
+    denominator = apply_elementwise(sqrt_plus, square, factors.eps)
+    step = apply_elementwise(divide, mean, denominator, out=denominator)
+    step = apply_elementwise(operators.mul, step, factors.step_size, out=step)
+    return apply_elementwise(operators.add, value, step, out=value)

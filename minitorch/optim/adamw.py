@@ -1,4 +1,4 @@
-"""Stage 5 - AdamW: Adam whose values are drawn to 0 beside its steps, not in them."""
+"""Stage 5 - AdamW: Adam with decoupled weight decay."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 
 import minitorch.operators as operators
 from minitorch.module import Parameter
-from minitorch.optim.adam import Adam, adapted
-from minitorch.optim.elements import each
+from minitorch.optim.adam import Adam, adam_update
+from minitorch.optim.arithmetic import apply_elementwise
 
 
 class AdamW(Adam):
-    """Adam, but for the decay: before each step a value is multiplied with 1 - lr · weight_decay, and its derivative is left as it is.
+    """Adam with decoupled weight decay: before each step the value is multiplied by 1 - lr · weight_decay; the gradient is unchanged.
 
     Args:
-        parameters: What to move, or groups; see `Optimizer`.
-        lr: Learning rate, about the most that an element moves in a step; not negative.
-        betas: How much of its running mean of derivatives and of squares an element keeps from step to step, from 0 to below 1.
-        eps: Added to the root, so that nothing is divided by 0; positive.
-        weight_decay: How strongly values are drawn to 0; not negative.
+        parameters: The parameters to update, or groups of them; see `Optimizer`.
+        lr: Learning rate, about the largest change of an element in one step; not negative.
+        betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
+        eps: Added to the denominator to avoid division by zero; positive.
+        weight_decay: Weight decay coefficient; not negative.
 
     Raises:
-        TypeError: If a setting is of another kind.
-        ValueError: If one is out of its range, infinite or NaN.
+        TypeError: If a setting has the wrong type.
+        ValueError: If a setting is out of range, infinite or NaN.
 
     Source: Loshchilov and Hutter 2019, arXiv:1711.05101, algorithm 2.
     """
@@ -38,8 +38,8 @@ class AdamW(Adam):
     ) -> None:
         super().__init__(parameters, lr, betas, eps, weight_decay)
 
-    def moved(self, value: Any, derivative: Any, memory: dict[str, Any], settings: dict[str, Any]) -> Any:
-        """See `Optimizer.moved`."""
-        if settings["weight_decay"]:
-            value = each(operators.mul, value, 1 - settings["lr"] * settings["weight_decay"], out=value)
-        return adapted(value, derivative, memory, settings)
+    def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+        """See `Optimizer.update`."""
+        if group["weight_decay"]:
+            value = apply_elementwise(operators.mul, value, 1 - group["lr"] * group["weight_decay"], out=value)
+        return adam_update(value, gradient, state, group)

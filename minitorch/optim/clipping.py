@@ -1,4 +1,4 @@
-"""Stage 5 - Gradients kept within bounds, between backward and the optimizer's step."""
+"""Stage 5 - Gradient clipping, between backward and the optimizer's step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import minitorch.operators as operators
 from minitorch.module import Parameter
-from minitorch.optim.elements import each
+from minitorch.optim.arithmetic import apply_elementwise, is_tensor
 from minitorch.optim.optimizer import Setting
 from minitorch.tensor import Tensor
 
@@ -16,68 +16,68 @@ from minitorch.tensor import Tensor
 def clip_grad_norm_(
     parameters: Parameter | Iterable[Parameter], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> float:
-    """Scale all gradients by one factor, so that the norm of all their elements together is at most max_norm. Shorter ones stay.
+    """Scale all gradients by max_norm / (norm + 1e-6) if their total norm exceeds max_norm.
 
-    The factor is max_norm / (norm + 1e-6), as PyTorch has it.
+    The total norm is that of one vector of all gradients' elements.
 
     Args:
-        parameters: Whose gradients; those that have none are left out.
-        max_norm: How long the vector of all elements may be; not negative. With math.inf the norm is found, and nothing changed.
-        norm_type: Which norm: 2 for the Euclidean length, 1 for the sum of the sizes, math.inf for the largest; above 0.
-        error_if_nonfinite: Whether a norm that is infinite or NaN is an error; else the gradients become 0 or NaN.
+        parameters: One or more parameters; those without a gradient are skipped.
+        max_norm: Largest total norm; not negative. With math.inf the norm is only computed.
+        norm_type: Order p of the p-norm, above 0; math.inf for the maximum norm.
+        error_if_nonfinite: Whether an infinite or NaN norm raises an error. Otherwise the gradients become 0 or NaN.
 
     Returns:
-        The norm before.
+        The total norm before clipping.
 
     Raises:
-        TypeError: If one is not a Parameter, or a number is of another kind.
-        ValueError: If a number is out of its range.
-        RuntimeError: If the norm is infinite or NaN, and error_if_nonfinite says so; the gradients are left as they were.
+        TypeError: If one is not a Parameter, or a number has the wrong type.
+        ValueError: If a number is out of range.
+        RuntimeError: If the norm is infinite or NaN and error_if_nonfinite is set; the gradients are unchanged.
 
     Source: Pascanu et al. 2013, arXiv:1211.5063, algorithm 1.
     """
-    longest = max_norm
+    limit = max_norm
     if max_norm != math.inf:
-        longest = Setting("max_norm >= 0", "try 1.0").checked(max_norm, "clip_grad_norm_")
+        limit = Setting("max_norm >= 0", "try 1.0").validate(max_norm, "clip_grad_norm_")
     if norm_type != math.inf:
-        norm_type = Setting("norm_type above 0, or math.inf", "try 2.0", low=math.ulp(0.0)).checked(norm_type, "clip_grad_norm_")
-    found = list(_gradients(parameters, "clip_grad_norm_"))
-    norm = _norm([_size(gradient, norm_type) for _, _, gradient in found], norm_type)
+        norm_type = Setting("norm_type above 0, or math.inf", "try 2.0", low=math.ulp(0.0)).validate(norm_type, "clip_grad_norm_")
+    gradients = list(_gradients(parameters, "clip_grad_norm_"))
+    norm = _total_norm([_gradient_norm(gradient, norm_type) for _, _, gradient in gradients], norm_type)
     if error_if_nonfinite and not math.isfinite(norm):
         raise RuntimeError(
             f"clip_grad_norm_ expected a finite norm, got {norm}; find out which gradient is infinite or NaN, "
             "or pass error_if_nonfinite=False"
         )
-    factor = longest / (norm + 1e-6)
-    if longest < math.inf and not factor >= 1:  # also of NaN
-        for value, kept, gradient in found:
-            setattr(value, kept, each(operators.mul, gradient, factor, out=gradient))
+    factor = limit / (norm + 1e-6)
+    if limit < math.inf and not factor >= 1:  # true for NaN
+        for value, attribute, gradient in gradients:
+            setattr(value, attribute, apply_elementwise(operators.mul, gradient, factor, out=gradient))
     return norm
 
 
 def clip_grad_value_(parameters: Parameter | Iterable[Parameter], clip_value: float) -> None:
-    """Bring every element of all gradients between -clip_value and clip_value. NaN stays NaN.
+    """Clamp every element of all gradients to the range from -clip_value to clip_value. NaN stays NaN.
 
     Args:
-        parameters: Whose gradients; those that have none are left out.
-        clip_value: The largest size; not negative.
+        parameters: One or more parameters; those without a gradient are skipped.
+        clip_value: Largest absolute value; not negative.
 
     Raises:
-        TypeError: If one is not a Parameter, or clip_value is no number.
-        ValueError: If clip_value is out of its range.
+        TypeError: If one is not a Parameter, or clip_value is not a number.
+        ValueError: If clip_value is out of range.
     """
-    most = Setting("clip_value >= 0", "try 1.0").checked(clip_value, "clip_grad_value_")
-    for value, kept, gradient in _gradients(parameters, "clip_grad_value_"):
-        setattr(value, kept, each(within, gradient, most, out=gradient))
+    limit = Setting("clip_value >= 0", "try 1.0").validate(clip_value, "clip_grad_value_")
+    for value, attribute, gradient in _gradients(parameters, "clip_grad_value_"):
+        setattr(value, attribute, apply_elementwise(clamp, gradient, limit, out=gradient))
 
 
-def within(x: float, most: float) -> float:
-    """x, but no less than -most and no more than most."""
-    return most if x > most else -most if x < -most else x
+def clamp(x: float, limit: float) -> float:
+    """x limited to the range from -limit to limit."""
+    return limit if x > limit else -limit if x < -limit else x
 
 
 def _gradients(parameters: Any, name: str) -> Iterator[tuple[Any, str, Any]]:
-    """Of every parameter that has one, each once: the value, the attribute that holds the gradient, and that."""
+    """Yield (value, name of the gradient's attribute, gradient) for each distinct parameter that has a gradient."""
     seen: set[int] = set()
     if isinstance(parameters, Tensor) or not isinstance(parameters, (Parameter, Iterable)):
         raise TypeError(f"{name} expected Parameters, got {type(parameters).__name__}; pass module.parameters()")
@@ -87,38 +87,38 @@ def _gradients(parameters: Any, name: str) -> Iterator[tuple[Any, str, Any]]:
         if id(parameter) in seen:
             continue
         seen.add(id(parameter))
-        for kept in ("derivative", "grad"):
-            if getattr(parameter.value, kept, None) is not None:
-                yield parameter.value, kept, getattr(parameter.value, kept)
+        for attribute in ("derivative", "grad"):  # of a Scalar, of a Tensor
+            if getattr(parameter.value, attribute, None) is not None:
+                yield parameter.value, attribute, getattr(parameter.value, attribute)
 
 
-def _size(gradient: Any, norm_type: float) -> float:
+def _gradient_norm(gradient: Any, norm_type: float) -> float:
     """The norm of one gradient."""
-    if not hasattr(gradient, "f"):
+    if not is_tensor(gradient):
         return abs(gradient)
     if not gradient.size:
         return 0.0
-    sizes = abs(gradient.detach())
+    magnitudes = abs(gradient.detach())
     if norm_type == math.inf:
-        return sizes.max().item()
-    norm = _power_norm(sizes, norm_type)
-    if math.isinf(norm) and math.isfinite(largest := sizes.max().item()):  # a power has left the range of the dtype
-        norm = largest * _power_norm(sizes * (1 / largest), norm_type)
+        return magnitudes.max().item()
+    norm = _p_norm(magnitudes, norm_type)
+    if math.isinf(norm) and math.isfinite(largest := magnitudes.max().item()):  # a power overflowed
+        norm = largest * _p_norm(magnitudes * (1 / largest), norm_type)
     return norm
 
 
-def _power_norm(sizes: Any, norm_type: float) -> float:
-    """The root of the sum of powers."""
+def _p_norm(magnitudes: Any, norm_type: float) -> float:
+    """The p-norm of absolute values."""
     if norm_type == 2:
-        return math.sqrt((sizes * sizes).sum().item())
-    return (sizes**norm_type).sum().item() ** (1 / norm_type) if norm_type != 1 else sizes.sum().item()
+        return math.sqrt((magnitudes * magnitudes).sum().item())
+    return (magnitudes**norm_type).sum().item() ** (1 / norm_type) if norm_type != 1 else magnitudes.sum().item()
 
 
-def _norm(sizes: list[float], norm_type: float) -> float:
-    """The norm of norms."""
-    if any(map(math.isnan, sizes)):
+def _total_norm(norms: list[float], norm_type: float) -> float:
+    """The norm of all gradients from their norms, without overflow."""
+    if any(map(math.isnan, norms)):
         return math.nan
-    largest = max(sizes, default=0.0)
+    largest = max(norms, default=0.0)
     if norm_type == math.inf or not 0 < largest < math.inf:
         return largest
-    return largest * math.fsum((size / largest) ** norm_type for size in sizes) ** (1 / norm_type)
+    return largest * math.fsum((norm / largest) ** norm_type for norm in norms) ** (1 / norm_type)

@@ -1,4 +1,4 @@
-"""Stage 5 - Training in mixed precision: losses scaled up, so that gradients that flow through float16 do not vanish there."""
+"""Stage 5 - Loss scaling for mixed precision training: gradients in float16 do not underflow."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from minitorch.optim.optimizer import Optimizer
 from minitorch.tensor import Tensor
 
 SMALLEST = 2.0**-126
-"""The least scale, by whose inverse float32 can still be multiplied; it is reached if all gradients are NaN for long."""
+"""The smallest scale whose inverse is finite in float32; reached if all gradients are NaN for a long time."""
 
 
 class GradScaler:
-    """Scales a loss, divides the gradients by the scale again, and leaves out steps whose gradients overflowed.
+    """Scales the loss, unscales the gradients, and skips steps whose gradients overflowed.
 
-    Gradients below 6e-8 are 0 in float16, those above 65504 infinite. A loss that is scaled before backward moves all of them up by the
-    same factor. The factor is found on the way: it shrinks when a gradient is infinite or NaN, and grows when for long none was.
+    In float16, gradients below 6e-8 underflow to 0 and those above 65504 overflow. Scaling the loss before the backward pass
+    multiplies all gradients by the same factor. The factor adapts: it shrinks when a gradient is infinite or NaN, and grows
+    after many steps without.
 
-    The parameters are float32 (master weights): halves of them, `weight.half()`, take part in forward, and their gradients flow back
-    into the float32 ones. The loss is best computed in float32, from `logits.float()`.
+    Parameters are float32 (master weights). The forward pass uses half-precision copies, `weight.half()`, whose gradients flow
+    back into the float32 ones. Compute the loss in float32, from `logits.float()`.
 
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
 
     Args:
-        init_scale: The first scale.
-        growth_factor: What the scale is multiplied by when no gradient has overflowed for growth_interval steps in a row.
-        backoff_factor: What it is multiplied by when one has.
-        growth_interval: So many steps.
-        enabled: Whether it does anything; if not, the scale is 1 and every step is taken.
+        init_scale: Initial scale.
+        growth_factor: Factor of the scale after growth_interval consecutive steps without overflow.
+        backoff_factor: Factor of the scale after an overflow.
+        growth_interval: Number of steps.
+        enabled: If False, the scale is 1 and every step is taken.
 
     Raises:
         ValueError: If init_scale is not above 0, growth_factor not above 1, backoff_factor not between 0 and 1, or growth_interval below 1.
@@ -52,7 +53,7 @@ class GradScaler:
         self._enabled, self._tracker = enabled, 0
         self._scale, self._growth_factor, self._backoff_factor = float(init_scale), float(growth_factor), float(backoff_factor)
         self._growth_interval = growth_interval
-        self._overflowed: dict[Optimizer, bool] = {}  # of the optimizers whose gradients have been divided since the last update
+        self._overflowed: dict[Optimizer, bool] = {}  # by optimizer, those unscaled since the last update
         self._stepped: set[Optimizer] = set()
         counts = hasattr(growth_interval, "__index__") and growth_interval >= 1
         for name, value, fits, expected in (
@@ -65,29 +66,29 @@ class GradScaler:
                 raise ValueError(f"GradScaler expected {name} {expected}, got {value}")
 
     def is_enabled(self) -> bool:
-        """Whether it does anything."""
+        """Whether scaling is enabled."""
         return self._enabled
 
     def get_scale(self) -> float:
-        """The scale; 1 if it is not enabled."""
+        """The scale; 1 if disabled."""
         return self._scale if self._enabled else 1.0
 
     def scale(self, outputs: Tensor) -> Tensor:
-        """A loss (or losses, of any shape) times the scale, in float32 if it was a half.
+        """Multiply a loss, or losses of any shape, by the scale; half precision becomes float32.
 
         Raises:
-            TypeError: If it is no Tensor.
+            TypeError: If outputs is not a Tensor.
         """
         if not isinstance(outputs, Tensor):
             raise TypeError(f"scale expected a Tensor, got {type(outputs).__name__}; scale the loss before backward")
         return outputs.to(compute_dtype(outputs.dtype)) * self._scale if self._enabled else outputs
 
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, such as before clipping them; `step` does so otherwise.
+        """Divide the gradients of an optimizer's parameters by the scale, for example before clipping; otherwise `step` does it.
 
         Raises:
-            RuntimeError: If that has been done since the last update.
-            TypeError: If a gradient holds halves, in which small ones are lost again when they are divided.
+            RuntimeError: If they have been unscaled since the last update.
+            TypeError: If a gradient is in half precision, where it would underflow again.
         """
         if not self._enabled:
             return
@@ -107,13 +108,13 @@ class GradScaler:
         self._overflowed[optimizer] = overflowed
 
     def step(self, optimizer: Optimizer) -> bool:
-        """Divide the gradients by the scale if `unscale_` has not, and step; or, if one is infinite or NaN, only forget them.
+        """Unscale the gradients if `unscale_` has not, then take a step; if a gradient is infinite or NaN, only clear the gradients.
 
         Returns:
             Whether the step was taken.
 
         Raises:
-            RuntimeError: If it was called for this optimizer since the last update.
+            RuntimeError: If it has been called for this optimizer since the last update.
         """
         if not self._enabled:
             optimizer.step()
@@ -130,7 +131,7 @@ class GradScaler:
         return True
 
     def update(self) -> None:
-        """Choose the scale of the next step: smaller if a gradient overflowed, larger if none has for growth_interval steps.
+        """Adapt the scale: smaller after an overflow, larger after growth_interval steps without.
 
         Raises:
             RuntimeError: If there was no step since the last update.
@@ -145,12 +146,12 @@ class GradScaler:
             self._tracker += 1
             if self._tracker == self._growth_interval:
                 larger = self._scale * self._growth_factor
-                self._scale, self._tracker = larger if larger < 2.0**128 else self._scale, 0  # as float32 holds it
+                self._scale, self._tracker = larger if larger < 2.0**128 else self._scale, 0  # the largest that float32 can represent
         self._overflowed.clear()
         self._stepped.clear()
 
     def state_dict(self) -> dict[str, float]:
-        """What to save so that another scaler can go on, under PyTorch's names; empty if it is not enabled."""
+        """Return the state to save, with PyTorch's keys; empty if disabled."""
         if not self._enabled:
             return {}
         return {
@@ -162,25 +163,27 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: Mapping[str, float]) -> None:
-        """Go on from a `state_dict`.
+        """Load a `state_dict`.
 
         Raises:
-            ValueError: If its names are others, all of which are listed, or a value is out of range.
+            ValueError: If keys are missing or unexpected, all of which are listed, or a value is out of range.
         """
         if not self._enabled:
             return
         own = self.state_dict()
-        wrong = [f"missing {name}" for name in own if name not in state_dict]
-        wrong += [f"unexpected {name}" for name in state_dict if name not in own]
-        if wrong:
-            raise ValueError(f"GradScaler.load_state_dict expected the state of an enabled GradScaler, got one with {', '.join(wrong)}")
+        mismatches = [f"missing {name}" for name in own if name not in state_dict]
+        mismatches += [f"unexpected {name}" for name in state_dict if name not in own]
+        if mismatches:
+            raise ValueError(
+                f"GradScaler.load_state_dict expected the state of an enabled GradScaler, got one with {', '.join(mismatches)}"
+            )
         scale, *factors, interval, tracker = [state_dict[name] for name in own]
-        checked = GradScaler(scale, *factors, growth_interval=int(interval))
-        self.__dict__.update({**vars(checked), "_tracker": int(tracker)})
+        loaded = GradScaler(scale, *factors, growth_interval=int(interval))
+        self.__dict__.update({**vars(loaded), "_tracker": int(tracker)})
 
 
 def _gradients(optimizer: Optimizer) -> Iterator[tuple[Tensor, Tensor]]:
-    """Of every parameter that has one: its value and its gradient."""
+    """Yield (value, gradient) of every parameter that has a gradient."""
     for parameter in optimizer.parameters:
         if getattr(parameter.value, "grad", None) is not None:
             yield parameter.value, parameter.value.grad

@@ -1,27 +1,28 @@
-"""Stage 1 - What all optimizers share: groups of parameters with settings, memories, steps, and a state to save."""
+"""Stage 1 - Optimizer: base class of all optimizers, with parameter groups, per-parameter state, and saving."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
+from minitorch.core.kernel import find_kernel
 from minitorch.module import Parameter
-from minitorch.optim.elements import kept_as
+from minitorch.optim.arithmetic import is_tensor, state_dtype, zero_state
 
-IN_ONE_PASS: dict[Callable[..., Any], Callable[..., bool]] = {}
-"""For an optimizer's `moved`, what does the same to a tensor in one pass and returns whether it could; a later module enters it here."""
+SCHEDULE_SETTINGS = ("initial_lr",)
+"""Entries that learning rate schedules add to a group."""
 
 
 class Setting(NamedTuple):
-    """What a setting may be.
+    """Type and range of an optimizer's setting.
 
     Attributes:
-        expected: In words.
-        remedy: What to do instead.
-        low: The least that a number may be.
-        below: What it must be below.
+        expected: Description for error messages.
+        remedy: Advice for error messages.
+        low: Smallest allowed number.
+        below: Exclusive upper bound.
         kind: float; bool; or tuple, for two numbers.
     """
 
@@ -31,15 +32,15 @@ class Setting(NamedTuple):
     below: float = math.inf
     kind: type = float
 
-    def checked(self, value: Any, name: str) -> Any:
-        """The value as Python's own numbers.
+    def validate(self, value: Any, name: str) -> Any:
+        """Return the value as Python floats, or a bool.
 
         Args:
             value: Any.
-            name: Of the optimizer, for messages.
+            name: Name of the optimizer for error messages.
 
         Raises:
-            TypeError: If it is of another kind.
+            TypeError: If the value has the wrong type.
             ValueError: If it is out of range, infinite or NaN.
         """
         numbers = list(value) if self.kind is tuple and isinstance(value, (tuple, list)) else [value]
@@ -59,7 +60,7 @@ def _is_number(x: Any) -> bool:
 
 
 def learning_rate(example: float) -> Setting:
-    """What a learning rate may be."""
+    """The setting of a learning rate."""
     return Setting("a learning rate lr >= 0", f"try {example}")
 
 
@@ -67,55 +68,54 @@ WEIGHT_DECAY = Setting("weight_decay >= 0", "0 leaves it out")
 
 
 class Optimizer:
-    """What all optimizers share: the parameters they move, and what they remember from step to step.
+    """Base class of optimizers.
 
-    A step writes a tensor's new numbers over the old ones: the tensor stays the same leaf, its gradient is empty, and what was computed
-    from the old numbers can no more be differentiated where it needs them. A Scalar, which is one number, gives way to a new one.
+    A step overwrites a tensor in place: it stays the same leaf, its gradient is cleared, and a graph that saved the old values
+    can no longer be differentiated. A Scalar is replaced by a new one.
 
     Args:
-        parameters: The parameters, as `module.parameters()` gives them; or groups of them, dictionaries with "params" and settings that
-            differ from the others'.
-        defaults: Settings of the groups that have none of their own.
+        parameters: The parameters to update, as from `module.parameters()`; or groups of them: dictionaries with "params" and
+            the settings that differ from the defaults.
+        defaults: Settings of groups that do not set them.
 
     Attributes:
-        param_groups: A dictionary for each group: "params", a list, and every setting. They may be changed between steps.
-        state: What is remembered for each parameter that has moved: numbers, and tensors that nobody else holds; for dtypes narrower than
-            float32 in that.
-        settings: What a subclass's settings may be, by their names.
-        memories: Names of what it remembers for every parameter that has moved.
-        may_remember: Names of what it remembers with some settings.
+        param_groups: One dictionary per group: "params", a list, and every setting. They may be changed between steps.
+        state: State of each parameter that has been updated: numbers and tensors owned by the optimizer, at least float32.
+        settings: Type and range of each setting of a subclass, by name.
+        state_names: Names in the state of every parameter that has been updated.
+        optional_state_names: Names that exist only with some settings.
 
     Raises:
-        TypeError: If one is not a Parameter, or a setting is of another kind.
-        ValueError: If there are none, one comes twice, or a setting is unknown or out of range.
+        TypeError: If one is not a Parameter, or a setting has the wrong type.
+        ValueError: If there are no parameters, one occurs twice, or a setting is unknown or out of range.
     """
 
     settings: ClassVar[Mapping[str, Setting]] = {}
-    memories: tuple[str, ...] = ()
-    may_remember: tuple[str, ...] = ()
+    state_names: tuple[str, ...] = ()
+    optional_state_names: tuple[str, ...] = ()
 
     def __init__(self, parameters: Iterable[Parameter] | Iterable[dict[str, Any]], defaults: Mapping[str, Any] | None = None) -> None:
         self.defaults = dict(defaults or {})
         self.param_groups: list[dict[str, Any]] = []
         self.state: dict[Parameter, dict[str, Any]] = {}
-        given = _in_order(parameters)
-        for group in given if given and isinstance(given[0], dict) else [{"params": given}]:
+        listed = _as_list(parameters)
+        for group in listed if listed and isinstance(listed[0], dict) else [{"params": listed}]:
             self.add_param_group(group)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Move more parameters from now on.
+        """Add a group of parameters.
 
         Args:
-            param_group: "params", and settings that differ from the optimizer's.
+            param_group: "params", and the settings that differ from the defaults.
 
         Raises:
-            TypeError: As for the optimizer.
-            ValueError: As for the optimizer.
+            TypeError: See `Optimizer`.
+            ValueError: See `Optimizer`.
         """
         if not isinstance(param_group, dict) or "params" not in param_group:
             raise TypeError(f'an optimizer expected a group such as {{"params": module.parameters(), "lr": 0.1}}, got {param_group!r}')
         params = param_group["params"]
-        params = [params] if isinstance(params, Parameter) else _in_order(params)
+        params = [params] if isinstance(params, Parameter) else _as_list(params)
         if not params:
             raise ValueError("an optimizer expected at least one parameter, got none; pass module.parameters()")
         known = set(map(id, self.parameters))
@@ -128,21 +128,21 @@ class Optimizer:
                     "list(dict.fromkeys(module.parameters())) has each once"
                 )
             known.add(id(parameter))
-        self.param_groups.append({"params": params, **self._checked({**self.defaults, **param_group})})
+        self.param_groups.append({"params": params, **self._validate_settings({**self.defaults, **param_group})})
 
-    def _checked(self, group: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings of a group."""
+    def _validate_settings(self, group: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the validated settings of a group."""
         name = type(self).__name__
         unknown = [key for key in group if key not in ("params", *self.settings)]
         if unknown:
             known, others = ", ".join(self.settings) or "none", ", ".join(map(str, unknown))
             raise ValueError(f"{name} expected the settings {known}, got {others} as well")
-        checked = {key: setting.checked(group[key], name) for key, setting in self.settings.items()}
-        self.check(checked)
-        return checked
+        settings = {key: setting.validate(group[key], name) for key, setting in self.settings.items()}
+        self.check(settings)
+        return settings
 
     def check(self, settings: dict[str, Any]) -> None:
-        """That settings fit each other; raises ValueError if not. Each by itself is right."""
+        """Raise ValueError if valid settings contradict each other."""
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -151,10 +151,10 @@ class Optimizer:
 
     @property
     def lr(self) -> float:
-        """The learning rate. Setting it sets that of every group.
+        """The learning rate. Assignment sets it for every group.
 
         Raises:
-            RuntimeError: If groups have several.
+            RuntimeError: If the groups have different rates.
         """
         rates = sorted({group["lr"] for group in self.param_groups})
         if len(rates) > 1:
@@ -163,109 +163,124 @@ class Optimizer:
 
     @lr.setter
     def lr(self, lr: float) -> None:
-        lr = self.settings["lr"].checked(lr, type(self).__name__)
+        lr = self.settings["lr"].validate(lr, type(self).__name__)
         for group in self.param_groups:
             group["lr"] = lr
 
     # Steps
 
     def zero_grad(self) -> None:
-        """Forget the derivatives that have been gathered."""
+        """Clear the gradients of all parameters."""
         for parameter in self.parameters:
-            for kept in ("derivative", "grad"):
-                if hasattr(parameter.value, kept):
-                    setattr(parameter.value, kept, None)
+            for attribute in ("derivative", "grad"):  # of a Scalar, of a Tensor
+                if hasattr(parameter.value, attribute):
+                    setattr(parameter.value, attribute, None)
 
     def step(self) -> None:
-        """Move every parameter that has a derivative."""
-        in_one_pass = IN_ONE_PASS.get(type(self).moved)
+        """Update every parameter that has a gradient."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 value = parameter.value
                 if getattr(value, "derivative", None) is not None:  # a Scalar
-                    memory = self._memory(parameter)
-                    parameter.update(type(value)(self.moved(value.data, value.derivative, memory, group)))
+                    state = self._state_of(parameter)
+                    parameter.update(type(value)(self.update(value.data, value.derivative, state, group)))
                 elif getattr(value, "grad", None) is not None:  # a Tensor
-                    value = _in_a_place_of_its_own(parameter)
-                    memory = self._memory(parameter)
-                    if in_one_pass is None or not in_one_pass(value, value.grad, memory, group):
-                        self.moved(value.detach(), value.grad, memory, group)
+                    value = _writable_tensor(parameter)
+                    state = self._state_of(parameter)
+                    kernel = find_kernel(type(self).update, value.backend.ops)
+                    if kernel is None or not kernel(value, value.grad, state, group):
+                        self.update(value.detach(), value.grad, state, group)
                     value.grad = None
 
-    def moved(self, value: Any, derivative: Any, memory: dict[str, Any], settings: dict[str, Any]) -> Any:
-        """What a parameter becomes. A number is returned, a tensor also written over value.
+    def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+        """Compute the new value of a parameter. A tensor is overwritten with it.
+
+        A kernel registered for this function takes the same arguments and returns whether it accepted them.
 
         Args:
-            value: A number, or a tensor that records nothing.
-            derivative: Likewise; it is not changed.
-            memory: What is remembered for the parameter, empty before its first step; it is brought up to date.
-            settings: Of its group.
+            value: A number, or a tensor without history.
+            gradient: The same type; it is not changed.
+            state: State of the parameter, empty before its first step; it is updated.
+            group: The parameter's group, with its settings.
+
+        Returns:
+            The new value.
         """
         raise NotImplementedError(f"{type(self).__name__} has no step of its own; use SGD, or define step(self) in the subclass")
 
-    def _memory(self, parameter: Parameter) -> dict[str, Any]:
-        """What is remembered for a parameter, on its backend and in the dtype that suits its own; a new dictionary at first."""
-        memory = self.state.get(parameter)
-        if memory is None:
-            memory = self.state[parameter] = {}
+    def _state_of(self, parameter: Parameter) -> dict[str, Any]:
+        """The state of a parameter, on its backend and in `state_dtype`; an empty dictionary at first."""
+        state = self.state.get(parameter)
+        if state is None:
+            state = self.state[parameter] = {}
         value = parameter.value
-        for name, kept in memory.items():
-            if not hasattr(kept, "f"):
+        for name, entry in state.items():
+            if not is_tensor(entry):
                 continue
-            if kept.shape != value.shape:
+            if entry.shape != value.shape:
                 raise ValueError(
-                    f"{type(self).__name__} expected a parameter of shape {kept.shape}, as when it was moved last, got {value.shape}; "
+                    f"{type(self).__name__} expected a parameter of shape {entry.shape}, as in its last step, got {value.shape}; "
                     "build a new optimizer"
                 )
-            if kept.backend is not value.backend or kept.dtype is not value.dtype:
-                memory[name] = kept.to(value.backend).to(kept_as(value))
-        return memory
+            if entry.backend is not value.backend or entry.dtype is not value.dtype:
+                state[name] = entry.to(value.backend).to(state_dtype(value))
+        return state
 
-    # Saving and going on
+    # Saving and loading
 
     def state_dict(self) -> dict[str, Any]:
-        """What to save so that another optimizer of this kind can go on: "optimizer", its name; "state" and "param_groups" as in PyTorch.
+        """Return the state to save: "optimizer", the class's name; "state" and "param_groups" as in PyTorch.
 
-        "state" holds the memories of each parameter that has moved under its number, tensors as arrays, which are copies; each of
-        "param_groups" holds the settings, and the numbers of its parameters as "params". All but the arrays is what JSON can hold.
+        "state" holds each updated parameter's state under the parameter's number, with copies of tensors as NumPy arrays. Each of
+        "param_groups" holds the settings, and the numbers of its parameters as "params". JSON can hold all but the arrays.
         """
         numbers = {parameter: number for number, parameter in enumerate(self.parameters)}
-        state = {numbers[p]: {name: _as_plain(kept) for name, kept in memory.items()} for p, memory in self.state.items() if memory}
+        state = {numbers[p]: {name: _to_plain(entry) for name, entry in entries.items()} for p, entries in self.state.items() if entries}
         groups = [{**group, "params": [numbers[p] for p in group["params"]]} for group in self.param_groups]
         return {"optimizer": type(self).__name__, "state": dict(sorted(state.items())), "param_groups": groups}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from the `state_dict` of an optimizer of this kind over parameters of these shapes. Without an error all of it is taken.
+        """Load the `state_dict` of an optimizer of the same class over parameters of the same shapes. After an error, nothing has changed.
 
         Args:
-            state: As `state_dict` gives it, or as it comes out of JSON. Arrays are copied to the parameter's backend, in its dtype.
+            state: As returned by `state_dict`, or as read from JSON. Arrays are copied to the parameter's backend and `state_dtype`.
 
         Raises:
-            ValueError: If it is that of another optimizer, or something in it does not fit; all that does not is listed.
+            ValueError: If the state belongs to another class, or does not fit; every mismatch is listed.
         """
-        from minitorch.optim.states import loaded
+        name = type(self).__name__
+        if not isinstance(state, Mapping) or not {"optimizer", "state", "param_groups"} <= state.keys():
+            got = f"one with {', '.join(map(str, state)) or 'nothing'}" if isinstance(state, Mapping) else type(state).__name__
+            raise ValueError(
+                f"{name}.load_state_dict expected a state with optimizer, state and param_groups, got {got}; pass a state_dict()"
+            )
+        if state["optimizer"] != name:
+            raise ValueError(f"{name}.load_state_dict expected the state of {name}, got that of {state['optimizer']}; build that optimizer")
+        mismatches: list[str] = []
+        groups = list(_load_groups(self, state["param_groups"], mismatches))
+        states = dict(_load_states(self, state["state"], mismatches))
+        if mismatches:
+            listed = "".join(f"\n  {line}" for line in mismatches)
+            raise ValueError(
+                f"{name}.load_state_dict expected its own param_groups and state, got {len(mismatches)} differences; "
+                f"build the optimizer over the parameters that it was saved with:{listed}"
+            )
+        self.state, self.param_groups = states, groups
 
-        self.state, self.param_groups = loaded(self, state)
 
-
-def _in_order(parameters: Any) -> list[Any]:
-    """What was given for parameters, as a list."""
+def _as_list(parameters: Any) -> list[Any]:
+    """Parameters, or groups, as a list."""
     if isinstance(parameters, (set, frozenset, Mapping)) or not isinstance(parameters, (Iterable, Iterator)):
         raise TypeError(f"an optimizer expected a list of Parameters, got {type(parameters).__name__}; pass module.parameters()")
     return list(parameters)
 
 
-def _as_plain(kept: Any) -> Any:
-    """A memory as it is saved."""
-    return kept.to_numpy() if hasattr(kept, "f") else kept
-
-
-def _in_a_place_of_its_own(parameter: Parameter) -> Any:
-    """The tensor of a parameter, whose elements can be written each for itself; an expanded or read-only one is first copied."""
+def _writable_tensor(parameter: Parameter) -> Any:
+    """The tensor of a parameter, first copied if it is read-only or several of its elements share a place in memory."""
     value: Any = parameter.value
     data = value._tensor
     writable = getattr(getattr(data._storage, "flags", None), "writeable", True)
-    if writable and (data.is_contiguous() or _apart(data.shape, data.strides)):
+    if writable and (data.is_contiguous() or _has_distinct_elements(data.shape, data.strides)):
         return value
     gradient = value.grad
     parameter.update(value.f.id_map(value.detach()))
@@ -273,12 +288,93 @@ def _in_a_place_of_its_own(parameter: Parameter) -> Any:
     return parameter.value
 
 
-def _apart(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether every element of a layout has a place of its own."""
-    reach = 0
-    for stride, length in sorted(zip(strides, shape, strict=True)):
-        if length > 1:
-            if stride <= reach:
+def _has_distinct_elements(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether no two indices of a layout lead to the same position in the storage."""
+    last = 0
+    for stride, size in sorted(zip(strides, shape, strict=True)):
+        if size > 1:
+            if stride <= last:
                 return False
-            reach += stride * (length - 1)
+            last += stride * (size - 1)
     return True
+
+
+def _to_plain(entry: Any) -> Any:
+    """An entry of a parameter's state as it is saved: a tensor as a NumPy array."""
+    return entry.to_numpy() if is_tensor(entry) else entry
+
+
+def _load_groups(optimizer: Optimizer, saved_groups: Any, mismatches: list[str]) -> Iterable[dict[str, Any]]:
+    """The optimizer's groups with the settings of a saved state; what does not fit is added to mismatches."""
+    groups, first = optimizer.param_groups, 0
+    if not isinstance(saved_groups, (list, tuple)) or len(saved_groups) != len(groups):
+        got = len(saved_groups) if isinstance(saved_groups, (list, tuple)) else repr(saved_groups)
+        mismatches.append(f"param_groups: expected {len(groups)}, got {got}")
+        return
+    for i, (saved, group) in enumerate(zip(saved_groups, groups, strict=True)):
+        numbers, first = list(range(first, first + len(group["params"]))), first + len(group["params"])
+        if not isinstance(saved, Mapping):
+            mismatches.append(f"param_groups[{i}]: expected a dictionary, got {saved!r}")
+            continue
+        mismatches += [f"param_groups[{i}]: missing {key}" for key in ("params", *optimizer.settings) if key not in saved]
+        known = ("params", *optimizer.settings, *SCHEDULE_SETTINGS)
+        mismatches += [f"param_groups[{i}]: unexpected {key}" for key in saved if key not in known]
+        if "params" in saved and saved["params"] != numbers:
+            mismatches.append(f"param_groups[{i}]: expected params {numbers}, got {saved['params']}")
+        loaded = {"params": group["params"]}
+        for key in (*optimizer.settings, *SCHEDULE_SETTINGS):
+            if key in saved:
+                setting = optimizer.settings["lr" if key in SCHEDULE_SETTINGS else key]
+                try:
+                    loaded[key] = setting.validate(saved[key], f"param_groups[{i}]:")
+                except (TypeError, ValueError) as error:
+                    mismatches.append(str(error))
+        yield loaded
+
+
+def _load_states(optimizer: Optimizer, saved_states: Any, mismatches: list[str]) -> Iterable[tuple[Parameter, dict[str, Any]]]:
+    """Each parameter with its saved state as `step` needs it; what does not fit is added to mismatches."""
+    parameters = optimizer.parameters
+    if not isinstance(saved_states, Mapping):
+        mismatches.append(f"state: expected a dictionary, got {saved_states!r}")
+        return
+    for number, saved in saved_states.items():
+        digits = str(number)  # JSON turns integer keys into strings
+        if not digits.isdecimal() or int(digits) >= len(parameters):
+            mismatches.append(f"state[{number!r}]: expected the number of a parameter, 0 to {len(parameters) - 1}")
+            continue
+        if not isinstance(saved, Mapping):
+            mismatches.append(f"state[{digits}]: expected a dictionary, got {saved!r}")
+            continue
+        mismatches += [f"state[{digits}]: missing {name}" for name in optimizer.state_names if name not in saved]
+        parameter, loaded = parameters[int(digits)], {}
+        for name, entry in saved.items():
+            if name not in (*optimizer.state_names, *optimizer.optional_state_names):
+                mismatches.append(f"state[{digits}]: unexpected {name}")
+            elif mismatch := _describe_mismatch(name, entry, parameter.value):
+                mismatches.append(f"state[{digits}]: {mismatch}")
+            else:
+                loaded[name] = _load_entry(name, entry, parameter.value)
+        yield parameter, loaded
+
+
+def _describe_mismatch(name: str, entry: Any, value: Any) -> str:
+    """Why a saved entry does not fit a parameter's value; empty if it does."""
+    if name == "step":
+        valid = isinstance(entry, int) and not isinstance(entry, bool) and entry > 0
+        return "" if valid else f"expected step to be a whole number above 0, got {entry!r}"
+    if not is_tensor(value):
+        return "" if isinstance(entry, (int, float)) else f"expected {name} to be a number, got {type(entry).__name__}"
+    shape = getattr(entry, "shape", None)
+    if shape != value.shape:
+        return f"expected {name} of shape {value.shape}, got {type(entry).__name__ if shape is None else shape}"
+    return "" if entry.dtype.kind not in "iubcOSU" else f"expected {name} of {value.dtype.name}, got {entry.dtype.name}"
+
+
+def _load_entry(name: str, entry: Any, value: Any) -> Any:
+    """A saved entry as `step` needs it: of a tensor a copy, on the backend of the parameter's value and in `state_dtype`."""
+    if name == "step" or not is_tensor(value):
+        return entry
+    loaded = zero_state(value)
+    loaded[...] = entry.to_numpy() if is_tensor(entry) else entry
+    return loaded

@@ -1,4 +1,4 @@
-"""Stage 5 - RMSprop: steps divided by the size that each element's derivative has had."""
+"""Stage 5 - RMSprop: gradient descent with each gradient divided by a running root mean square."""
 
 from __future__ import annotations
 
@@ -8,29 +8,38 @@ from typing import Any, ClassVar
 
 import minitorch.operators as operators
 from minitorch.module import Parameter
-from minitorch.optim.elements import decayed, each, nothing_like, plus_scaled, quotient, root_plus, running_mean, running_square
+from minitorch.optim.arithmetic import (
+    add_scaled,
+    apply_elementwise,
+    apply_weight_decay,
+    divide,
+    running_mean,
+    running_mean_square,
+    sqrt_plus,
+    zero_state,
+)
 from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate
 from minitorch.optim.sgd import MOMENTUM
 
 
 class RMSprop(Optimizer):
-    """Gradient descent that divides every element's derivative by the root of the running mean of its squares.
+    """RMSprop: value - lr · gradient / (√square + eps).
 
-    With square that running mean, begun at 0, a step is value - lr · derivative / (√square + eps). If centered, the square of the running
-    mean of derivatives is first taken off square, which leaves their variance. With momentum a velocity is kept of what follows lr.
+    square is an exponential moving average of the squared gradient, starting at 0. If centered, the square of the gradient's
+    moving average is subtracted from it, which estimates the variance. With momentum, the quotient is accumulated in a velocity.
 
     Args:
-        parameters: What to move, or groups; see `Optimizer`.
+        parameters: The parameters to update, or groups of them; see `Optimizer`.
         lr: Learning rate; not negative.
-        alpha: How much of its running means an element keeps from step to step, from 0 to below 1.
-        eps: Added to the root, so that nothing is divided by 0; positive.
-        weight_decay: How strongly values are drawn to 0, by weight_decay · value in the derivative; not negative.
-        momentum: How much of its velocity a parameter keeps from step to step, from 0 to below 1.
-        centered: Whether to divide by the root of the variance.
+        alpha: Decay rate of the moving averages, from 0 to below 1.
+        eps: Added to the denominator to avoid division by zero; positive.
+        weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
+        momentum: Decay rate of the velocity, from 0 to below 1.
+        centered: Whether to divide by the estimated standard deviation.
 
     Raises:
-        TypeError: If a setting is of another kind.
-        ValueError: If one is out of its range, infinite or NaN.
+        TypeError: If a setting has the wrong type.
+        ValueError: If a setting is out of range, infinite or NaN.
 
     Source: Tieleman and Hinton 2012, lecture 6.5 of Neural Networks for Machine Learning; centered, Graves 2013, arXiv:1308.0850, eq. 38.
     """
@@ -43,8 +52,8 @@ class RMSprop(Optimizer):
         "momentum": MOMENTUM,
         "centered": Setting("centered=True or False", "try False", kind=bool),
     }
-    memories = ("square_avg",)
-    may_remember = ("momentum_buffer", "grad_avg")
+    state_names = ("square_avg",)
+    optional_state_names = ("momentum_buffer", "grad_avg")
 
     def __init__(
         self,
@@ -59,31 +68,32 @@ class RMSprop(Optimizer):
         defaults = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum, "centered": centered}
         super().__init__(parameters, defaults)
 
-    def moved(self, value: Any, derivative: Any, memory: dict[str, Any], settings: dict[str, Any]) -> Any:
-        """See `Optimizer.moved`."""
-        prepared(memory, value, settings)
-        alpha, derivative = settings["alpha"], decayed(derivative, value, settings["weight_decay"])
-        square = memory["square_avg"] = each(running_square(alpha), memory["square_avg"], derivative, out=memory["square_avg"])
-        if settings["centered"]:
-            mean = memory["grad_avg"] = each(running_mean(alpha), memory["grad_avg"], derivative, out=memory["grad_avg"])
-            square = each(less_square, square, mean)
-        way = each(quotient, derivative, each(root_plus, square, settings["eps"]))
-        if settings["momentum"]:
-            velocity = memory["momentum_buffer"]
-            way = memory["momentum_buffer"] = each(plus_scaled(settings["momentum"]), way, velocity, out=velocity)
-        way = each(operators.mul, way, -settings["lr"])
-        return each(operators.add, value, way, out=value)
+    def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+        """See `Optimizer.update`."""
+        ensure_state(state, value, group)
+        alpha, gradient = group["alpha"], apply_weight_decay(gradient, value, group["weight_decay"])
+        square = apply_elementwise(running_mean_square(alpha), state["square_avg"], gradient, out=state["square_avg"])
+        state["square_avg"] = square
+        if group["centered"]:
+            mean = state["grad_avg"] = apply_elementwise(running_mean(alpha), state["grad_avg"], gradient, out=state["grad_avg"])
+            square = apply_elementwise(variance, square, mean)
+        step = apply_elementwise(divide, gradient, apply_elementwise(sqrt_plus, square, group["eps"]))
+        if group["momentum"]:
+            velocity = state["momentum_buffer"]
+            step = state["momentum_buffer"] = apply_elementwise(add_scaled(group["momentum"]), step, velocity, out=velocity)
+        step = apply_elementwise(operators.mul, step, -group["lr"])
+        return apply_elementwise(operators.add, value, step, out=value)
 
 
-def prepared(memory: dict[str, Any], value: Any, settings: dict[str, Any]) -> None:
-    """Make the memories that a step needs, unless they are there."""
-    needed = {"square_avg": True, "grad_avg": settings["centered"], "momentum_buffer": settings["momentum"]}
-    for name, wanted in needed.items():
-        if wanted and name not in memory:
-            memory[name] = nothing_like(value)
+def ensure_state(state: dict[str, Any], value: Any, group: dict[str, Any]) -> None:
+    """Create the entries of a parameter's state that its group's settings need and that are missing."""
+    required = {"square_avg": True, "grad_avg": group["centered"], "momentum_buffer": group["momentum"]}
+    for name, needed in required.items():
+        if needed and name not in state:
+            state[name] = zero_state(value)
 
 
-def less_square(x: float, y: float) -> float:
-    """x - y², but no less than 0, which rounding alone could lead to."""
-    rest = x - y * y
-    return 0.0 if rest < 0 else rest
+def variance(mean_square: float, mean: float) -> float:
+    """mean_square - mean², but at least 0: rounding can make the difference negative."""
+    difference = mean_square - mean * mean
+    return 0.0 if difference < 0 else difference

@@ -1,4 +1,4 @@
-"""Stage 1 - Gradient descent, with momentum if one likes."""
+"""Stage 1 - SGD: gradient descent, optionally with momentum."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from typing import Any, ClassVar
 
 import minitorch.operators as operators
 from minitorch.module import Parameter
-from minitorch.optim.elements import decayed, each, nothing_like, plus_scaled, running_mean
+from minitorch.optim.arithmetic import add_scaled, apply_elementwise, apply_weight_decay, running_mean, zero_state
 from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate
 
 MOMENTUM = Setting("momentum from 0 to below 1", "try 0.9", below=1.0)
 
 
 class SGD(Optimizer):
-    """Gradient descent: value - lr · velocity, where velocity = momentum · velocity before + (1 - dampening) · derivative.
+    """Stochastic gradient descent: value - lr · velocity.
 
-    The first velocity is the derivative itself.
+    Each step updates velocity = momentum · velocity + (1 - dampening) · gradient. The first velocity is the gradient.
 
     Args:
-        parameters: What to move, or groups; see `Optimizer`.
-        lr: Learning rate, the length of a step; not negative.
-        momentum: How much of its velocity a parameter keeps from step to step, from 0 to below 1.
-        dampening: How much of the derivative its velocity is spared, from 0 to below 1.
-        weight_decay: How strongly values are drawn to 0, by weight_decay · value in the derivative; not negative.
-        nesterov: Whether to step along derivative + momentum · velocity instead: from where the velocity will have led.
+        parameters: The parameters to update, or groups of them; see `Optimizer`.
+        lr: Learning rate; not negative.
+        momentum: Decay rate of the velocity, from 0 to below 1.
+        dampening: Reduction of the gradient's weight in the velocity, from 0 to below 1.
+        weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
+        nesterov: Whether to use Nesterov momentum: the step follows gradient + momentum · velocity.
 
     Raises:
-        TypeError: If a setting is of another kind.
-        ValueError: If one is out of its range, infinite or NaN, or nesterov meets dampening or no momentum.
+        TypeError: If a setting has the wrong type.
+        ValueError: If a setting is out of range, infinite or NaN, or nesterov is combined with dampening or zero momentum.
 
-    Source: Sutskever et al. 2013, On the importance of initialization and momentum in deep learning, section 2, as PyTorch writes it.
+    Source: Sutskever et al. 2013, On the importance of initialization and momentum in deep learning, section 2, in PyTorch's form.
     """
 
     settings: ClassVar[Mapping[str, Setting]] = {
@@ -40,7 +40,7 @@ class SGD(Optimizer):
         "weight_decay": WEIGHT_DECAY,
         "nesterov": Setting("nesterov=True or False", "True needs momentum", kind=bool),
     }
-    may_remember = ("momentum_buffer",)
+    optional_state_names = ("momentum_buffer",)
 
     def __init__(
         self,
@@ -62,19 +62,20 @@ class SGD(Optimizer):
                 "try momentum=0.9"
             )
 
-    def moved(self, value: Any, derivative: Any, memory: dict[str, Any], settings: dict[str, Any]) -> Any:
-        """See `Optimizer.moved`."""
-        momentum, way = settings["momentum"], decayed(derivative, value, settings["weight_decay"])
+    def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+        """See `Optimizer.update`."""
+        momentum, gradient = group["momentum"], apply_weight_decay(gradient, value, group["weight_decay"])
+        direction = gradient
         if momentum:
-            velocity = memory.get("momentum_buffer")
+            velocity = state.get("momentum_buffer")
             if velocity is None:
-                velocity = nothing_like(value)
-                velocity = each(operators.add, velocity, way, out=velocity)
-            elif settings["dampening"]:
-                velocity = each(running_mean(momentum, 1.0 - settings["dampening"]), velocity, way, out=velocity)
+                velocity = zero_state(value)
+                velocity = apply_elementwise(operators.add, velocity, gradient, out=velocity)
+            elif group["dampening"]:
+                velocity = apply_elementwise(running_mean(momentum, 1.0 - group["dampening"]), velocity, gradient, out=velocity)
             else:
-                velocity = each(plus_scaled(momentum), way, velocity, out=velocity)
-            memory["momentum_buffer"] = velocity
-            way = each(plus_scaled(momentum), way, velocity) if settings["nesterov"] else velocity
-        way = each(operators.mul, way, -settings["lr"])
-        return each(operators.add, value, way, out=value)
+                velocity = apply_elementwise(add_scaled(momentum), gradient, velocity, out=velocity)
+            state["momentum_buffer"] = velocity
+            direction = apply_elementwise(add_scaled(momentum), gradient, velocity) if group["nesterov"] else velocity
+        step = apply_elementwise(operators.mul, direction, -group["lr"])
+        return apply_elementwise(operators.add, value, step, out=value)

@@ -18,7 +18,8 @@ from project import run_sentiment
 from project.lab.explorers.word_weights import word_weights
 from project.lab.training import checkpoint, learned_sentiment, sentiment_trainer
 from project.lab.training.learned_sentiment import LearnedTrainer, LengthBatches
-from project.lab.training.sentiment_trainer import SentimentSetting, SentimentTrainer, get_accuracy, get_predictions_array, prepared
+from project.lab.training.sentiment_setup import make_trainer
+from project.lab.training.sentiment_trainer import SentimentSetting, SentimentTrainer, get_accuracy, get_predictions_array
 from project.run_sentiment import CNNSentimentKim
 
 PROGRAM = Path(run_sentiment.__file__)
@@ -99,14 +100,14 @@ def test_a_missing_file_of_vectors_ends_it_in_one_line(
 
 def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
     def run(seed: int) -> Any:
-        return weights(trained(prepared(SentimentSetting(train=20, valid=5, epochs=2, seed=seed), CNNSentimentKim)))
+        return weights(trained(make_trainer(SentimentSetting(train=20, valid=5, epochs=2, seed=seed), CNNSentimentKim)))
 
     assert run(0) == run(0)
     assert run(0) != run(1)
 
 
 def test_what_is_told_after_an_epoch_are_predictions_on_all_sentences() -> None:
-    trainer = trained(prepared(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim))
+    trainer = trained(make_trainer(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim))
     epoch, loss, losses, in_training, train_accuracy, validated, valid_accuracy = trainer.logged()
     assert (epoch, losses) == (1, [loss])
     assert sorted(label for label, _, _ in in_training) == sorted(trainer.train[1].tolist())
@@ -116,7 +117,7 @@ def test_what_is_told_after_an_epoch_are_predictions_on_all_sentences() -> None:
 
 
 def test_validation_drops_nothing_and_training_goes_on_after_it() -> None:
-    trainer = prepared(
+    trainer = make_trainer(
         SentimentSetting(train=20, valid=5, epochs=1), lambda embedding_size: CNNSentimentKim(4, embedding_size, dropout=1.0)
     )
     assert trainer.network.training
@@ -125,7 +126,7 @@ def test_validation_drops_nothing_and_training_goes_on_after_it() -> None:
 
 
 def test_a_typed_sentence_is_read_as_those_of_the_data() -> None:
-    trainer = trained(prepared(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim))
+    trainer = trained(make_trainer(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim))
     sentence = Sentences().sentences[20]
     reading = word_weights(sentence, trainer.read)
     assert reading.probability == pytest.approx(trainer.probabilities(trainer.valid[0])[0], abs=1e-6)
@@ -143,7 +144,7 @@ def test_without_sentences_there_is_no_training() -> None:
 
 def learned(**settings: Any) -> LearnedTrainer:
     setting = SentimentSetting(embeddings="learned", optimizer="adam", rate=0.01, **settings)
-    trainer = prepared(setting, CNNSentimentKim)
+    trainer = make_trainer(setting, CNNSentimentKim)
     assert isinstance(trainer, LearnedTrainer)
     return trainer
 
@@ -222,7 +223,7 @@ def test_the_command_repeats_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
         made.append(setting)
         raise ValueError("enough")
 
-    monkeypatch.setattr(run_sentiment, "prepared", stop)
+    monkeypatch.setattr(run_sentiment, "make_trainer", stop)
     setting = SentimentSetting(
         epochs=3, rate=0.002, batch=50, seed=7, dataset="sst2", embeddings="learned", train=0, valid=9, optimizer="adam"
     )
@@ -258,7 +259,7 @@ def test_the_program_says_that_its_sentences_are_synthetic_and_repeats_to_the_la
 
 
 def test_a_test_set_is_measured_when_all_is_done() -> None:
-    trainer = trained(prepared(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim))
+    trainer = trained(make_trainer(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim))
     assert trainer.closing() == ""
     sentences = Sentences().sentences[:4]
     right = (trainer.read(sentences) > 0.5).astype(int)
@@ -268,6 +269,6 @@ def test_a_test_set_is_measured_when_all_is_done() -> None:
 
 @pytest.mark.skipif("MINITORCH_DATA" not in os.environ, reason="needs SST-2 and GloVe in MINITORCH_DATA")
 def test_the_published_data_are_encoded_with_the_vectors_that_there_are() -> None:
-    trainer = prepared(SentimentSetting(dataset="sst2", embeddings="glove"), CNNSentimentKim)
+    trainer = make_trainer(SentimentSetting(dataset="sst2", embeddings="glove"), CNNSentimentKim)
     assert trainer.train[0].shape[0::2] == (450, 50)
     assert len(SST2("train")) >= 450

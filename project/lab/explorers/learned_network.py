@@ -14,7 +14,8 @@ from project.lab.training import checkpoint
 from project.lab.training.checkpoint import Checkpoint
 from project.lab.training.image_trainer import POOL
 from project.lab.training.job import Run
-from project.lab.training.sentiment_trainer import SentimentSetting, SentimentTrainer, prepared
+from project.lab.training.sentiment_setup import make_trainer
+from project.lab.training.sentiment_trainer import SentimentSetting, SentimentTrainer
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,8 @@ def reader(setting: SentimentSetting, make_network: Callable[..., Any]) -> Senti
         make_network: The student's class.
     """
     if setting.embeddings == "learned":  # its words are those of all sentences that it is trained on
-        return prepared(replace(setting, valid=1), make_network)
-    return prepared(replace(setting, train=1, valid=1), make_network)
+        return make_trainer(replace(setting, valid=1), make_network)
+    return make_trainer(replace(setting, train=1, valid=1), make_network)
 
 
 def learned(trainer: SentimentTrainer, run: Run) -> int:

@@ -12,7 +12,7 @@ import minitorch
 from minitorch.data import SST2, ArrayDataset, DataLoader, GloVe, Sentences, TextDataset
 from project.lab.training.checkpoint import digest
 from project.lab.training.classifier import ClassifierSetting, ClassifierTrainer, option
-from project.lab.training.sentence_encoding import DrawnVectors, WordVectors, encode_sentence_data, encode_sentences
+from project.lab.training.sentence_encoding import DrawnVectors, WordVectors, encode_sentences
 
 OPTIMIZERS: dict[str, Callable[[Sequence[minitorch.Parameter], float], Any]] = {
     "sgd": lambda parameters, rate: minitorch.SGD(parameters, rate),
@@ -188,37 +188,6 @@ class SentimentTrainer(ClassifierTrainer):
         """What a log_fn is given after an epoch; see `SentenceSentimentTrain.train`."""
         last = self.history[-1]
         return self.epoch, last.loss, [row.loss for row in self.history], self.trained, last.train, self.validated, last.valid
-
-
-def prepared(setting: SentimentSetting, make_network: Callable[..., Any]) -> SentimentTrainer:
-    """The trainer of a setting, with its sentences loaded and its network made.
-
-    Args:
-        setting: What to train.
-        make_network: Makes the network that is given vectors, from embedding_size=; called once, after seeding.
-
-    Raises:
-        ValueError: If there are fewer sentences than are asked for, or a file is damaged.
-        OSError: If a file is missing.
-    """
-    train, valid, test = chosen_sentences(setting)
-    if setting.embeddings == "learned":
-        try:
-            from project.lab.training.learned_sentiment import LearnedTrainer
-        except ImportError as error:  # it stands on functions that a workspace of the course has not
-            raise ValueError(f"embeddings learned needs what comes after the course ({error}); take --embeddings drawn or glove") from error
-        trainer = LearnedTrainer.of_sentences(setting, train, valid)
-    else:
-        vectors = VECTORS[setting.embeddings]()
-        data = encode_sentence_data({"train": train, "validation": valid}, vectors, len(train), len(valid))
-        minitorch.manual_seed(setting.seed)
-        network = make_network(embedding_size=vectors.dim)
-        for parameter in network.parameters():  # numbers of half the size are added and multiplied twice as fast
-            parameter.update(parameter.value.detach().to(minitorch.float32))
-        trainer = SentimentTrainer(setting, network, *data, vectors)
-    trainer.test = test
-    trainer.about = f"{DATASETS[setting.dataset]}; {trainer.about_words(train)}"
-    return trainer
 
 
 def chosen_sentences(setting: SentimentSetting) -> tuple[TextDataset, TextDataset, TextDataset | None]:
