@@ -391,19 +391,19 @@ OPS = [*ELEMENTWISE, *SELECTIONS, *REDUCTIONS, *LAYOUTS, *INDICES]
 
 ELSEWHERE = {
     "what a tensor is": "Tensor.make Tensor.zeros Tensor.tuple Tensor.stride Tensor.storage_offset Tensor.is_contiguous Tensor.__init__",
-    "autograd, in test_gradients": "Tensor.requires_grad_ Tensor.is_leaf Tensor.is_constant Tensor.zero_grad_ Tensor.register_hook "
+    "autograd, in core/test_gradients": "Tensor.requires_grad_ Tensor.is_leaf Tensor.is_constant Tensor.zero_grad_ Tensor.register_hook "
     "Tensor.accumulate_derivative Tensor.chain_rule Tensor.backward grad_check grad_central_difference",
-    "conversions, in test_interchange": "Tensor.item Tensor.tolist Tensor.numpy Tensor.to_numpy Tensor.__float__ Tensor.__int__ "
+    "conversions, in core/test_conversion": "Tensor.item Tensor.tolist Tensor.numpy Tensor.to_numpy Tensor.__float__ Tensor.__int__ "
     "Tensor.__index__ Tensor.__bool__ Tensor.__array__ Tensor.__dlpack__ Tensor.__dlpack_device__ Tensor.__reduce__ Tensor.__deepcopy__ "
     "from_numpy from_dlpack",
-    "printing, in test_printing": "Tensor.__str__ Tensor.__repr__ Tensor.__format__",
-    "assignment, in test_indexing": "Tensor.__setitem__",
-    "identity and iteration, in test_ops_by_hand": "Tensor.__hash__ Tensor.__len__ Tensor.__iter__",
+    "printing, in core/test_printing": "Tensor.__str__ Tensor.__repr__ Tensor.__format__",
+    "assignment, in core/test_indexing": "Tensor.__setitem__",
+    "identity and iteration, in core/test_ops_by_hand": "Tensor.__hash__ Tensor.__len__ Tensor.__iter__",
     "layouts of storages, in test_tensor_data": "shape_broadcast broadcast_index index_to_position strides_from_shape to_index",
-    "by the name of a dtype, in test_dtypes_narrow": "Tensor.double Tensor.float Tensor.half Tensor.bfloat16 Tensor.long Tensor.int "
+    "by the name of a dtype, in core/test_half_precision": "Tensor.double Tensor.float Tensor.half Tensor.bfloat16 Tensor.long Tensor.int "
     "Tensor.bool",
-    "to a device, in test_devices": "Tensor.cpu Tensor.cuda",
-    "settings, in test_dtypes": "get_default_dtype set_default_dtype",
-    "made from nothing, in test_creation": "zeros ones full arange linspace eye rand randn tensor manual_seed",
+    "to a device, in core/test_devices": "Tensor.cpu Tensor.cuda",
+    "settings, in core/test_dtypes": "get_default_dtype set_default_dtype",
+    "made from nothing, in core/test_creation": "zeros ones full arange linspace eye rand randn tensor manual_seed",
 }
 """What the table does not hold, and where it is tested."""

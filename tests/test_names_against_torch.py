@@ -15,7 +15,7 @@ from minitorch.nn import Module
 from .op_table import OPS
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
-layers = importlib.import_module(".test_layers_against_torch", __package__)
+layers = importlib.import_module("tests.nn.test_layers_against_torch")
 
 ARRAY = np.arange(24.0).reshape(2, 3, 4) / 7
 EDGES = [-np.inf, -3e38, -300.7, -2.5, -0.5, -0.0, 0.0, 1e-8, 0.5, 1.5, 2.5, 70000.0, 3e38, np.inf, np.nan]
@@ -289,36 +289,36 @@ def test_gradients_are_clipped_to_pytorchs(most):
 # That no name is left out
 
 ELSEWHERE = {
-    "test_recurrent.py::test_layers_are_pytorchs": "nn.RNN nn.LSTM nn.GRU",
-    "test_recurrent.py::test_cells_are_pytorchs": "nn.RNNCell nn.LSTMCell nn.GRUCell",
-    "test_attention.py::test_heads_are_pytorchs": "nn.MultiheadAttention",
-    "test_nn_module.py::test_pytorchs_states_are_taken": "nn.Module.load_state_dict nn.Module.forward",
-    "test_nn_init.py::test_gains_are_pytorchs": "nn.init.calculate_gain",
-    "test_optim.py::test_fifty_steps_are_pytorchs": "SGD optim.SGD optim.Adam optim.AdamW optim.RMSprop",
-    "test_optim_schedules.py::test_thirty_epochs_are_pytorchs": "optim.StepLR optim.LinearLR optim.CosineAnnealingLR optim.LambdaLR",
-    "test_optim_schedules.py::test_thirty_epochs_of_a_warm_up_and_a_cosine_are_pytorchs": "optim.SequentialLR",
-    "test_optim_clipping.py::test_gradients_become_pytorchs": "optim.clip_grad_norm_",
+    "nn/test_recurrent.py::test_layers_are_pytorchs": "nn.RNN nn.LSTM nn.GRU",
+    "nn/test_recurrent.py::test_cells_are_pytorchs": "nn.RNNCell nn.LSTMCell nn.GRUCell",
+    "nn/test_attention.py::test_heads_are_pytorchs": "nn.MultiheadAttention",
+    "nn/test_module.py::test_pytorchs_states_are_taken": "nn.Module.load_state_dict nn.Module.forward",
+    "nn/test_init.py::test_gains_are_pytorchs": "nn.init.calculate_gain",
+    "optim/test_optimizers.py::test_fifty_steps_are_pytorchs": "SGD optim.SGD optim.Adam optim.AdamW optim.RMSprop",
+    "optim/test_schedules.py::test_thirty_epochs_are_pytorchs": "optim.StepLR optim.LinearLR optim.CosineAnnealingLR optim.LambdaLR",
+    "optim/test_schedules.py::test_thirty_epochs_of_a_warm_up_and_a_cosine_are_pytorchs": "optim.SequentialLR",
+    "optim/test_clipping.py::test_gradients_become_pytorchs": "optim.clip_grad_norm_",
     "test_names_against_torch.py::test_gradients_are_clipped_to_pytorchs": "optim.clip_grad_value_",
-    "test_data_samplers.py::test_the_processes_share_as_those_of_pytorch_do": "data.DistributedSampler",
-    "test_data_combined.py::test_lengths_are_pytorchs": "data.random_split",
-    "test_number_formats.py::test_finfo_and_iinfo_are_those_of_torch": "finfo iinfo",
-    "test_mixed.py::test_it_follows_torch": "GradScaler",
-    "test_autograd_against_torch.py::test_the_gradients_of_a_penalty_on_the_gradients_of_a_network": "autograd.grad autograd.checkpoint",
-    "test_autograd_against_torch.py::test_products_with_the_jacobian_from_both_sides": "autograd.vjp autograd.jvp",
-    "test_autograd_against_torch.py::test_the_jacobian_and_the_hessian": "autograd.jacobian autograd.hessian",
-    "test_interchange.py::test_dlpack_to_torch_and_back_shares_memory": "from_dlpack Tensor.__dlpack__ Tensor.__dlpack_device__",
+    "data/test_samplers.py::test_the_processes_share_as_those_of_pytorch_do": "data.DistributedSampler",
+    "data/test_combined.py::test_lengths_are_pytorchs": "data.random_split",
+    "core/test_number_formats.py::test_finfo_and_iinfo_are_those_of_torch": "finfo iinfo",
+    "optim/test_grad_scaler.py::test_it_follows_torch": "GradScaler",
+    "autograd/test_against_torch.py::test_the_gradients_of_a_penalty_on_the_gradients_of_a_network": "autograd.grad autograd.checkpoint",
+    "autograd/test_against_torch.py::test_products_with_the_jacobian_from_both_sides": "autograd.vjp autograd.jvp",
+    "autograd/test_against_torch.py::test_the_jacobian_and_the_hessian": "autograd.jacobian autograd.hessian",
+    "core/test_conversion.py::test_dlpack_to_torch_and_back_shares_memory": "from_dlpack Tensor.__dlpack__ Tensor.__dlpack_device__",
 }
 """Comparisons in other files, and the names that they compare."""
 
 NOT_COMPARED = {
     "what others derive from, or hold": "Tensor nn.Module nn.Parameter optim.Optimizer data.Dataset data.Sampler Tensor.__init__",
-    "drawn by chance, by another generator; tested in test_creation, test_layers and test_nn_functional": (
+    "drawn by chance, by another generator; tested in core/test_creation, nn/test_layers and test_nn_functional": (
         "rand randn manual_seed dropout nn.dropout nn.Dropout"
     ),
     "published by the course, and another thing in PyTorch": (
         "Graph dot prod argmax max tile conv1d conv2d Tensor.is_leaf Tensor.size Tensor.name"
     ),
-    "other files: never pickles; tested in test_files": "save load Tensor.__reduce__",
+    "other files: never pickles; tested in io/test_files": "save load Tensor.__reduce__",
     "float64 here, float32 there": "get_default_dtype set_default_dtype",
     "written in another way": "Tensor.__repr__ Tensor.__str__ Tensor.__format__ nn.Module.extra_repr Tensor.device Tensor.dtype",
     "need a GPU": "Tensor.cuda nn.Module.cuda Tensor.__cuda_array_interface__",

@@ -22,8 +22,7 @@ from minitorch import (
     randn,
     zeros,
 )
-
-from .op_table import DTYPES
+from tests.op_table import DTYPES
 
 MADE = [
     ("zeros((2, 3))", zeros, ((2, 3),), np.zeros((2, 3))),

@@ -9,8 +9,7 @@ import pytest
 from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, manual_seed, nn, tensor
 from minitorch.nn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from minitorch.nn.recurrence import KINDS, recurrence
-
-from .test_autograd_again import assert_second_derivatives
+from tests.autograd.test_double_backward import assert_second_derivatives
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 EACH = pytest.mark.parametrize("kind", KINDS)

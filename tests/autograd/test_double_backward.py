@@ -14,8 +14,7 @@ from course.manifest import course
 from minitorch import FastBackend, Function, SimpleBackend, Tensor, int64, nn, tensor
 from minitorch.autograd import engine, grad
 from minitorch.nn.recurrence import recurrence
-
-from .op_table import OPS, samples
+from tests.op_table import OPS, samples
 
 BACKENDS = (SimpleBackend, FastBackend)
 

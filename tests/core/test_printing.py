@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import minitorch
 from minitorch import Function, Parameter, float32, int32, int64, no_grad, tensor, zeros
-
-from .tensor_strategies import shapes
+from tests.tensor_strategies import shapes
 
 
 def block(text):

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from minitorch import Tensor, bool_, float32, from_numpy, int32, int64, no_grad, tensor
 from minitorch.core.indexing import as_index, is_basic
-
-from .tensor_strategies import laid_out, layouts
+from tests.tensor_strategies import laid_out, layouts
 
 FEW = settings(max_examples=60, deadline=None)
 shapes = st.lists(st.integers(0, 4), max_size=4).map(tuple)

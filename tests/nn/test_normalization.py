@@ -11,8 +11,7 @@ from minitorch.kernels import pool as loops
 from minitorch.nn import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
 from minitorch.nn.batch_norm import batch_norm
 from minitorch.nn.normalization import group_norm, layer_norm, rms_norm
-
-from .test_autograd_again import assert_second_derivatives
+from tests.autograd.test_double_backward import assert_second_derivatives
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 

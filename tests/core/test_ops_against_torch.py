@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from minitorch import Tensor, TensorData, float32, float64, int64, tensor
-
-from .op_table import OPS, laid_out, layout_of, samples
-from .test_ops import weights_for
+from tests.core.test_ops import weights_for
+from tests.op_table import OPS, laid_out, layout_of, samples
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
 

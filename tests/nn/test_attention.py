@@ -10,8 +10,7 @@ import pytest
 from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, manual_seed, tensor
 from minitorch.nn import MultiheadAttention, TransformerBlock
 from minitorch.nn.attention import scaled_dot_product_attention
-
-from .test_autograd_again import assert_second_derivatives
+from tests.autograd.test_double_backward import assert_second_derivatives
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 

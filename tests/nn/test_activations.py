@@ -9,8 +9,7 @@ import pytest
 from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, tensor
 from minitorch.nn import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh
 from minitorch.nn.activations import gelu, leaky_relu, relu, sigmoid, silu, tanh
-
-from .test_autograd_again import assert_second_derivatives
+from tests.autograd.test_double_backward import assert_second_derivatives
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 POINTS = [-6.0, -3.5, -1.25, -0.5, -1e-3, 0.0, 1e-3, 0.75, 2.0, 5.5]

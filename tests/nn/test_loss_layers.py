@@ -10,8 +10,7 @@ from minitorch import FastBackend, SimpleBackend, float32, grad_check, nn, tenso
 from minitorch.nn import BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
 from minitorch.nn.loss_layers import l1_loss, smooth_l1_loss
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, nll_loss
-
-from .test_autograd_again import assert_second_derivatives
+from tests.autograd.test_double_backward import assert_second_derivatives
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 LOGITS = np.array([[1.0, -2.0, 0.5], [3.0, 3.0, -1.0], [0.0, 0.0, 0.0], [-4.0, 2.0, 9.0]])

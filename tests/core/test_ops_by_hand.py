@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from minitorch import Tensor, bool_, cat, float32, float64, int32, int64, no_grad, tensor, where, zeros
-
-from .op_table import ELEMENTWISE, SELECTIONS
+from tests.op_table import ELEMENTWISE, SELECTIONS
 
 INF, NAN = math.inf, math.nan
 

@@ -12,8 +12,7 @@ import pytest
 import minitorch
 from course.manifest import course
 from minitorch import Tensor, float32, float64, grad_check, tensor
-
-from .op_table import DTYPES, ELSEWHERE, OPS, sample, samples, tensor_in
+from tests.op_table import DTYPES, ELSEWHERE, OPS, sample, samples, tensor_in
 
 LAYOUTS = ("contiguous", "offset", "permuted", "sliced", "expanded")
 

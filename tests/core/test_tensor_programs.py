@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis.strategies import composite
 
 from minitorch import Tensor, cat, stack, tensor, where, zeros
-
-from .op_table import laid_out, layout_of, tensor_in
-from .test_ops import assert_same
+from tests.core.test_ops import assert_same
+from tests.op_table import laid_out, layout_of, tensor_in
 
 LARGEST = 60
 """More elements than this no value of a program has."""
