@@ -6,29 +6,23 @@
 from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
 # Stage 5 - After the course
-from minitorch.nn import tree as tree
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn import init as init
 from minitorch.nn import sizes as sizes
-from minitorch.nn import norm_functions as norm_functions
-from minitorch.nn import loss_checks as loss_checks
-from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
-from minitorch.nn.loss_layers import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
-from minitorch.nn.loss_layers import l1_loss, smooth_l1_loss
+from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, l1_loss, mse_loss, nll_loss
+from minitorch.nn.losses import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss, smooth_l1_loss
 from minitorch.nn.activations import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh
 from minitorch.nn.activations import gelu, leaky_relu, relu, sigmoid, silu, tanh
 from minitorch.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
 from minitorch.nn.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from minitorch.nn.embedding import Embedding, embedding
 from minitorch.nn.linear import Linear, bias_relu, linear
-from minitorch.nn import columns as columns
 from minitorch.nn.convolution import Conv1d, Conv2d, conv1d, conv2d
-from minitorch.nn.normalization import GroupNorm, LayerNorm, RMSNorm, group_norm, layer_norm, rms_norm
-from minitorch.nn.batch_norm import BatchNorm1d, BatchNorm2d, batch_norm
+from minitorch.nn.normalization import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
+from minitorch.nn.normalization import batch_norm, group_norm, layer_norm, rms_norm
 from minitorch.nn.layers import Dropout, Flatten
 from minitorch.nn.attention import MultiheadAttention, scaled_dot_product_attention
 from minitorch.nn.transformer import TransformerBlock
-from minitorch.nn import recurrence as recurrence
 from minitorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 from minitorch.nn.summary import summary
