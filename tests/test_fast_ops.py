@@ -242,6 +242,7 @@ def test_a_function_of_one_number_is_simple_ops_on_every_layout(fn: Any) -> None
         np.testing.assert_allclose(FastBackend.map(fn)(tensor(a)).to_numpy(), expected, rtol=1e-14, atol=0, err_msg=str(a.strides))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("launched")
 @pytest.mark.parametrize("fn", [fn for fn, _ in ZIPS], ids=lambda fn: fn.__name__)
 def test_a_function_of_two_numbers_is_simple_ops_on_every_pair_of_layouts(fn: Any) -> None:
@@ -316,6 +317,7 @@ def test_products_without_elements_are_zeros() -> None:
         np.testing.assert_array_equal((tensor(np.ones((n, k))) @ tensor(np.ones((k, m)))).to_numpy(), np.zeros((n, m)))
 
 
+@pytest.mark.exhaustive
 def test_operands_of_two_dtypes_meet_in_numpys() -> None:
     for one, other in [("float32", "float64"), ("int64", "float32"), ("bool", "int32"), ("int64", "int64"), ("bool", "bool")]:
         a, b = numbers((3, 4), one, 1), numbers((4, 2), other, 2)
@@ -335,6 +337,7 @@ REDUCES = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("launched")
 @pytest.mark.parametrize(("fn", "start", "expected", "dtype"), REDUCES)
 def test_folds_of_any_length(fn: Any, start: float, expected: Any, dtype: str) -> None:
@@ -369,6 +372,7 @@ def test_a_sum_of_many_float32_stays_exact() -> None:
 EDGES = [1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 67, 127, 128, 129, 255, 256, 257]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("launched")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_products_at_the_edges_of_tiles(dtype: str) -> None:

@@ -66,12 +66,15 @@ class TensorOps:
 
     @staticmethod
     def reduce(fn: Callable[[float, float], float], start: float = 0.0) -> Callable[..., Tensor]:
-        """The function (a, dim, out=None) that folds the elements along dim with fn, beginning with start; dim keeps size 1."""
+        """The function (a, dim, out=None) that reduces dim with fn, starting from start; the dimension keeps size 1."""
         raise RuntimeError("TensorOps has no operations of its own; use SimpleOps, or define reduce in the subclass")
 
     @staticmethod
     def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
-        """The matrix product over the last two dimensions; the dimensions before them broadcast."""
+        """The matrix product over the last two dimensions; the dimensions before them broadcast.
+
+        In half precision, an implementation computes in float32 (`compute_widened`).
+        """
         raise RuntimeError("TensorOps has no operations of its own; use SimpleOps, or define matrix_multiply in the subclass")
 
 

@@ -309,6 +309,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.exhaustive
 @half_types
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_networks_compute_with_halves_as_with_float32(name, half):

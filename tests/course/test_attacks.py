@@ -43,6 +43,7 @@ def test_there_are_at_least_thirty_attacks_each_with_a_name_of_its_own() -> None
     assert len({attack.name for attack in ALL}) == len(ALL)
 
 
+@pytest.mark.exhaustive
 def test_no_attack_succeeds_in_bubblewrap() -> None:
     assert successes(ALL, box_of("bubblewrap")) == {}
 
@@ -52,6 +53,7 @@ def test_no_attack_succeeds_under_landlock(part: range) -> None:
     assert successes([ALL[index] for index in part], box_of("landlock")) == {}
 
 
+@pytest.mark.exhaustive
 def test_every_attack_succeeds_where_there_is_no_sandbox() -> None:
     tried = [attack for attack in ALL if not attack.alone and (is_administrator() or not attack.root)]
     stopped = [attack for attack, result in zip(tried, attempts(tried, None), strict=True) if not (result.succeeded or result.absent)]

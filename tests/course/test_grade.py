@@ -169,6 +169,7 @@ def test_a_second_run_that_ends_otherwise_is_flagged_and_the_worse_one_counts(
     assert result.note == "a second run ended otherwise"
 
 
+@pytest.mark.exhaustive
 def test_a_loop_that_never_ends_fails_and_the_other_probes_are_put(
     marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +180,7 @@ def test_a_loop_that_never_ends_fails_and_the_other_probes_are_put(
     assert result.visible[0].message == "it took too long: does a loop never end?"
 
 
+@pytest.mark.exhaustive
 def test_a_test_of_the_students_must_pass_with_right_code_and_fail_with_wrong(
     marked: Callable[..., TaskResult], right: dict[str, str]
 ) -> None:

@@ -123,6 +123,7 @@ def _workers() -> list[int]:
     return [int(pid) for pid in found.stdout.split()]
 
 
+@pytest.mark.exhaustive
 def test_every_submission_is_accounted_for_whoever_is_killed(night: Night) -> None:
     by_name = {result.submission: result for result in night.results}
     assert list(by_name) == ["broken", "forges", "hangs", "right"]
@@ -178,6 +179,7 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]
         yield json.loads(contact.read_text(encoding="utf-8"))["address"].replace("tcp://", "dask://"), nodes
 
 
+@pytest.mark.exhaustive
 def test_a_cluster_that_loses_a_node_comes_to_the_same(night: Night, members: Path, home: Path, tmp_path: Path) -> None:
     graded: list[str] = []
     handed_in = tmp_path / "class"

@@ -217,6 +217,7 @@ def test_a_base_ends_with_its_module_and_only_its_own_task_is_a_stub(repository:
         assert not any(file.startswith(("docs/", "project/app", "course/staff")) for file in made.files)
 
 
+@pytest.mark.exhaustive
 def test_a_base_has_the_reference_where_the_task_stands_on_it_or_an_earlier_module_ends() -> None:
     manifest = course()
     elementwise = ("kernels/elementwise", "kernels/reduce", "kernels/matmul")

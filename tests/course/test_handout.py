@@ -697,6 +697,7 @@ def test_the_courses_handouts_leak_nothing(last: int, style: str) -> None:
     assert stubs >= len(write_names(course(), last))
 
 
+@pytest.mark.exhaustive
 def test_the_courses_handout_is_the_same_each_time() -> None:
     environment = os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": str(ROOT)}
     made = subprocess.run([sys.executable, "-c", FINGERPRINT], env=environment, capture_output=True, text=True, check=True).stdout.strip()

@@ -274,6 +274,7 @@ def test_there_are_more_than_eight_forgers() -> None:
     assert len(forgers()) > 8
 
 
+@pytest.mark.exhaustive
 def test_no_forger_gets_a_mark_that_it_did_not_earn(files: dict[str, str | bytes]) -> None:
     """All fail the first probe of their task, and all others."""
     for met in meet(forgers(), course(), files, stop=False):

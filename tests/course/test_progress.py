@@ -213,6 +213,7 @@ def test_what_hangs_in_one_of_several_processes_fails_its_task(workspace: Worksp
     assert state.card.nodeid == "tests/test_signs.py::test_that_hangs"
 
 
+@pytest.mark.exhaustive
 def test_an_endless_test_fails_its_task_and_the_others_are_still_judged(workspace: Workspace) -> None:
     workspace.mend(
         "minitorch/sums.py", "    raise NotImplementedError(", "    while x is not None:\n        pass\n    raise NotImplementedError("
@@ -254,6 +255,7 @@ def test_the_time_limit_is_for_each_test(workspace: Workspace) -> None:
     assert state_of(workspace, "1.2", time_limit=3.5).state == "passed"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("seconds", "state"), [(4, "passed"), (60, "failing")])
 def test_waiting_counts_a_quarter(workspace: Workspace, seconds: int, state: str) -> None:
     test = f"import time\n\nimport pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    time.sleep({seconds})\n"

@@ -83,6 +83,7 @@ def test_a_residual_network_learns_a_batch_by_heart():
     assert losses[-1] < 0.2 * losses[0]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("bottleneck", [False, True], ids=["basic", "bottleneck"])
 def test_with_the_weights_of_pytorchs_layers_a_residual_network_computes_the_same(bottleneck):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
@@ -141,6 +142,7 @@ def test_a_gpt_says_nothing_of_what_it_cannot_have_seen():
     assert (before[0, 5:] != after[0, 5:]).any(axis=1).all()
 
 
+@pytest.mark.exhaustive
 def test_a_gpt_learns_a_text_that_repeats_and_goes_on_with_it():
     model = gpt()
     text = np.array([0, 1, 2, 3, 4, 5, 6] * 4)

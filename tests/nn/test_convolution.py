@@ -129,6 +129,7 @@ def check(given_case: tuple[Any, ...], orders: Any = ((0, 1, 2, 3), (0, 1, 2, 3)
 
 @pytest.mark.usefixtures("launched")
 class TestKernels:
+    @pytest.mark.exhaustive
     @QUICK
     @given(cases(), st.data())
     def test_conv2d_and_its_gradients_are_the_sums_of_products_whatever_the_settings_and_layouts(self, one: Any, data: Any) -> None:

@@ -129,6 +129,7 @@ def test_a_forgotten_return_in_training_is_named(monkeypatch):
     assert "is a return missing" in app.error[0].value
 
 
+@pytest.mark.exhaustive
 def test_every_page_survives_a_syntax_error_and_names_the_line(tmp_path):
     folder = copy(tmp_path)
     source = (folder / "minitorch" / "operators.py").read_text()

@@ -430,6 +430,7 @@ def test_a_checkpoint_whose_weights_are_not_those_of_the_network_is_refused(file
 # As a process
 
 
+@pytest.mark.exhaustive
 def test_it_runs_as_a_file_from_any_directory_and_a_reader_that_goes_stops_it_in_good_order(file, tmp_path):
     there = tmp_path / "elsewhere"
     there.mkdir()

@@ -298,6 +298,7 @@ def test_a_finished_run_goes_on_to_more_epochs_as_if_it_had_been_asked_for_them(
     assert [plain(line) for line in resumed[1:3]] == [plain(line) for line in printed[3:5]]
 
 
+@pytest.mark.exhaustive
 def test_a_run_killed_at_any_moment_ends_as_an_uninterrupted_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     setting = ["--limit", "40", "--epochs", "4", "--batch", "4", "--momentum", "0.5", "--dtype", "float64", "--seed", "3"]
     run_mnist_multiclass.main([*setting, "--checkpoint", str(tmp_path / "whole")])

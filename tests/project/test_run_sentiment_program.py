@@ -234,6 +234,7 @@ def test_the_command_repeats_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made == [setting]
 
 
+@pytest.mark.exhaustive
 def test_the_program_says_that_its_sentences_are_synthetic_and_repeats_to_the_last_bit(tmp_path: Path) -> None:
     def run(name: str) -> tuple[list[dict[str, Any]], bytes]:
         file = tmp_path / name
