@@ -16,7 +16,7 @@ from minitorch.core import kernel
 from minitorch.fast_conv import Conv1dFun, Conv2dFun
 from minitorch.kernels import conv as conv_loops
 from minitorch.kernels import conv_matmul as conv_products
-from minitorch.nn import columns, convolution
+from minitorch.nn import convolution
 from minitorch.nn.convolution import conv1d, conv2d
 
 QUICK = settings(max_examples=80, deadline=None, database=None)
@@ -36,7 +36,7 @@ def launched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """However little the work, it is done by one thread, or shared; pictures are cut into bands of four rows; all is one product."""
     least = 1 if request.param == "one product" else 1 << 60
     for name, limit in (("NARROW", 1 << 60), ("LONG", least), ("LONG_OF_ONE_TAP", least)):
-        monkeypatch.setattr(columns, name, limit)
+        monkeypatch.setattr(convolution, name, limit)
     set_limits(monkeypatch, PARALLEL=1 if request.param == "several threads" else 1 << 60)
     if request.param == "small bands":
         set_limits(monkeypatch, PLANES=1, PARTIAL=1)

@@ -21,7 +21,6 @@ from minitorch.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
 from minitorch.nn.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from minitorch.nn.embedding import Embedding, embedding
 from minitorch.nn.linear import Linear, bias_relu, linear
-from minitorch.nn import columns as columns
 from minitorch.nn.convolution import Conv1d, Conv2d, conv1d, conv2d
 from minitorch.nn.normalization import GroupNorm, LayerNorm, RMSNorm, group_norm, layer_norm, rms_norm
 from minitorch.nn.batch_norm import BatchNorm1d, BatchNorm2d, batch_norm
