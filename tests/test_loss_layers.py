@@ -8,8 +8,7 @@ import pytest
 
 from minitorch import FastBackend, SimpleBackend, float32, grad_check, nn, tensor
 from minitorch.nn import BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
-from minitorch.nn.loss_layers import l1_loss, smooth_l1_loss
-from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, nll_loss
+from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, l1_loss, nll_loss, smooth_l1_loss
 
 from .test_autograd_again import assert_second_derivatives
 

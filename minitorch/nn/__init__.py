@@ -11,10 +11,9 @@ from minitorch.nn.module import Module, Parameter
 from minitorch.nn import init as init
 from minitorch.nn import sizes as sizes
 from minitorch.nn import norm_functions as norm_functions
-from minitorch.nn import loss_checks as loss_checks
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
-from minitorch.nn.loss_layers import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
-from minitorch.nn.loss_layers import l1_loss, smooth_l1_loss
+from minitorch.nn.losses import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
+from minitorch.nn.losses import l1_loss, smooth_l1_loss
 from minitorch.nn.activations import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh
 from minitorch.nn.activations import gelu, leaky_relu, relu, sigmoid, silu, tanh
 from minitorch.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
