@@ -16,9 +16,8 @@ from minitorch.nn.convolution import Conv2d
 from minitorch.nn.init import constant_, kaiming_normal_
 from minitorch.nn.layers import Flatten
 from minitorch.nn.linear import Linear
-from minitorch.nn.module import Module
+from minitorch.nn.module import Module, Node
 from minitorch.nn.pooling import AdaptiveAvgPool2d, MaxPool2d
-from minitorch.nn.tree import Node
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:

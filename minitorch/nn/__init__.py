@@ -6,7 +6,6 @@
 from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
 # Stage 5 - After the course
-from minitorch.nn import tree as tree
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn import init as init
 from minitorch.nn import sizes as sizes

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, Self, overload
 
-from minitorch.nn.module import Module
-from minitorch.nn.tree import Node
+from minitorch.nn.module import Module, Node
 
 
 class _InOrder(Module):

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minitorch.core.context import no_grad
-from minitorch.nn.module import Module
-from minitorch.nn.tree import Node, buffers_of, walk
+from minitorch.nn.module import Module, Node, buffers_of, walk
 from minitorch.tensor import Tensor, generator, zeros
 from minitorch.tensor_ops import SimpleBackend
 
