@@ -9,8 +9,7 @@ import pytest
 from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, tensor
 from minitorch.kernels import pool as loops
 from minitorch.nn import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
-from minitorch.nn.batch_norm import batch_norm
-from minitorch.nn.normalization import group_norm, layer_norm, rms_norm
+from minitorch.nn.normalization import batch_norm, group_norm, layer_norm, rms_norm
 
 from .test_autograd_again import assert_second_derivatives
 

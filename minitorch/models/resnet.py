@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minitorch.nn.activations import ReLU
-from minitorch.nn.batch_norm import BatchNorm2d
 from minitorch.nn.containers import Sequential
 from minitorch.nn.convolution import Conv2d
 from minitorch.nn.init import constant_, kaiming_normal_
 from minitorch.nn.layers import Flatten
 from minitorch.nn.linear import Linear
 from minitorch.nn.module import Module, Node
+from minitorch.nn.normalization import BatchNorm2d
 from minitorch.nn.pooling import AdaptiveAvgPool2d, MaxPool2d
 from minitorch.tensor_ops import SimpleBackend
 

@@ -9,7 +9,6 @@ from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax,
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn import init as init
 from minitorch.nn import sizes as sizes
-from minitorch.nn import norm_functions as norm_functions
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
 from minitorch.nn.losses import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
 from minitorch.nn.losses import l1_loss, smooth_l1_loss
@@ -21,7 +20,7 @@ from minitorch.nn.embedding import Embedding, embedding
 from minitorch.nn.linear import Linear, bias_relu, linear
 from minitorch.nn.convolution import Conv1d, Conv2d, conv1d, conv2d
 from minitorch.nn.normalization import GroupNorm, LayerNorm, RMSNorm, group_norm, layer_norm, rms_norm
-from minitorch.nn.batch_norm import BatchNorm1d, BatchNorm2d, batch_norm
+from minitorch.nn.normalization import BatchNorm1d, BatchNorm2d, batch_norm
 from minitorch.nn.layers import Dropout, Flatten
 from minitorch.nn.attention import MultiheadAttention, scaled_dot_product_attention
 from minitorch.nn.transformer import TransformerBlock
