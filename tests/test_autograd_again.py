@@ -13,7 +13,7 @@ import minitorch
 from course.manifest import course
 from minitorch import FastBackend, Function, SimpleBackend, Tensor, int64, nn, tensor
 from minitorch.autograd import engine, grad
-from minitorch.nn.recurrence import recurrence
+from minitorch.nn.recurrent import recurrence
 
 from .op_table import OPS, samples
 

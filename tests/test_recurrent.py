@@ -8,7 +8,7 @@ import pytest
 
 from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, manual_seed, nn, tensor
 from minitorch.nn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
-from minitorch.nn.recurrence import KINDS, recurrence
+from minitorch.nn.recurrent import KINDS, recurrence
 
 from .test_autograd_again import assert_second_derivatives
 

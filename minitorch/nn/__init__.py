@@ -24,7 +24,6 @@ from minitorch.nn.normalization import BatchNorm1d, BatchNorm2d, batch_norm
 from minitorch.nn.layers import Dropout, Flatten
 from minitorch.nn.attention import MultiheadAttention, scaled_dot_product_attention
 from minitorch.nn.transformer import TransformerBlock
-from minitorch.nn import recurrence as recurrence
 from minitorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 from minitorch.nn.summary import summary
