@@ -1,6 +1,6 @@
-"""Stage 5 - Losses: how far from the truth a network's answers are, as one number to go downhill on.
+"""Stage 5 - Loss functions and loss layers.
 
-All take what the network answers, then the truth, and by its name `reduction`: "mean" (over all losses), "sum", or "none" (each by itself).
+Every loss compares a prediction with a target. Its `reduction` is "mean", "sum" or "none" (one loss per sample or element).
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ from minitorch.tensor_functions import Function
 REDUCTIONS = ("mean", "sum", "none")
 
 
+# Argument checks
+
+
 def check_reduction(reduction: Any, op: str) -> None:
-    """That a reduction is known."""
+    """Raise ValueError if the reduction is unknown."""
     if reduction not in REDUCTIONS:
         raise ValueError(f'{op} expected reduction "mean", "sum" or "none", got {reduction!r}')
 
 
-def check_both(input: Any, target: Any, reduction: str, op: str) -> None:
-    """That both are tensors, input one of floats, and the reduction is known."""
+def check_tensors(input: Any, target: Any, reduction: str, op: str) -> None:
+    """Check that both arguments are tensors, that input is floating-point, and that the reduction is known."""
     for name, x in (("input", input), ("target", target)):
         a_tensor(op, x, name)
     if not is_float(input.dtype):
@@ -42,38 +45,38 @@ def check_both(input: Any, target: Any, reduction: str, op: str) -> None:
     check_reduction(reduction, op)
 
 
-def check_rows(input: Tensor, target: Tensor, reduction: str, op: str) -> None:
-    """That input has a row of classes for each sample."""
-    check_both(input, target, reduction, op)
+def check_logits(input: Tensor, target: Tensor, reduction: str, op: str) -> None:
+    """Check that input has shape (N, C) with at least one class."""
+    check_tensors(input, target, reduction, op)
     if input.dims != 2 or not input.shape[1]:
         raise ValueError(f"{op} expected input of shape (N, C), a row of C classes for each sample, got {input.shape}")
 
 
-def check_weight(input: Tensor, weight: Any, op: str) -> None:
-    """That every class has a weight, if there are weights."""
+def check_class_weight(input: Tensor, weight: Any, op: str) -> None:
+    """Check that weight is None or has one element per class."""
     if weight is not None and (not isinstance(weight, Tensor) or weight.shape != input.shape[1:]):
-        raise _unfit(op, f"as weight a Tensor of shape {input.shape[1:]}, a number for each class", weight)
+        raise _weight_error(op, f"as weight a Tensor of shape {input.shape[1:]}, a number for each class", weight)
 
 
-def check_factor(input: Tensor, factor: Any, name: str, op: str) -> None:
-    """That every element has a factor, if there are factors."""
+def check_element_weight(input: Tensor, factor: Any, name: str, op: str) -> None:
+    """Check that a per-element weight is None or broadcasts to the shape of input."""
     if factor is None:
         return
     given, own = getattr(factor, "shape", ()), input.shape
     fits = isinstance(factor, Tensor) and len(given) <= len(own)
     if not fits or any(n not in (1, m) for n, m in zip(reversed(given), reversed(own), strict=False)):
-        raise _unfit(op, f"as {name} a Tensor whose shape broadcasts to that of input, {own}", factor)
+        raise _weight_error(op, f"as {name} a Tensor whose shape broadcasts to that of input, {own}", factor)
 
 
-def _unfit(op: str, wanted: str, given: Any) -> ValueError:
-    """What to say of a weight."""
+def _weight_error(op: str, wanted: str, given: Any) -> ValueError:
+    """Return the error for a weight of the wrong type or shape."""
     got = given.shape if isinstance(given, Tensor) else repr(given)
     remedy = f"; a reduction goes by its name: reduction={given!r}" if isinstance(given, str) else ""
     return ValueError(f"{op} expected {wanted}, got {got}{remedy}")
 
 
 def check_classes(input: Tensor, target: Tensor, op: str, ignore_index: int) -> np.ndarray:
-    """Which samples count; that every one of them has one of the classes."""
+    """Return the mask of samples that are not ignored; raise if one of them has a class out of range."""
     samples, classes = input.shape
     if target.dtype.kind != "i" or target.shape != (samples,):
         error = TypeError if target.shape == (samples,) else ValueError
@@ -82,46 +85,46 @@ def check_classes(input: Tensor, target: Tensor, op: str, ignore_index: int) -> 
             f"got {target.dtype.name} of shape {target.shape}"
         )
     numbers = target._tensor.array()
-    counts = numbers != ignore_index
+    included = numbers != ignore_index
     if samples and not (numbers.min() >= 0 and numbers.max() < classes):
-        wrong = counts & ((numbers < 0) | (numbers >= classes))
+        wrong = included & ((numbers < 0) | (numbers >= classes))
         if wrong.any():
             sample = int(wrong.argmax())
             raise ValueError(f"{op} expected classes from 0 to {classes - 1}, of {classes}, got {numbers[sample]} for sample {sample}")
-    return counts
+    return included
 
 
-def check_pairs(input: Tensor, target: Tensor, reduction: str, op: str) -> None:
-    """That every element has its target."""
-    check_both(input, target, reduction, op)
+def check_same_shape(input: Tensor, target: Tensor, reduction: str, op: str) -> None:
+    """Check that input and target have the same shape."""
+    check_tensors(input, target, reduction, op)
     if input.shape != target.shape:
         raise ValueError(f"{op} expected input and target of one shape, got {input.shape} and {target.shape}; view one as the other")
 
 
 def check_probabilities(x: Tensor, name: str, op: str) -> None:
-    """That all elements are from 0 to 1."""
+    """Raise ValueError unless every element lies in [0, 1]."""
     values = x._tensor.array()
     if values.size and not (values.min() >= 0 and values.max() <= 1):
         wrong = values[~((values >= 0) & (values <= 1))][0].item()
         raise ValueError(f"{op} expected probabilities from 0 to 1 as {name}, got {wrong}")
 
 
-OfTwo = Callable[[float, float], float]
-"""What a loss is of two numbers, or its derivative by one of them."""
+LossFunction = Callable[[float, float], float]
+"""A scalar function of (input, target): an element-wise loss or one of its partial derivatives."""
 
 
 class ElementLoss(Function):
-    """The loss of each element by itself, from what was answered there and what is true.
+    """Base class of element-wise losses.
 
     Attributes:
-        loss: Of the two numbers.
-        by_input: Its derivative by the first.
-        by_target: Its derivative by the second.
+        loss: The loss of one element, given input and target.
+        grad_input: Its derivative with respect to input.
+        grad_target: Its derivative with respect to target.
     """
 
-    loss: ClassVar[OfTwo]
-    by_input: ClassVar[OfTwo]
-    by_target: ClassVar[OfTwo]
+    loss: ClassVar[LossFunction]
+    grad_input: ClassVar[LossFunction]
+    grad_target: ClassVar[LossFunction]
 
     @classmethod
     def forward(cls, ctx: Context, input: Tensor, target: Tensor) -> Tensor:
@@ -131,12 +134,17 @@ class ElementLoss(Function):
     @classmethod
     def backward(cls, ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
         input, target = ctx.saved_values
-        slopes = zip((cls.by_input, cls.by_target), ctx.needs_input_grad, strict=True)
-        by_input, by_target = (grad_output * input.f.zip(slope)(input, target) if needed else None for slope, needed in slopes)
-        return by_input, by_target
+        derivatives = zip((cls.grad_input, cls.grad_target), ctx.needs_input_grad, strict=True)
+        grad_input, grad_target = (grad_output * input.f.zip(fn)(input, target) if needed else None for fn, needed in derivatives)
+        return grad_input, grad_target
 
 
-# Several classes
+def _reduce(losses: Tensor, reduction: str) -> Tensor:
+    """Reduce the losses to their mean or sum, or return them unchanged."""
+    return losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
+
+
+# Classification
 
 
 def cross_entropy(
@@ -148,51 +156,50 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """How surprised softmax of the logits is by the truth: -ln of the probability that it gives to the right class.
+    """Cross-entropy between softmax(input) and the target: -ln of the probability of the target class.
 
-    The same as `nll_loss(logsoftmax(input, 1), target)`, so exact for logits of any size.
+    Equivalent to `nll_loss(logsoftmax(input, 1), target)`, so numerically stable for logits of any magnitude.
 
     Args:
-        input: Logits, shape (N, C): a row of C numbers of any size for each sample.
-        target: The right classes, int64 or int32 of shape (N,) from 0 to C - 1; or probabilities of shape (N, C), then the surprises
-            at all classes count, each by its probability.
-        weight: By how much each class counts, shape (C,); with right classes the mean is divided by the sum of theirs.
-        ignore_index: A number in place of a class, for samples that do not count.
+        input: Logits, shape (N, C).
+        target: Class indices, int64 or int32 of shape (N,), from 0 to C - 1; or class probabilities of shape (N, C).
+        weight: Weight of each class, shape (C,). With class indices, the mean is divided by the sum of the targets' weights.
+        ignore_index: Class index that marks samples to ignore.
         reduction: "mean", "sum" or "none".
-        label_smoothing: Which part of the truth, from 0 to 1, is spread evenly over all classes.
+        label_smoothing: Share of the target distribution, from 0 to 1, that is spread evenly over all classes.
 
     Returns:
-        Shape (1,), or (N,) without a reduction.
+        Shape (1,), or (N,) if reduction is "none".
 
     Raises:
-        TypeError: If one is no Tensor, or the classes are no whole numbers.
-        ValueError: If a shape does not fit, a class is out of range, a probability or label_smoothing is not from 0 to 1, or reduction is
-            unknown.
+        TypeError: If an argument is not a Tensor, or the class indices are not integers.
+        ValueError: If a shape does not match, a class index is out of range, a probability or label_smoothing is outside [0, 1], or
+            reduction is unknown.
 
     Source: label smoothing: Szegedy et al. 2016, arXiv:1512.00567, section 7.
     """
     op = "cross_entropy"
-    check_rows(input, target, reduction, op)
-    check_weight(input, weight, op)
+    check_logits(input, target, reduction, op)
+    check_class_weight(input, weight, op)
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"{op} expected label_smoothing from 0 to 1, got {label_smoothing}, the part that is spread over all classes")
     if target.shape == input.shape:
         check_probabilities(target, "target", op)
-        truth = target.to(input.dtype)
+        distribution = target.to(input.dtype)
         if label_smoothing:
-            truth = truth * (1 - label_smoothing) + label_smoothing / input.shape[1]
+            distribution = distribution * (1 - label_smoothing) + label_smoothing / input.shape[1]
         logs = logsoftmax(input, 1)
-        return _reduced(-(truth * (logs if weight is None else logs * weight.to(input.dtype))).sum(1, keepdim=False), reduction)
-    counts = check_classes(input, target, op, ignore_index)
-    if weight is not None or label_smoothing or not counts.all():
-        return _weighted(logsoftmax(input, 1), target, reduction, weight, counts, label_smoothing)
+        return _reduce(-(distribution * (logs if weight is None else logs * weight.to(input.dtype))).sum(1, keepdim=False), reduction)
+    included = check_classes(input, target, op, ignore_index)
+    if weight is not None or label_smoothing or not included.all():
+        return _weighted_nll(logsoftmax(input, 1), target, reduction, weight, included, label_smoothing)
     if fusible(input):
         return CrossEntropy.apply(input, target, reduction)
-    return _reduced(_at_classes(logsoftmax(input, 1), target), reduction)
+    return _reduce(_nll_per_sample(logsoftmax(input, 1), target), reduction)
 
 
 class CrossEntropy(Function):
-    """nll_loss(logsoftmax(input, 1), target, reduction) on the compiled backend, in one pass forward and one backward."""
+    """nll_loss(logsoftmax(input, 1), target, reduction) fused for the compiled backend: one kernel per direction."""
 
     @staticmethod
     def forward(ctx: Context, input: Tensor, target: Tensor, reduction: str) -> Tensor:
@@ -214,180 +221,180 @@ class CrossEntropy(Function):
 
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
-    """The negative of the logarithm that stands at the right class of each sample.
+    """Negative log-likelihood: minus the log-probability of each sample's target class.
 
     Args:
-        input: Logarithms of probabilities, shape (N, C), as `logsoftmax` gives them.
-        target: The right classes, int64 or int32 of shape (N,), from 0 to C - 1.
-        weight: By how much each class counts, shape (C,); the mean is divided by the sum of those of the right classes.
-        ignore_index: A number in place of a class, for samples that do not count.
+        input: Log-probabilities, shape (N, C), as returned by `logsoftmax`.
+        target: Class indices, int64 or int32 of shape (N,), from 0 to C - 1.
+        weight: Weight of each class, shape (C,). The mean is divided by the sum of the targets' weights.
+        ignore_index: Class index that marks samples to ignore.
         reduction: "mean", "sum" or "none".
 
     Returns:
-        Shape (1,), or (N,) without a reduction.
+        Shape (1,), or (N,) if reduction is "none".
 
     Raises:
-        TypeError: If one is no Tensor, or the classes are no whole numbers.
-        ValueError: If a shape does not fit, a class is out of range, or reduction is unknown.
+        TypeError: If an argument is not a Tensor, or the class indices are not integers.
+        ValueError: If a shape does not match, a class index is out of range, or reduction is unknown.
     """
-    check_rows(input, target, reduction, "nll_loss")
-    check_weight(input, weight, "nll_loss")
-    counts = check_classes(input, target, "nll_loss", ignore_index)
-    if weight is not None or not counts.all():
-        return _weighted(input, target, reduction, weight, counts, 0.0)
-    return _reduced(_at_classes(input, target), reduction)
+    check_logits(input, target, reduction, "nll_loss")
+    check_class_weight(input, weight, "nll_loss")
+    included = check_classes(input, target, "nll_loss", ignore_index)
+    if weight is not None or not included.all():
+        return _weighted_nll(input, target, reduction, weight, included, 0.0)
+    return _reduce(_nll_per_sample(input, target), reduction)
 
 
-def _at_classes(logs: Tensor, target: Tensor) -> Tensor:
-    """The loss of each sample."""
+def _nll_per_sample(logs: Tensor, target: Tensor) -> Tensor:
+    """Return minus the log-probability of each sample's target class."""
     classes = logs.shape[1]
-    numbers = logs._like(TensorData(np.arange(classes), (1, classes)))
-    return -MaskedSelect.apply(logs, numbers == target.unsqueeze(1)).sum(1, keepdim=False)
+    class_indices = logs._like(TensorData(np.arange(classes), (1, classes)))
+    return -MaskedSelect.apply(logs, class_indices == target.unsqueeze(1)).sum(1, keepdim=False)
 
 
-def _weighted(logs: Tensor, target: Tensor, reduction: str, weight: Tensor | None, counts: np.ndarray, smoothing: float) -> Tensor:
-    """The loss where classes have weights, samples do not count, or a part of the truth is spread over all classes."""
-    rows, classes = np.flatnonzero(counts), logs.shape[1]
+def _weighted_nll(logs: Tensor, target: Tensor, reduction: str, weight: Tensor | None, included: np.ndarray, smoothing: float) -> Tensor:
+    """Return the loss with class weights, ignored samples or label smoothing."""
+    rows, classes = np.flatnonzero(included), logs.shape[1]
     chosen = target.to_numpy()[rows]
     weights = np.ones(classes) if weight is None else weight.detach().to_numpy().astype(float)
-    shares = np.zeros(logs.shape)  # of the surprise at each class
+    shares = np.zeros(logs.shape)  # the factor of each -log p
     shares[rows] = weights * (smoothing / classes)
     shares[rows, chosen] += weights[chosen] * (1 - smoothing)
-    given = tensor(shares, logs.backend, dtype=logs.dtype)
-    losses = -(MaskedSelect.apply(logs, given != 0) * given).sum(1, keepdim=False)
+    factors = tensor(shares, logs.backend, dtype=logs.dtype)
+    losses = -(MaskedSelect.apply(logs, factors != 0) * factors).sum(1, keepdim=False)
     if reduction != "mean":
-        return _reduced(losses, reduction)
+        return _reduce(losses, reduction)
     total = weights[chosen].sum()
     return losses.sum() * (1 / total if total else math.nan)
 
 
-# Yes or no
+# Binary classification
 
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean") -> Tensor:
-    """How surprised probabilities are by the truth: -ln p where it is 1, -ln(1 - p) where it is 0, no more than 100.
+    """Binary cross-entropy: -(t · ln p + (1 - t) · ln(1 - p)), with the logarithms clamped at -100.
 
     Args:
-        input: Probabilities from 0 to 1, of any shape. From logits, `binary_cross_entropy_with_logits` is more exact.
-        target: 1 or 0, or a probability between, in the same shape.
-        weight: By how much each element counts; a shape that broadcasts to that of input.
+        input: Probabilities in [0, 1], any shape. For logits, `binary_cross_entropy_with_logits` is more accurate.
+        target: 0, 1 or a probability in between, same shape as input.
+        weight: Weight of each element; must broadcast to the shape of input.
         reduction: "mean", "sum" or "none".
 
     Returns:
-        Shape (1,), or that of input without a reduction.
+        Shape (1,), or the shape of input if reduction is "none".
 
     Raises:
-        TypeError: If one is no Tensor.
-        ValueError: If the shapes differ, weight does not fit, a probability is not from 0 to 1, or reduction is unknown.
+        TypeError: If an argument is not a Tensor.
+        ValueError: If the shapes differ, weight does not broadcast, a probability is outside [0, 1], or reduction is unknown.
     """
-    check_pairs(input, target, reduction, "binary_cross_entropy")
+    check_same_shape(input, target, reduction, "binary_cross_entropy")
     check_probabilities(input, "input", "binary_cross_entropy")
     check_probabilities(target, "target", "binary_cross_entropy")
-    check_factor(input, weight, "weight", "binary_cross_entropy")
+    check_element_weight(input, weight, "weight", "binary_cross_entropy")
     losses = BinaryCrossEntropy.apply(input, target.to(input.dtype))
-    return _reduced(losses if weight is None else losses * weight, reduction)
+    return _reduce(losses if weight is None else losses * weight, reduction)
 
 
-def surprise(p: float, t: float) -> float:
-    """-(t · ln p + (1 - t) · ln(1 - p)), with logarithms of at least -100."""
+def bce(p: float, t: float) -> float:
+    """-(t · ln p + (1 - t) · ln(1 - p)), with the logarithms clamped at -100."""
     yes = math.log(p) if p > 0 else -100.0
     no = math.log1p(-p) if p < 1 else -100.0
     return (t - 1) * (no if no > -100 else -100.0) - t * (yes if yes > -100 else -100.0)
 
 
-def surprise_by_p(p: float, t: float) -> float:
-    """Its derivative by p, without a pole at 0 and 1."""
-    spread = p * (1 - p)
-    return (p - t) / (spread if spread > 1e-12 else 1e-12)
+def bce_grad_p(p: float, t: float) -> float:
+    """Its derivative with respect to p; the denominator is clamped, so it is finite at 0 and 1."""
+    variance = p * (1 - p)
+    return (p - t) / (variance if variance > 1e-12 else 1e-12)
 
 
-def surprise_by_t(p: float, t: float) -> float:
-    """Its derivative by t."""
+def bce_grad_t(p: float, t: float) -> float:
+    """Its derivative with respect to t."""
     yes = math.log(p) if p > 0 else -100.0
     no = math.log1p(-p) if p < 1 else -100.0
     return (no if no > -100 else -100.0) - (yes if yes > -100 else -100.0)
 
 
 class BinaryCrossEntropy(ElementLoss):
-    """-(t · ln p + (1 - t) · ln(1 - p)), with logarithms of at least -100."""
+    """Element-wise binary cross-entropy of probabilities."""
 
-    loss, by_input, by_target = surprise, surprise_by_p, surprise_by_t
+    loss, grad_input, grad_target = bce, bce_grad_p, bce_grad_t
 
 
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean", pos_weight: Tensor | None = None
 ) -> Tensor:
-    """`binary_cross_entropy(input.sigmoid(), target)`, exact for logits of any size.
+    """`binary_cross_entropy(input.sigmoid(), target)`, numerically stable for logits of any magnitude.
 
     Args:
-        input: Logits, numbers of any size, of any shape.
-        target: 1 or 0, or a probability between, in the same shape.
-        weight: By how much each element counts; a shape that broadcasts to that of input.
+        input: Logits, any shape.
+        target: 0, 1 or a probability in between, same shape as input.
+        weight: Weight of each element; must broadcast to the shape of input.
         reduction: "mean", "sum" or "none".
-        pos_weight: By how much a 1 counts more than a 0; a shape that broadcasts to that of input.
+        pos_weight: Weight of the positive class; must broadcast to the shape of input.
 
     Returns:
-        Shape (1,), or that of input without a reduction.
+        Shape (1,), or the shape of input if reduction is "none".
 
     Raises:
-        TypeError: If one is no Tensor.
-        ValueError: If the shapes differ, a weight does not fit, a target is not from 0 to 1, or reduction is unknown.
+        TypeError: If an argument is not a Tensor.
+        ValueError: If the shapes differ, a weight does not broadcast, a target is outside [0, 1], or reduction is unknown.
     """
-    check_pairs(input, target, reduction, "binary_cross_entropy_with_logits")
+    check_same_shape(input, target, reduction, "binary_cross_entropy_with_logits")
     check_probabilities(target, "target", "binary_cross_entropy_with_logits")
-    check_factor(input, weight, "weight", "binary_cross_entropy_with_logits")
-    check_factor(input, pos_weight, "pos_weight", "binary_cross_entropy_with_logits")
-    truth = target.to(input.dtype)
+    check_element_weight(input, weight, "weight", "binary_cross_entropy_with_logits")
+    check_element_weight(input, pos_weight, "pos_weight", "binary_cross_entropy_with_logits")
+    distribution = target.to(input.dtype)
     if pos_weight is None:
-        losses = BinaryCrossEntropyWithLogits.apply(input, truth)
+        losses = BinaryCrossEntropyWithLogits.apply(input, distribution)
     else:
-        of_yes, of_no = (BinaryCrossEntropyWithLogits.apply(input, truth.detach() * 0 + answer) for answer in (1.0, 0.0))
-        losses = of_yes * truth * pos_weight + of_no * (1.0 - truth)
-    return _reduced(losses if weight is None else losses * weight, reduction)
+        positive, negative = (BinaryCrossEntropyWithLogits.apply(input, distribution.detach() * 0 + label) for label in (1.0, 0.0))
+        losses = positive * distribution * pos_weight + negative * (1.0 - distribution)
+    return _reduce(losses if weight is None else losses * weight, reduction)
 
 
-def logit_surprise(x: float, t: float) -> float:
-    """ln(1 + e^x) - t · x; e is only raised to a negative power."""
+def bce_with_logits(x: float, t: float) -> float:
+    """ln(1 + e^x) - t · x; the exponent is never positive, so exp cannot overflow."""
     return (x if x > 0 else 0.0 * x) - t * x + math.log1p(math.exp(-abs(x)))
 
 
-def logit_surprise_by_x(x: float, t: float) -> float:
-    """Its derivative by x, sigmoid(x) - t."""
+def bce_with_logits_grad_x(x: float, t: float) -> float:
+    """Its derivative with respect to x, sigmoid(x) - t."""
     z = math.exp(-abs(x))
     return (1.0 if x >= 0 else z) / (1.0 + z) - t
 
 
-def minus_first(x: float, t: float) -> float:
-    """Its derivative by t, -x."""
+def bce_with_logits_grad_t(x: float, t: float) -> float:
+    """Its derivative with respect to t, -x."""
     return -x
 
 
 class BinaryCrossEntropyWithLogits(ElementLoss):
     """ln(1 + e^x) - t · x: with p = 1 / (1 + e^-x), ln p is x - ln(1 + e^x) and ln(1 - p) is -ln(1 + e^x)."""
 
-    loss, by_input, by_target = logit_surprise, logit_surprise_by_x, minus_first
+    loss, grad_input, grad_target = bce_with_logits, bce_with_logits_grad_x, bce_with_logits_grad_t
 
 
-# Numbers
+# Regression
 
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The squared difference.
+    """Squared error (input - target)².
 
     Args:
-        input: Of any shape.
-        target: In the same shape.
+        input: Predictions, any shape.
+        target: Targets, same shape as input.
         reduction: "mean", "sum" or "none".
 
     Returns:
-        Shape (1,), or that of input without a reduction.
+        Shape (1,), or the shape of input if reduction is "none".
 
     Raises:
-        TypeError: If one is no Tensor.
+        TypeError: If an argument is not a Tensor.
         ValueError: If the shapes differ, or reduction is unknown.
     """
-    check_pairs(input, target, reduction, "mse_loss")
-    return _reduced(SquaredError.apply(input, target.to(input.dtype)), reduction)
+    check_same_shape(input, target, reduction, "mse_loss")
+    return _reduce(SquaredError.apply(input, target.to(input.dtype)), reduction)
 
 
 def squared_error(x: float, t: float) -> float:
@@ -395,148 +402,140 @@ def squared_error(x: float, t: float) -> float:
     return (x - t) * (x - t)
 
 
-def squared_error_by_x(x: float, t: float) -> float:
-    """Its derivative by x."""
+def squared_error_grad_x(x: float, t: float) -> float:
+    """Its derivative with respect to x."""
     return 2.0 * (x - t)
 
 
-def squared_error_by_t(x: float, t: float) -> float:
-    """Its derivative by t."""
+def squared_error_grad_t(x: float, t: float) -> float:
+    """Its derivative with respect to t."""
     return 2.0 * (t - x)
 
 
 class SquaredError(ElementLoss):
     """(x - t)²."""
 
-    loss, by_input, by_target = squared_error, squared_error_by_x, squared_error_by_t
-
-
-# What they share
-
-
-def _reduced(losses: Tensor, reduction: str) -> Tensor:
-    """All losses as one number, or as they are."""
-    return losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
+    loss, grad_input, grad_target = squared_error, squared_error_grad_x, squared_error_grad_t
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The distance |input - target|; its slope where they are equal is 0.
+    """Absolute error |input - target|; its derivative is 0 where the two are equal.
 
     Args:
-        input: Of any shape.
-        target: In the same shape.
+        input: Predictions, any shape.
+        target: Targets, same shape as input.
         reduction: "mean", "sum" or "none".
 
     Returns:
-        Shape (1,), or that of input without a reduction.
+        Shape (1,), or the shape of input if reduction is "none".
 
     Raises:
-        TypeError: If one is no Tensor.
+        TypeError: If an argument is not a Tensor.
         ValueError: If the shapes differ, or reduction is unknown.
     """
-    check_pairs(input, target, reduction, "l1_loss")
-    return _reduced(Distance.apply(input, target.to(input.dtype)), reduction)
+    check_same_shape(input, target, reduction, "l1_loss")
+    return _reduce(AbsoluteError.apply(input, target.to(input.dtype)), reduction)
 
 
-def distance(x: float, t: float) -> float:
+def absolute_error(x: float, t: float) -> float:
     """|x - t|."""
-    return x - t if x >= t else t - x if x < t else x - t  # the last for NaN
+    return x - t if x >= t else t - x if x < t else x - t  # the last case is NaN
 
 
-def distance_by_x(x: float, t: float) -> float:
-    """Its derivative by x."""
+def absolute_error_grad_x(x: float, t: float) -> float:
+    """Its derivative with respect to x."""
     return 1.0 if x > t else -1.0 if x < t else 0.0 * (x - t)
 
 
-def distance_by_t(x: float, t: float) -> float:
-    """Its derivative by t."""
+def absolute_error_grad_t(x: float, t: float) -> float:
+    """Its derivative with respect to t."""
     return -1.0 if x > t else 1.0 if x < t else 0.0 * (x - t)
 
 
-class Distance(ElementLoss):
+class AbsoluteError(ElementLoss):
     """|x - t|."""
 
-    loss, by_input, by_target = distance, distance_by_x, distance_by_t
+    loss, grad_input, grad_target = absolute_error, absolute_error_grad_x, absolute_error_grad_t
 
     @staticmethod
     def composed(input: Tensor, target: Tensor) -> Tensor:
-        """The same of operations on tensors."""
+        """The same loss composed of differentiable tensor operations."""
         return (input - target).abs()
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """d² / 2 beta where the distance d = |input - target| is less than beta, d - beta / 2 elsewhere: without a kink at 0.
+    """Smooth L1 loss: with d = |input - target|, d² / (2 beta) where d < beta, else d - beta / 2.
 
     Args:
-        input: Of any shape.
-        target: In the same shape.
+        input: Predictions, any shape.
+        target: Targets, same shape as input.
         reduction: "mean", "sum" or "none".
-        beta: Where the parabola ends, at least 0; with 0 it is `l1_loss`.
+        beta: Threshold between the quadratic and the linear part, at least 0; 0 gives `l1_loss`.
 
     Returns:
-        Shape (1,), or that of input without a reduction.
+        Shape (1,), or the shape of input if reduction is "none".
 
     Raises:
-        TypeError: If one is no Tensor.
+        TypeError: If an argument is not a Tensor.
         ValueError: If the shapes differ, reduction is unknown, or beta is negative.
 
     Source: Girshick 2015, arXiv:1504.08083, eq. 3.
     """
-    check_pairs(input, target, reduction, "smooth_l1_loss")
+    check_same_shape(input, target, reduction, "smooth_l1_loss")
     if not beta >= 0:
         raise ValueError(f"smooth_l1_loss expected beta of at least 0, got {beta}")
     if beta == 0:
         return l1_loss(input, target, reduction)
-    return _reduced(SmoothDistance.apply(input, target.to(input.dtype), float(beta)), reduction)
+    return _reduce(SmoothL1.apply(input, target.to(input.dtype), float(beta)), reduction)
 
 
 @cache
-def smooth_distance_curve(beta: float) -> tuple[OfTwo, OfTwo]:
-    """The loss of two numbers, and its derivative by the first."""
+def smooth_l1_functions(beta: float) -> tuple[LossFunction, LossFunction]:
+    """Return the element-wise loss and its derivative with respect to the input."""
 
-    def smooth_distance(x: float, t: float) -> float:
+    def smooth_l1(x: float, t: float) -> float:
         d = x - t if x >= t else t - x
         return 0.5 * d * d / beta if d < beta else d - 0.5 * beta
 
-    def smooth_distance_by_x(x: float, t: float) -> float:
+    def smooth_l1_grad_x(x: float, t: float) -> float:
         d = x - t
         return 1.0 if d >= beta else -1.0 if d <= -beta else d / beta
 
-    return smooth_distance, smooth_distance_by_x
+    return smooth_l1, smooth_l1_grad_x
 
 
-class SmoothDistance(Function):
-    """d² / 2 beta where d = |x - t| is less than beta, d - beta / 2 elsewhere."""
+class SmoothL1(Function):
+    """Element-wise smooth L1 loss: with d = |x - t|, d² / (2 beta) where d < beta, else d - beta / 2."""
 
     @staticmethod
     def forward(ctx: Any, input: Tensor, target: Tensor, beta: float) -> Tensor:
         ctx.save_for_backward(input, target, beta)
-        return input.f.zip(smooth_distance_curve(beta)[0])(input, target)
+        return input.f.zip(smooth_l1_functions(beta)[0])(input, target)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, Tensor, None]:
         input, target, beta = ctx.saved_values
-        by_input = grad_output * input.f.zip(smooth_distance_curve(beta)[1])(input, target)
-        return by_input, -by_input, None
+        grad_input = grad_output * input.f.zip(smooth_l1_functions(beta)[1])(input, target)
+        return grad_input, -grad_input, None
 
     @staticmethod
     def composed(input: Tensor, target: Tensor, beta: float) -> Tensor:
-        """The same of operations on tensors."""
+        """The same loss composed of differentiable tensor operations."""
         d = (input - target).abs()
         return (d * d * (0.5 / beta)).where(d < beta, d - 0.5 * beta)
 
 
-# The layers
+# Layers
 
 
 class _Loss(Module):
-    """What all layers of losses share.
+    """Base class of the loss layers.
 
     Args:
         reduction: "mean", "sum" or "none".
 
     Raises:
-        ValueError: If it is another word.
+        ValueError: If reduction is unknown.
     """
 
     def __init__(self, reduction: str = "mean") -> None:
@@ -545,32 +544,32 @@ class _Loss(Module):
         self.reduction = reduction
 
     def extra_repr(self) -> str:
-        """How it is reduced, unless to the mean."""
+        """The reduction, unless it is the default."""
         return "" if self.reduction == "mean" else f"reduction={self.reduction!r}"
 
 
 class MSELoss(_Loss):
-    """`mse_loss`, the squared difference."""
+    """Mean squared error; see `mse_loss`."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Of two of one shape."""
+        """Return the loss of input and target, which have the same shape."""
         return mse_loss(input, target, self.reduction)
 
 
 class L1Loss(_Loss):
-    """`l1_loss`, the distance."""
+    """Mean absolute error; see `l1_loss`."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Of two of one shape."""
+        """Return the loss of input and target, which have the same shape."""
         return l1_loss(input, target, self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """`smooth_l1_loss`, the distance without a kink.
+    """Smooth L1 loss; see `smooth_l1_loss`.
 
     Args:
         reduction: "mean", "sum" or "none".
-        beta: Where the parabola ends.
+        beta: Threshold between the quadratic and the linear part.
     """
 
     def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
@@ -578,15 +577,15 @@ class SmoothL1Loss(_Loss):
         self.beta = beta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Of two of one shape."""
+        """Return the loss of input and target, which have the same shape."""
         return smooth_l1_loss(input, target, self.reduction, self.beta)
 
 
 class BCELoss(_Loss):
-    """`binary_cross_entropy` of probabilities.
+    """Binary cross-entropy of probabilities; see `binary_cross_entropy`.
 
     Args:
-        weight: By how much each element counts; a buffer.
+        weight: Weight of each element; registered as a buffer.
         reduction: "mean", "sum" or "none".
     """
 
@@ -595,17 +594,17 @@ class BCELoss(_Loss):
         self.register_buffer("weight", weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Of two of one shape."""
+        """Return the loss of input and target, which have the same shape."""
         return binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
-    """`binary_cross_entropy_with_logits`.
+    """Binary cross-entropy of logits; see `binary_cross_entropy_with_logits`.
 
     Args:
-        weight: By how much each element counts; a buffer.
+        weight: Weight of each element; registered as a buffer.
         reduction: "mean", "sum" or "none".
-        pos_weight: By how much a 1 counts more than a 0; a buffer.
+        pos_weight: Weight of the positive class; registered as a buffer.
     """
 
     def __init__(self, weight: Tensor | None = None, *, reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
@@ -614,16 +613,16 @@ class BCEWithLogitsLoss(_Loss):
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Of two of one shape."""
+        """Return the loss of input and target, which have the same shape."""
         return binary_cross_entropy_with_logits(input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight)
 
 
 class NLLLoss(_Loss):
-    """`nll_loss`, of logarithms of probabilities.
+    """Negative log-likelihood of log-probabilities; see `nll_loss`.
 
     Args:
-        weight: By how much each class counts, shape (C,); a buffer.
-        ignore_index: A number in place of a class, for samples that do not count.
+        weight: Weight of each class, shape (C,); registered as a buffer.
+        ignore_index: Class index that marks samples to ignore.
         reduction: "mean", "sum" or "none".
     """
 
@@ -633,18 +632,18 @@ class NLLLoss(_Loss):
         self.register_buffer("weight", weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Of rows (N, C) and classes (N,)."""
+        """Return the loss of log-probabilities (N, C) and class indices (N,)."""
         return nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class CrossEntropyLoss(_Loss):
-    """`cross_entropy`, of logits.
+    """Cross-entropy of logits; see `cross_entropy`.
 
     Args:
-        weight: By how much each class counts, shape (C,); a buffer.
-        ignore_index: A number in place of a class, for samples that do not count.
+        weight: Weight of each class, shape (C,); registered as a buffer.
+        ignore_index: Class index that marks samples to ignore.
         reduction: "mean", "sum" or "none".
-        label_smoothing: Which part of the truth is spread evenly over all classes.
+        label_smoothing: Share of the target distribution that is spread evenly over all classes.
     """
 
     def __init__(
@@ -655,6 +654,6 @@ class CrossEntropyLoss(_Loss):
         self.register_buffer("weight", weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Of rows (N, C), and classes (N,) or probabilities (N, C)."""
+        """Return the loss of logits (N, C) and class indices (N,) or probabilities (N, C)."""
         settings: dict[str, Any] = {"ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
         return cross_entropy(input, target, self.weight, reduction=self.reduction, **settings)
