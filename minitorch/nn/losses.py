@@ -344,12 +344,12 @@ def binary_cross_entropy_with_logits(
     check_probabilities(target, "target", "binary_cross_entropy_with_logits")
     check_element_weight(input, weight, "weight", "binary_cross_entropy_with_logits")
     check_element_weight(input, pos_weight, "pos_weight", "binary_cross_entropy_with_logits")
-    distribution = target.to(input.dtype)
+    labels = target.to(input.dtype)
     if pos_weight is None:
-        losses = BinaryCrossEntropyWithLogits.apply(input, distribution)
+        losses = BinaryCrossEntropyWithLogits.apply(input, labels)
     else:
-        positive, negative = (BinaryCrossEntropyWithLogits.apply(input, distribution.detach() * 0 + label) for label in (1.0, 0.0))
-        losses = positive * distribution * pos_weight + negative * (1.0 - distribution)
+        positive, negative = (BinaryCrossEntropyWithLogits.apply(input, labels.detach() * 0 + label) for label in (1.0, 0.0))
+        losses = positive * labels * pos_weight + negative * (1.0 - labels)
     return _reduce(losses if weight is None else losses * weight, reduction)
 
 
