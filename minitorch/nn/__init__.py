@@ -1,4 +1,4 @@
-"""Networks: what they are made of, by the names of the published course and by PyTorch's. This file is the folder's table of contents."""
+"""Neural networks: functions and layers under the names of the published course and of PyTorch."""
 
 # A package that ends after stage n lacks the paragraphs from "# Stage n+1" on, and in __all__ the names that they bind.
 
@@ -9,8 +9,9 @@ from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax,
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn import init as init
 from minitorch.nn import sizes as sizes
-from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, l1_loss, mse_loss, nll_loss
-from minitorch.nn.losses import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss, smooth_l1_loss
+from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy
+from minitorch.nn.losses import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
+from minitorch.nn.losses import l1_loss, mse_loss, nll_loss, smooth_l1_loss
 from minitorch.nn.activations import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh
 from minitorch.nn.activations import gelu, leaky_relu, relu, sigmoid, silu, tanh
 from minitorch.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d

@@ -1,4 +1,8 @@
-"""Stage 5 - Normalization: batch, layer, group and RMS normalization, as functions and as layers."""
+"""Stage 5 - Batch, group, layer and RMS normalization, as functions and as layers.
+
+Values are normalized, then multiplied by a weight and shifted by a bias, if there are any. In a layer the weight is initialized to ones and
+the bias to zeros. The compiled backend runs the kernels of `kernels.norm`; other backends compose the same formulas of tensor operations.
+"""
 
 from __future__ import annotations
 
@@ -23,26 +27,24 @@ from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
     from minitorch.core.backend import TensorBackend
-    from minitorch.tensor import Tensor
 
+GRADIENT_CHUNKS = 8
+"""Number of partial sums of a gradient over rows; constant, so that results do not depend on the number of threads."""
 
-CHUNKS = 8
-"""Into how many shares rows are dealt when all of them add to one gradient: always as many, so that sums are the same on any machine."""
+MIN_PLANE_LENGTH = 16
+"""Planes with fewer elements are processed side by side, as columns."""
 
-SHORT = 16
-"""Planes of fewer numbers are gone through side by side, as columns."""
-
-SPAN = 1 << 8
-"""Columns that are gone through at once."""
+COLUMN_BLOCK = 1 << 8
+"""Number of columns processed at once."""
 
 
 class Planes(NamedTuple):
-    """Which planes share their statistics.
+    """The layout of planes and which of them share their statistics.
 
     Attributes:
-        shape: The planes in order, numbered by several dimensions; all but the first number the channels.
-        dim: The one along which they share, the first or the last.
-        length: Of a plane.
+        shape: The dimensions that index the planes; all but the first index the channels.
+        dim: The dimension over which statistics are shared, the first or the last.
+        length: Number of elements of a plane.
     """
 
     shape: tuple[int, ...]
@@ -51,407 +53,159 @@ class Planes(NamedTuple):
 
     @property
     def count(self) -> int:
-        """How many numbers share their statistics."""
+        """Number of elements that share one mean."""
         return self.shape[self.dim] * self.length
 
     @property
     def channels(self) -> int:
-        """How many channels there are."""
+        """Number of channels."""
         return math.prod(self.shape[1:])
 
     @property
-    def units(self) -> int:
-        """How many means there are."""
+    def num_means(self) -> int:
+        """Number of means."""
         return math.prod(self.shape) // self.shape[self.dim]
 
     @property
-    def short(self) -> bool:
-        """Whether planes are gone through as columns."""
-        return self.dim == 0 and self.length < SHORT
+    def as_columns(self) -> bool:
+        """Whether planes are processed as columns."""
+        return self.dim == 0 and self.length < MIN_PLANE_LENGTH
 
-    def run(self, planes: Loop, columns: Loop, out: np.ndarray, operands: tuple[Any, ...], own: bool) -> None:
-        """Have one of two loops compute."""
-        together, channels = self.shape[self.dim], self.channels
-        step, apart = (channels, 1) if self.dim == 0 else (1, together)
-        sizes = together, step, apart, channels, self.length, self.units, int(own)
-        if self.short:
-            span = max(1, SPAN // self.length)
+    def run(self, planes: Loop, columns: Loop, out: np.ndarray, operands: tuple[Any, ...], own_stats: bool) -> None:
+        """Run the kernel for planes or the one for columns, whichever suits the layout."""
+        shared, channels = self.shape[self.dim], self.channels
+        step, unit_step = (channels, 1) if self.dim == 0 else (1, shared)
+        sizes = shared, step, unit_step, channels, self.length, self.num_means, int(own_stats)
+        if self.as_columns:
+            span = max(1, COLUMN_BLOCK // self.length)
             columns.run(out, operands, (*sizes, span), -(-channels // span))
         else:
-            planes.run(out, operands, sizes, self.units)
+            planes.run(out, operands, sizes, self.num_means)
 
     def moments(self, x: Tensor) -> np.ndarray:
-        """All means, then all variances (divided by n), of operations on tensors."""
+        """Return all means followed by all biased variances, computed by tensor operations."""
         grouped, dims = x.detach().reshape(*self.shape, self.length), (self.dim, -1)
-        centred = grouped - grouped.mean(dims)
-        found = grouped.mean(dims), (centred * centred).mean(dims)
-        return np.concatenate([numbers.to_numpy().astype(float).reshape(-1) for numbers in found])
+        centered = grouped - grouped.mean(dims)
+        moments = grouped.mean(dims), (centered * centered).mean(dims)
+        return np.concatenate([x.to_numpy().astype(float).reshape(-1) for x in moments])
 
 
-def fits_loops(*tensors: Tensor | None) -> bool:
-    """Whether the loops can compute with tensors: the first has numbers, and all of them have one dtype."""
+def can_fuse(*tensors: Tensor | None) -> bool:
+    """Return whether the compiled kernels apply: the first tensor is not empty, and all tensors have the same dtype."""
     first = tensors[0]
     return first is not None and fusible(first) and first.size > 0 and all(x is None or x.dtype == first.dtype for x in tensors)
 
 
 class PlaneNorm(Function):
-    """(x - mean) / √(var + eps) · weight + bias, of planes.
+    """(x - mean) / √(var + eps) · weight + bias, with statistics shared by planes.
 
-    moments holds all means, then all variances, in float64; if they are the planes' own, they are put there.
+    moments holds all means followed by all variances, in float64. If own_stats, the kernel computes them and writes them there.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, planes: Planes, moments: np.ndarray, eps: float, own: bool
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        planes: Planes,
+        moments: np.ndarray,
+        eps: float,
+        own_stats: bool,
     ) -> Tensor:
         out = TensorData.empty(x.shape, x.dtype)
-        numbers = np.concatenate([_of_channels(weight, planes, 1.0), _of_channels(bias, planes, 0.0), [eps]])
-        planes.run(plane_norm(), column_norm(), out._storage, (flat(x), numbers, moments), own)
-        ctx.save_for_backward(x, weight, planes, moments, eps, own)
+        workspace = np.concatenate([_per_channel(weight, planes, 1.0), _per_channel(bias, planes, 0.0), [eps]])
+        planes.run(plane_norm(), column_norm(), out._storage, (flat(x), workspace, moments), own_stats)
+        ctx.save_for_backward(x, weight, planes, moments, eps, own_stats)
         return x._like(out)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, planes, moments, eps, own = ctx.saved_values
-        needed, units, channels = ctx.needs_input_grad, planes.units, planes.channels
+        x, weight, planes, moments, eps, own_stats = ctx.saved_values
+        needed, num_means, channels = ctx.needs_input_grad, planes.num_means, planes.channels
         out = TensorData.empty(x.shape if needed[0] else (0,), x.dtype)
-        sums = np.zeros(2 * (channels if planes.short else math.prod(planes.shape)))
-        factors = 1 / np.sqrt(moments[units:] + eps)
-        numbers = np.concatenate([_of_channels(weight, planes, 1.0), moments[:units], factors, sums])
-        planes.run(plane_gradient(), column_gradient(), out._storage, (flat(grad_output), flat(x), numbers), own)
-        by_bias, by_weight = numbers[-sums.size :].reshape(2, -1, channels).sum(1).astype(x.dtype)
+        sums = np.zeros(2 * (channels if planes.as_columns else math.prod(planes.shape)))
+        inverse_std = 1 / np.sqrt(moments[num_means:] + eps)
+        workspace = np.concatenate([_per_channel(weight, planes, 1.0), moments[:num_means], inverse_std, sums])
+        planes.run(plane_gradient(), column_gradient(), out._storage, (flat(grad_output), flat(x), workspace), own_stats)
+        grad_bias, grad_weight = workspace[-sums.size :].reshape(2, -1, channels).sum(1).astype(x.dtype)
         return (
             x._like(out) if needed[0] else None,
-            x._like(TensorData(by_weight, (channels,))) if needed[1] else None,
-            x._like(TensorData(by_bias, (channels,))) if needed[2] else None,
+            x._like(TensorData(grad_weight, (channels,))) if needed[1] else None,
+            x._like(TensorData(grad_bias, (channels,))) if needed[2] else None,
             *(None,) * 4,
         )
 
     @staticmethod
     def composed(
-        x: Tensor, weight: Tensor | None, bias: Tensor | None, planes: Planes, moments: np.ndarray, eps: float, own: bool
+        x: Tensor, weight: Tensor | None, bias: Tensor | None, planes: Planes, moments: np.ndarray, eps: float, own_stats: bool
     ) -> Tensor:
-        """The same of operations on tensors."""
+        """The same computation composed of differentiable tensor operations."""
         grouped = x.reshape(*planes.shape, planes.length)
-        if own:
-            centred = grouped - grouped.mean((planes.dim, -1))
-            spread = (centred * centred).mean((planes.dim, -1))
+        if own_stats:
+            centered = grouped - grouped.mean((planes.dim, -1))
+            var = (centered * centered).mean((planes.dim, -1))
         else:
-            middle, spread = (tensor(numbers, x.backend, dtype=x.dtype) for numbers in moments.reshape(2, planes.channels, 1))
-            centred = grouped - middle
-        return scaled(centred / (spread + eps).sqrt(), weight, bias, (*planes.shape[1:], 1)).reshape(*x.shape)
+            mean, var = (tensor(values, x.backend, dtype=x.dtype) for values in moments.reshape(2, planes.channels, 1))
+            centered = grouped - mean
+        return scale_and_shift(centered / (var + eps).sqrt(), weight, bias, (*planes.shape[1:], 1)).reshape(*x.shape)
 
 
-def scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...]) -> Tensor:
-    """x · weight + bias, which are given a shape that broadcasts."""
+def scale_and_shift(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...]) -> Tensor:
+    """Return x · weight + bias, with weight and bias reshaped to broadcast."""
     x = x if weight is None else x * weight.reshape(*shape)
     return x if bias is None else x + bias.reshape(*shape)
 
 
-def _of_channels(x: Tensor | None, planes: Planes, default: float) -> np.ndarray:
-    """What each channel has."""
+def _per_channel(x: Tensor | None, planes: Planes, default: float) -> np.ndarray:
+    """Return the value of each channel, or the default for each if x is None."""
     return np.full(planes.channels, default) if x is None else flat(x)
 
 
 class RowNorm(Function):
-    """Rows less their means (unless not centred), divided by the root of their mean square, · weight + bias; each of these is a row."""
+    """Rows minus their means (if centered), divided by their root mean square, times weight plus bias; weight and bias are rows."""
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...], eps: float, centred: bool
+        ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...], eps: float, centered: bool
     ) -> Tensor:
         length, dtype = math.prod(shape), x.dtype
         rows = x.size // length
-        factors = np.ones(length, dtype) if weight is None else flat(weight)
-        shifts = np.zeros(length, dtype) if bias is None else flat(bias)
-        scale, moments = np.concatenate([factors, shifts, np.array([eps], dtype)]), np.empty(3 * rows, dtype)
+        scale = np.ones(length, dtype) if weight is None else flat(weight)
+        shift = np.zeros(length, dtype) if bias is None else flat(bias)
+        settings, moments = np.concatenate([scale, shift, np.array([eps], dtype)]), np.empty(3 * rows, dtype)
         out = TensorData.empty(x.shape, dtype)
-        row_norm().run(out._storage, (flat(x), scale, moments), (length, rows, int(centred)), rows)
-        ctx.save_for_backward(x, weight, moments, shape, centred)
+        row_norm().run(out._storage, (flat(x), settings, moments), (length, rows, int(centered)), rows)
+        ctx.save_for_backward(x, weight, moments, shape, centered)
         return x._like(out)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, moments, shape, centred = ctx.saved_values
+        x, weight, moments, shape, centered = ctx.saved_values
         length, dtype = math.prod(shape), x.dtype
-        rows, shares = x.size // length, min(CHUNKS, x.size // length)
-        factors = np.ones(length, dtype) if weight is None else flat(weight)
-        numbers = np.concatenate([factors, moments, np.zeros(2 * length * shares, dtype)])
+        rows, chunks = x.size // length, min(GRADIENT_CHUNKS, x.size // length)
+        scale = np.ones(length, dtype) if weight is None else flat(weight)
+        workspace = np.concatenate([scale, moments, np.zeros(2 * length * chunks, dtype)])
         out = TensorData.empty(x.shape, dtype)
-        row_gradient().run(out._storage, (flat(grad_output), flat(x), numbers), (length, rows, int(centred), shares), shares)
-        by_weight, by_bias = numbers[length + 3 * rows :].reshape(shares, 2, length).sum(0)
+        row_gradient().run(out._storage, (flat(grad_output), flat(x), workspace), (length, rows, int(centered), chunks), chunks)
+        grad_weight, grad_bias = workspace[length + 3 * rows :].reshape(chunks, 2, length).sum(0)
         needed = ctx.needs_input_grad
         return (
             x._like(out) if needed[0] else None,
-            x._like(TensorData(by_weight, shape)) if needed[1] else None,
-            x._like(TensorData(by_bias, shape)) if needed[2] else None,
+            x._like(TensorData(grad_weight, shape)) if needed[1] else None,
+            x._like(TensorData(grad_bias, shape)) if needed[2] else None,
             *(None, None, None),
         )
 
     @staticmethod
-    def composed(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...], eps: float, centred: bool) -> Tensor:
-        """The same of operations on tensors."""
+    def composed(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...], eps: float, centered: bool) -> Tensor:
+        """The same computation composed of differentiable tensor operations."""
         dims = tuple(range(-len(shape), 0))
-        x = x - x.mean(dims) if centred else x
-        return scaled(x / ((x * x).mean(dims) + eps).sqrt(), weight, bias, shape)
+        x = x - x.mean(dims) if centered else x
+        return scale_and_shift(x / ((x * x).mean(dims) + eps).sqrt(), weight, bias, shape)
 
 
-def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
-    """Groups of channels of each sample, less the mean of all their numbers, divided by the standard deviation of these.
-
-    Args:
-        input: Shape (N, C) or (N, C, …).
-        num_groups: In how many groups of equally many channels one after the other; must divide C.
-        weight: Factor of each channel, shape (C,).
-        bias: What is added to each channel, shape (C,).
-        eps: Added to the variance (divided by n), so that nothing is divided by 0.
-
-    Returns:
-        Shape of input.
-
-    Raises:
-        TypeError: If one is no Tensor of floats.
-        ValueError: If a shape does not fit, or num_groups does not divide C.
-
-    Source: Wu and He 2018, arXiv:1803.08494, eq. 1 to 3 and 7.
-    """
-    check_input("group_norm", input, 2, "(N, C) or (N, C, …)")
-    samples, channels = input.shape[:2]
-    _check_groups("group_norm", num_groups, channels)
-    for name, x in (("weight", weight), ("bias", bias)):
-        check_fits("group_norm", name, x, (channels,), input)
-    planes = Planes((samples, num_groups, channels // num_groups), 2, math.prod(input.shape[2:]))
-    run = PlaneNorm.apply if fits_loops(input, weight, bias) else PlaneNorm.composed
-    return run(input, weight, bias, planes, np.empty(2 * planes.units), eps, True)
-
-
-def layer_norm(
-    input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
-) -> Tensor:
-    """What lies along the last dimensions, less its mean, divided by its standard deviation.
-
-    Args:
-        input: Shape (…, *normalized_shape).
-        normalized_shape: The sizes of the last dimensions; a number for the last one.
-        weight: Factor of each element, shape normalized_shape.
-        bias: What is added to each element, shape normalized_shape.
-        eps: Added to the variance (divided by n), so that nothing is divided by 0.
-
-    Returns:
-        Shape of input.
-
-    Raises:
-        TypeError: If one is no Tensor of floats.
-        ValueError: If a shape does not fit.
-
-    Source: Ba et al. 2016, arXiv:1607.06450, eq. 3 and 4.
-    """
-    shape = _check_last("layer_norm", input, normalized_shape, weight, bias)
-    run = RowNorm.apply if fits_loops(input, weight, bias) else RowNorm.composed
-    return run(input, weight, bias, shape, eps, True)
-
-
-def rms_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """What lies along the last dimensions, divided by the root of its mean square.
-
-    Args:
-        input: Shape (…, *normalized_shape).
-        normalized_shape: The sizes of the last dimensions; a number for the last one.
-        weight: Factor of each element, shape normalized_shape.
-        eps: Added to the mean square, so that nothing is divided by 0; left out: the distance of 1 to the next number in input's dtype.
-
-    Returns:
-        Shape of input.
-
-    Raises:
-        TypeError: If one is no Tensor of floats.
-        ValueError: If a shape does not fit.
-
-    Source: Zhang and Sennrich 2019, arXiv:1910.07467, eq. 4.
-    """
-    shape = _check_last("rms_norm", input, normalized_shape, weight, None)
-    eps = finfo(input.dtype).eps if eps is None else eps
-    run = RowNorm.apply if fits_loops(input, weight) else RowNorm.composed
-    return run(input, weight, None, shape, eps, False)
-
-
-# What they share
-
-
-def check_input(op: str, input: Any, dims: int, shape: str) -> None:
-    """That the input is a tensor of floats with enough dimensions."""
-    if not isinstance(input, Tensor) or not is_float(input.dtype):
-        got = input.dtype.name if isinstance(input, Tensor) else type(input).__name__
-        raise TypeError(f"{op} expected a Tensor of floats as input, got {got}; make one with tensor(...)")
-    if input.dims < dims or not input.shape[dims - 1]:
-        raise ValueError(f"{op} expected input of shape {shape}, got {input.shape}")
-
-
-def check_fits(op: str, name: str, x: Any, shape: tuple[int, ...], input: Tensor) -> None:
-    """That what comes with the input is None, or a tensor of floats of the right shape."""
-    if x is None:
-        return
-    if not isinstance(x, Tensor) or not is_float(x.dtype):
-        got = x.dtype.name if isinstance(x, Tensor) else type(x).__name__
-        raise TypeError(f"{op} expected a Tensor of floats as {name}, got {got}; make one with tensor(...)")
-    if x.shape != shape:
-        raise ValueError(f"{op} expected {name} of shape {shape} for input of shape {input.shape}, got {x.shape}")
-
-
-def _check_groups(op: str, num_groups: Any, channels: int) -> None:
-    """That channels can be put into so many groups."""
-    (groups,) = at_least_1((num_groups,), op, "num_groups")
-    if channels % groups:
-        raise ValueError(f"{op} expected num_groups that divides the number of channels, {channels}, got {groups}")
-
-
-def _check_last(op: str, input: Any, normalized_shape: int | Sequence[int], weight: Any, bias: Any) -> tuple[int, ...]:
-    """The last sizes of the input, if they are what was said, and weight and bias fit."""
-    shape = _shape_of(op, normalized_shape)
-    check_input(op, input, 0, "")
-    if input.shape[-len(shape) :] != shape:
-        expected = f"(…, {', '.join(map(str, shape))})"
-        raise ValueError(f"{op} expected input of shape {expected} for normalized_shape {shape}, got {input.shape}")
-    for name, x in (("weight", weight), ("bias", bias)):
-        check_fits(op, name, x, shape, input)
-    return shape
-
-
-def _shape_of(op: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
-    """The sizes of the last dimensions."""
-    sizes = tuple(normalized_shape) if isinstance(normalized_shape, Sequence) else (normalized_shape,)
-    if not sizes:
-        raise ValueError(f"{op} expected normalized_shape as the sizes of at least one dimension, got {normalized_shape!r}")
-    return at_least_1(sizes, op, "sizes")
-
-
-# The layers
-
-
-class _OneSample(Module):
-    """What GroupNorm, LayerNorm and RMSNorm share."""
-
-    def __init__(self, shape: tuple[int, ...], eps: float | None, weight: bool, bias: bool, backend: TensorBackend, dtype: Any) -> None:
-        super().__init__()
-        self.eps = eps
-        self.weight = Parameter(ones(shape, backend, dtype=dtype)) if weight else None
-        self.bias = Parameter(zeros(shape, backend, dtype=dtype)) if bias else None
-
-    def flops(self, args: tuple[Any, ...], output: Any) -> int:
-        """For each element its part of the two sums, a difference, a square and a factor; another one of the weight."""
-        return (5 + (self.weight is not None)) * output.size
-
-    def _weights(self) -> tuple[Tensor | None, Tensor | None]:
-        """Weight and bias."""
-        return self.weight and self.weight.value, self.bias and self.bias.value
-
-
-class GroupNorm(_OneSample):
-    """`group_norm`, over groups of channels.
-
-    Args:
-        num_groups: In how many groups; must divide num_channels.
-        num_channels: C.
-        eps: Added to the variance, so that nothing is divided by 0.
-        affine: Whether there are a weight, which begins as ones, and a bias, which begins as zeros.
-
-    Raises:
-        ValueError: If a number is less than 1, or num_groups does not divide num_channels.
-
-    Source: Wu and He 2018, arXiv:1803.08494.
-    """
-
-    def __init__(
-        self,
-        num_groups: int,
-        num_channels: int,
-        eps: float = 1e-5,
-        affine: bool = True,
-        backend: TensorBackend = SimpleBackend,
-        dtype: Any = None,
-    ) -> None:
-        shape = at_least_1((num_channels,), "GroupNorm", "num_channels")
-        _check_groups("GroupNorm", num_groups, num_channels)
-        super().__init__(shape, eps, affine, affine, backend, dtype)
-        self.num_groups, self.num_channels = num_groups, num_channels
-
-    def extra_repr(self) -> str:
-        """Its settings."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.weight is not None}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of shape (N, C, …), which stays."""
-        return group_norm(input, self.num_groups, *self._weights(), self.eps or 0.0)
-
-
-class LayerNorm(_OneSample):
-    """`layer_norm`, over the last dimensions.
-
-    Args:
-        normalized_shape: The sizes of the last dimensions; a number for the last one.
-        eps: Added to the variance, so that nothing is divided by 0.
-        elementwise_affine: Whether there is a weight, which begins as ones.
-        bias: Whether there is a bias beside the weight; it begins as zeros.
-
-    Raises:
-        ValueError: If a size is less than 1.
-
-    Source: Ba et al. 2016, arXiv:1607.06450.
-    """
-
-    def __init__(
-        self,
-        normalized_shape: int | Sequence[int],
-        eps: float = 1e-5,
-        elementwise_affine: bool = True,
-        bias: bool = True,
-        backend: TensorBackend = SimpleBackend,
-        dtype: Any = None,
-    ) -> None:
-        self.normalized_shape = _shape_of("LayerNorm", normalized_shape)
-        super().__init__(self.normalized_shape, eps, elementwise_affine, elementwise_affine and bias, backend, dtype)
-
-    def extra_repr(self) -> str:
-        """Its settings."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}, bias={self.bias is not None}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of shape (…, *normalized_shape), which stays."""
-        return layer_norm(input, self.normalized_shape, *self._weights(), self.eps or 0.0)
-
-
-class RMSNorm(_OneSample):
-    """`rms_norm`, over the last dimensions.
-
-    Args:
-        normalized_shape: The sizes of the last dimensions; a number for the last one.
-        eps: Added to the mean square, so that nothing is divided by 0; None: the distance of 1 to the next number in the input's dtype.
-        elementwise_affine: Whether there is a weight, which begins as ones.
-
-    Raises:
-        ValueError: If a size is less than 1.
-
-    Source: Zhang and Sennrich 2019, arXiv:1910.07467.
-    """
-
-    def __init__(
-        self,
-        normalized_shape: int | Sequence[int],
-        eps: float | None = None,
-        elementwise_affine: bool = True,
-        backend: TensorBackend = SimpleBackend,
-        dtype: Any = None,
-    ) -> None:
-        self.normalized_shape = _shape_of("RMSNorm", normalized_shape)
-        super().__init__(self.normalized_shape, eps, elementwise_affine, False, backend, dtype)
-
-    def extra_repr(self) -> str:
-        """Its settings."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of shape (…, *normalized_shape), which stays."""
-        return rms_norm(input, self.normalized_shape, self._weights()[0], self.eps)
+# Functions
 
 
 def batch_norm(
@@ -464,31 +218,32 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Every channel less its mean, divided by its standard deviation: in training those of the batch, else the running ones.
+    """Normalize every channel by the statistics of the batch (in training) or by the running statistics.
 
     Args:
         input: Shape (N, C) or (N, C, …).
-        running_mean: Mean of each channel in earlier batches, shape (C,); training writes into it. None for none.
-        running_var: Their variance (of a sample: divided by n - 1), shape (C,); as running_mean.
-        weight: Factor of each channel, shape (C,).
-        bias: What is added to each channel, shape (C,).
-        training: Whether the batch's own mean and variance (divided by n) count; without running ones they do in any case.
-        momentum: How far the running ones move towards the batch's, from 0 to 1.
-        eps: Added to the variance, so that nothing is divided by 0.
+        running_mean: Running mean of each channel, shape (C,), updated in place during training; or None.
+        running_var: Running unbiased variance (divided by n - 1), shape (C,), updated in place during training; or None.
+        weight: Scale of each channel, shape (C,).
+        bias: Shift of each channel, shape (C,).
+        training: Whether to use the batch's mean and biased variance (divided by n); always so without running statistics.
+        momentum: Weight of the batch in the update of the running statistics, from 0 to 1.
+        eps: Added to the variance for numerical stability.
 
     Returns:
         Shape of input.
 
     Raises:
-        TypeError: If one is no Tensor of floats.
-        ValueError: If a shape does not fit, one of the running ones is missing, or the batch's own count and have one number a channel.
+        TypeError: If an argument is not a floating-point Tensor.
+        ValueError: If a shape does not match, only one of the running statistics is given, or a batch that needs its own statistics has
+            one element per channel.
 
     Source: Ioffe and Szegedy 2015, arXiv:1502.03167, algorithms 1 and 2.
     """
     check_input("batch_norm", input, 2, "(N, C) or (N, C, …)")
     samples, channels = input.shape[:2]
     for name, x in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
-        check_fits("batch_norm", name, x, (channels,), input)
+        check_parameter("batch_norm", name, x, (channels,), input)
     if (running_mean is None) != (running_var is None):
         missing = "running_mean" if running_mean is None else "running_var"
         raise ValueError(f"batch_norm expected running_mean and running_var, or neither, got no {missing}; pass both, or None for both")
@@ -498,35 +253,164 @@ def batch_norm(
             f"batch_norm expected more than one number for each channel in training, got input of shape {input.shape}; "
             "take larger batches, or call eval()"
         )
-    planes, in_loops = Planes((samples, channels), 0, math.prod(input.shape[2:])), fits_loops(input, weight, bias)
-    kept = None if running_mean is None or running_var is None else (running_mean, running_var)
-    if not batch and kept:
-        moments = np.concatenate([running.to_numpy().astype(float) for running in kept])
+    planes, fused = Planes((samples, channels), 0, math.prod(input.shape[2:])), can_fuse(input, weight, bias)
+    running_stats = None if running_mean is None or running_var is None else (running_mean, running_var)
+    if not batch and running_stats:
+        moments = np.concatenate([x.to_numpy().astype(float) for x in running_stats])
     else:
-        moments = np.empty(2 * channels) if in_loops else planes.moments(input)  # the loops will put them there
-    y = (PlaneNorm.apply if in_loops else PlaneNorm.composed)(input, weight, bias, planes, moments, eps, batch)
-    if batch and kept:
+        moments = np.empty(2 * channels) if fused else planes.moments(input)  # the kernel fills the empty array
+    y = (PlaneNorm.apply if fused else PlaneNorm.composed)(input, weight, bias, planes, moments, eps, batch)
+    if batch and running_stats:
         unbiased = np.array([[1.0], [planes.count / (planes.count - 1)]])
-        for running, numbers in zip(kept, moments.reshape(2, channels) * unbiased, strict=True):
-            write(running, (1 - momentum) * running.to_numpy() + momentum * numbers)
+        for running, values in zip(running_stats, moments.reshape(2, channels) * unbiased, strict=True):
+            write(running, (1 - momentum) * running.to_numpy() + momentum * values)
     return y
 
 
-def write(buffer: Tensor, numbers: Any) -> None:
-    """Put other numbers into a buffer."""
+def write(buffer: Tensor, values: Any) -> None:
+    """Overwrite the elements of a buffer in place."""
     data = buffer._tensor
     if fusible(buffer) and data.is_contiguous():
-        data.tuple()[0][:] = numbers
+        data.tuple()[0][:] = values
         data.bump_version()
     else:
-        buffer[...] = numbers
+        buffer[...] = values
 
 
-# The layers
+def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """Normalize each group of channels of each sample by its mean and standard deviation.
+
+    Args:
+        input: Shape (N, C) or (N, C, …).
+        num_groups: Number of groups of consecutive channels; must divide C.
+        weight: Scale of each channel, shape (C,).
+        bias: Shift of each channel, shape (C,).
+        eps: Added to the biased variance for numerical stability.
+
+    Returns:
+        Shape of input.
+
+    Raises:
+        TypeError: If an argument is not a floating-point Tensor.
+        ValueError: If a shape does not match, or num_groups does not divide C.
+
+    Source: Wu and He 2018, arXiv:1803.08494, eq. 1 to 3 and 7.
+    """
+    check_input("group_norm", input, 2, "(N, C) or (N, C, …)")
+    samples, channels = input.shape[:2]
+    _check_groups("group_norm", num_groups, channels)
+    for name, x in (("weight", weight), ("bias", bias)):
+        check_parameter("group_norm", name, x, (channels,), input)
+    planes = Planes((samples, num_groups, channels // num_groups), 2, math.prod(input.shape[2:]))
+    run = PlaneNorm.apply if can_fuse(input, weight, bias) else PlaneNorm.composed
+    return run(input, weight, bias, planes, np.empty(2 * planes.num_means), eps, True)
+
+
+def layer_norm(
+    input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Normalize over the last dimensions by the mean and standard deviation.
+
+    Args:
+        input: Shape (…, *normalized_shape).
+        normalized_shape: Sizes of the last dimensions; an int for only the last one.
+        weight: Scale of each element, shape normalized_shape.
+        bias: Shift of each element, shape normalized_shape.
+        eps: Added to the biased variance for numerical stability.
+
+    Returns:
+        Shape of input.
+
+    Raises:
+        TypeError: If an argument is not a floating-point Tensor.
+        ValueError: If a shape does not match.
+
+    Source: Ba et al. 2016, arXiv:1607.06450, eq. 3 and 4.
+    """
+    shape = _check_normalized_shape("layer_norm", input, normalized_shape, weight, bias)
+    run = RowNorm.apply if can_fuse(input, weight, bias) else RowNorm.composed
+    return run(input, weight, bias, shape, eps, True)
+
+
+def rms_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """Divide by the root mean square over the last dimensions.
+
+    Args:
+        input: Shape (…, *normalized_shape).
+        normalized_shape: Sizes of the last dimensions; an int for only the last one.
+        weight: Scale of each element, shape normalized_shape.
+        eps: Added to the mean square for numerical stability; the machine epsilon of input's dtype by default.
+
+    Returns:
+        Shape of input.
+
+    Raises:
+        TypeError: If an argument is not a floating-point Tensor.
+        ValueError: If a shape does not match.
+
+    Source: Zhang and Sennrich 2019, arXiv:1910.07467, eq. 4.
+    """
+    shape = _check_normalized_shape("rms_norm", input, normalized_shape, weight, None)
+    eps = finfo(input.dtype).eps if eps is None else eps
+    run = RowNorm.apply if can_fuse(input, weight) else RowNorm.composed
+    return run(input, weight, None, shape, eps, False)
+
+
+# Argument checks
+
+
+def check_input(op: str, input: Any, dims: int, shape: str) -> None:
+    """Check that the input is a floating-point tensor with enough dimensions."""
+    if not isinstance(input, Tensor) or not is_float(input.dtype):
+        got = input.dtype.name if isinstance(input, Tensor) else type(input).__name__
+        raise TypeError(f"{op} expected a Tensor of floats as input, got {got}; make one with tensor(...)")
+    if input.dims < dims or not input.shape[dims - 1]:
+        raise ValueError(f"{op} expected input of shape {shape}, got {input.shape}")
+
+
+def check_parameter(op: str, name: str, x: Any, shape: tuple[int, ...], input: Tensor) -> None:
+    """Check that a weight, bias or statistic is None or a floating-point tensor of the expected shape."""
+    if x is None:
+        return
+    if not isinstance(x, Tensor) or not is_float(x.dtype):
+        got = x.dtype.name if isinstance(x, Tensor) else type(x).__name__
+        raise TypeError(f"{op} expected a Tensor of floats as {name}, got {got}; make one with tensor(...)")
+    if x.shape != shape:
+        raise ValueError(f"{op} expected {name} of shape {shape} for input of shape {input.shape}, got {x.shape}")
+
+
+def _check_groups(op: str, num_groups: Any, channels: int) -> None:
+    """Check that num_groups divides the number of channels."""
+    (groups,) = at_least_1((num_groups,), op, "num_groups")
+    if channels % groups:
+        raise ValueError(f"{op} expected num_groups that divides the number of channels, {channels}, got {groups}")
+
+
+def _check_normalized_shape(op: str, input: Any, normalized_shape: int | Sequence[int], weight: Any, bias: Any) -> tuple[int, ...]:
+    """Check input, weight and bias against normalized_shape and return it as a tuple."""
+    shape = _shape_of(op, normalized_shape)
+    check_input(op, input, 0, "")
+    if input.shape[-len(shape) :] != shape:
+        expected = f"(…, {', '.join(map(str, shape))})"
+        raise ValueError(f"{op} expected input of shape {expected} for normalized_shape {shape}, got {input.shape}")
+    for name, x in (("weight", weight), ("bias", bias)):
+        check_parameter(op, name, x, shape, input)
+    return shape
+
+
+def _shape_of(op: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
+    """Return normalized_shape as a tuple of sizes."""
+    sizes = tuple(normalized_shape) if isinstance(normalized_shape, Sequence) else (normalized_shape,)
+    if not sizes:
+        raise ValueError(f"{op} expected normalized_shape as the sizes of at least one dimension, got {normalized_shape!r}")
+    return at_least_1(sizes, op, "sizes")
+
+
+# Layers
 
 
 class _BatchNorm(Module):
-    """What BatchNorm1d and BatchNorm2d share; see there."""
+    """Base class of BatchNorm1d and BatchNorm2d."""
 
     dims: tuple[int, ...] = ()
 
@@ -550,17 +434,17 @@ class _BatchNorm(Module):
         self.register_buffer("num_batches_tracked", tensor(np.array(0), backend) if track_running_stats else None)
 
     def extra_repr(self) -> str:
-        """Its settings."""
+        """The arguments of the layer."""
         tracked = self.num_batches_tracked is not None
         settings = f"eps={self.eps}, momentum={self.momentum}, affine={self.weight is not None}, track_running_stats={tracked}"
         return f"{self.num_features}, {settings}"
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
-        """A factor and a sum for each element, as in evaluation."""
+        """A multiplication and an addition per element, as in evaluation."""
         return 2 * output.size
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of shape (N, C, …), which stays."""
+        """Return the normalized input, same shape (N, C, …)."""
         name = type(self).__name__
         sizes = [f"(N, {self.num_features}{', L' * (dims == 3)}{', H, W' * (dims == 4)})" for dims in self.dims]
         check_input(name, input, self.dims[0], " or ".join(sizes))
@@ -577,15 +461,15 @@ class _BatchNorm(Module):
 
 
 class BatchNorm1d(_BatchNorm):
-    """`batch_norm` of rows, shape (N, C), or of sequences, shape (N, C, L).
+    """Batch normalization of inputs of shape (N, C) or (N, C, L); see `batch_norm`.
 
     Args:
-        num_features: C, the number of channels.
-        eps: Added to the variance, so that nothing is divided by 0.
-        momentum: How far the running mean and variance move towards those of the batch; None: so that they are the mean over all batches.
-        affine: Whether there are a weight, which begins as ones, and a bias, which begins as zeros.
-        track_running_stats: Whether a running mean and variance are kept, which begin as zeros and ones and serve in evaluation. Without
-            them the batch's own serve there, too.
+        num_features: Number of channels C.
+        eps: Added to the variance for numerical stability.
+        momentum: Weight of the batch in the update of the running statistics; None for the cumulative average over all batches.
+        affine: Whether to learn a weight (initially ones) and a bias (initially zeros).
+        track_running_stats: Whether to keep a running mean (initially zeros) and variance (initially ones) for evaluation. Otherwise
+            evaluation uses the statistics of the batch, too.
 
     Raises:
         ValueError: If num_features is less than 1.
@@ -597,6 +481,132 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """`batch_norm` of images, shape (N, C, H, W); for the rest see BatchNorm1d."""
+    """Batch normalization of images of shape (N, C, H, W); for the arguments see `BatchNorm1d`."""
 
     dims = (4,)
+
+
+class _SampleNorm(Module):
+    """Base class of GroupNorm, LayerNorm and RMSNorm."""
+
+    def __init__(self, shape: tuple[int, ...], eps: float | None, weight: bool, bias: bool, backend: TensorBackend, dtype: Any) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = Parameter(ones(shape, backend, dtype=dtype)) if weight else None
+        self.bias = Parameter(zeros(shape, backend, dtype=dtype)) if bias else None
+
+    def flops(self, args: tuple[Any, ...], output: Any) -> int:
+        """Per element: two additions into sums, a subtraction, a square and a multiplication, and another multiplication with a weight."""
+        return (5 + (self.weight is not None)) * output.size
+
+    def _weights(self) -> tuple[Tensor | None, Tensor | None]:
+        """Return the values of weight and bias, or None."""
+        return self.weight and self.weight.value, self.bias and self.bias.value
+
+
+class GroupNorm(_SampleNorm):
+    """Group normalization; see `group_norm`.
+
+    Args:
+        num_groups: Number of groups; must divide num_channels.
+        num_channels: Number of channels C.
+        eps: Added to the variance for numerical stability.
+        affine: Whether to learn a weight (initially ones) and a bias (initially zeros).
+
+    Raises:
+        ValueError: If an argument is less than 1, or num_groups does not divide num_channels.
+
+    Source: Wu and He 2018, arXiv:1803.08494.
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        backend: TensorBackend = SimpleBackend,
+        dtype: Any = None,
+    ) -> None:
+        shape = at_least_1((num_channels,), "GroupNorm", "num_channels")
+        _check_groups("GroupNorm", num_groups, num_channels)
+        super().__init__(shape, eps, affine, affine, backend, dtype)
+        self.num_groups, self.num_channels = num_groups, num_channels
+
+    def extra_repr(self) -> str:
+        """The arguments of the layer."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.weight is not None}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the normalized input, same shape (N, C, …)."""
+        return group_norm(input, self.num_groups, *self._weights(), self.eps or 0.0)
+
+
+class LayerNorm(_SampleNorm):
+    """Layer normalization; see `layer_norm`.
+
+    Args:
+        normalized_shape: Sizes of the last dimensions; an int for only the last one.
+        eps: Added to the variance for numerical stability.
+        elementwise_affine: Whether to learn a weight (initially ones).
+        bias: Whether to learn a bias (initially zeros) along with the weight.
+
+    Raises:
+        ValueError: If a size is less than 1.
+
+    Source: Ba et al. 2016, arXiv:1607.06450.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        backend: TensorBackend = SimpleBackend,
+        dtype: Any = None,
+    ) -> None:
+        self.normalized_shape = _shape_of("LayerNorm", normalized_shape)
+        super().__init__(self.normalized_shape, eps, elementwise_affine, elementwise_affine and bias, backend, dtype)
+
+    def extra_repr(self) -> str:
+        """The arguments of the layer."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}, bias={self.bias is not None}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the normalized input, same shape (…, *normalized_shape)."""
+        return layer_norm(input, self.normalized_shape, *self._weights(), self.eps or 0.0)
+
+
+class RMSNorm(_SampleNorm):
+    """RMS normalization; see `rms_norm`.
+
+    Args:
+        normalized_shape: Sizes of the last dimensions; an int for only the last one.
+        eps: Added to the mean square for numerical stability; None for the machine epsilon of the input's dtype.
+        elementwise_affine: Whether to learn a weight (initially ones).
+
+    Raises:
+        ValueError: If a size is less than 1.
+
+    Source: Zhang and Sennrich 2019, arXiv:1910.07467.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        backend: TensorBackend = SimpleBackend,
+        dtype: Any = None,
+    ) -> None:
+        self.normalized_shape = _shape_of("RMSNorm", normalized_shape)
+        super().__init__(self.normalized_shape, eps, elementwise_affine, False, backend, dtype)
+
+    def extra_repr(self) -> str:
+        """The arguments of the layer."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the normalized input, same shape (…, *normalized_shape)."""
+        return rms_norm(input, self.normalized_shape, self._weights()[0], self.eps)

@@ -35,7 +35,7 @@ def set_limits(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
 def launched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """However little the work, it is done by one thread, or shared; pictures are cut into bands of four rows; all is one product."""
     least = 1 if request.param == "one product" else 1 << 60
-    for name, limit in (("NARROW", 1 << 60), ("LONG", least), ("LONG_OF_ONE_TAP", least)):
+    for name, limit in (("MAX_MATMUL_WIDTH", 1 << 60), ("MIN_MATMUL_WINDOW", least), ("MIN_MATMUL_WINDOW_1X1", least)):
         monkeypatch.setattr(convolution, name, limit)
     set_limits(monkeypatch, PARALLEL=1 if request.param == "several threads" else 1 << 60)
     if request.param == "small bands":
@@ -145,8 +145,8 @@ def test_narrow_results_of_long_windows_are_one_product(
     monkeypatch: pytest.MonkeyPatch, channels: int, size: int, taps: int, times: int
 ) -> None:
     calls = []
-    whole = convolution.product_of_windows
-    monkeypatch.setattr(convolution, "product_of_windows", lambda *args: calls.append(args) or whole(*args))
+    whole = convolution.conv_matmul
+    monkeypatch.setattr(convolution, "conv_matmul", lambda *args: calls.append(args) or whole(*args))
     image, weight = numbers(2, channels, size, size), numbers(3, channels, taps, taps, seed=1)
     bias = numbers(3, seed=2)
     out = conv2d(*(from_numpy(array, backend=FastBackend) for array in (image, weight, bias)), padding=taps // 2)
