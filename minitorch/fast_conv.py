@@ -104,7 +104,7 @@ tensor_conv2d: Any = njit(_tensor_conv2d, parallel=True)
 """`_tensor_conv2d`, compiled at its first call."""
 
 
-# The functions, which are given: everything is computed by the kernels
+# The functions (given): the kernels compute everything
 
 
 class Conv1dFun(Function):
@@ -112,7 +112,7 @@ class Conv1dFun(Function):
 
     @staticmethod
     def forward(ctx: Context, input: Tensor, weight: Tensor) -> Tensor:
-        """The sum of products of the weights and the K elements from w on; past the right edge there are zeros."""
+        """The sum of products of the weights and the K elements from position w on; zeros past the right edge."""
         check("conv1d", input, weight, 3)
         ctx.save_for_backward(input, weight)
         return convolve("conv1d", input, weight, (*input.shape[:1], *weight.shape[:1], *input.shape[2:]))
@@ -129,24 +129,24 @@ class Conv2dFun(Function):
 
     @staticmethod
     def forward(ctx: Context, input: Tensor, weight: Tensor) -> Tensor:
-        """The sum of products of the weights and the KH × KW elements from (h, w) on; past the edges there are zeros."""
+        """The sum of products of the weights and the KH × KW elements from (h, w) on; zeros past the edges."""
         check("conv2d", input, weight, 4)
         ctx.save_for_backward(input, weight)
         return convolve("conv2d", input, weight, (*input.shape[:1], *weight.shape[:1], *input.shape[2:]))
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """As that of `Conv1dFun`."""
+        """See `Conv1dFun.backward`."""
         input, weight = ctx.saved_values
         return gradients("conv2d", grad_output, input, weight)
 
 
 def check(op: str, input: Tensor, weight: Tensor, dims: int) -> None:
-    """That two tensors can be convolved.
+    """Raise an error if two tensors cannot be convolved.
 
     Raises:
-        RuntimeError: If they lie on a GPU for which there is no kernel.
-        ValueError: If they have another number of dimensions, or the channels differ.
+        RuntimeError: If they are on a GPU for which there is no kernel.
+        ValueError: If the number of dimensions is wrong, or the channels differ.
     """
     sizes, kernel = (("W", "K"), ("H, W", "KH, KW"))[dims - 3]
     if input.backend.cuda and find_kernel(op, input.backend.ops) is None:
@@ -165,7 +165,7 @@ def check(op: str, input: Tensor, weight: Tensor, dims: int) -> None:
 
 
 def convolve(op: str, input: Tensor, weight: Tensor, shape: tuple[int, ...], reverse: bool = False) -> Tensor:
-    """A new tensor of this shape with the convolution "conv1d" or "conv2d" of input and weight."""
+    """The convolution ("conv1d" or "conv2d") of input and weight, as a new tensor of this shape."""
     dtype = promote_to_float(input.dtype, weight.dtype)
     inner = compute_dtype(dtype)
     x, w = input.to(inner), weight.to(inner)

@@ -145,8 +145,8 @@ def callable_from_kernels(fn: Callable[..., float]) -> Callable[..., float]:
 class TextbookKernel:
     """A kernel over storages, shapes and strides, called with TensorData: `Kernel` from the published signature.
 
-    Shapes and strides become arrays, because numba would compile again for tuples of each length. The storage of out gets no gaps, because
-    a textbook kernel loops over all of `out`. It runs alone: see `launch`.
+    Shapes and strides become arrays, because numba would compile again for tuples of each length. The storage of out is contiguous,
+    because a textbook kernel loops over all of `out`. Only one kernel runs at a time: see `launch`.
 
     Args:
         kernel: Called with storage, shape and strides of out and of each input, and with plain values.
@@ -192,11 +192,11 @@ def tensor_map(fn: Callable[[float], float]) -> MapKernel:
     """The compiled kernel that writes fn of every element of a tensor into another, in parallel.
 
     * The loop over the elements is a `prange`.
-    * Where out and the input are stride-aligned (same shape, same strides), no index is computed.
-    * Index buffers are NumPy arrays, made inside the loop: two iterations that share one overwrite each other's.
+    * If out and the input are stride-aligned (same shape, same strides), no index is computed.
+    * Index buffers are NumPy arrays created inside the loop: iterations that share one would overwrite each other's indices.
 
     Args:
-        fn: From a number to a number; compiled functions may call it.
+        fn: Function of one number that compiled functions can call.
 
     Returns:
         `njit(_map, parallel=True)` of a function _map(out, out_shape, out_strides, in_storage, in_shape, in_strides).
@@ -220,10 +220,10 @@ def tensor_map(fn: Callable[[float], float]) -> MapKernel:
 def tensor_zip(fn: Callable[[float, float], float]) -> ZipKernel:
     """The compiled kernel that writes fn of two tensors, element by element, into a third, in parallel.
 
-    As `tensor_map`, with two inputs; no index is computed where all three are stride-aligned.
+    Like `tensor_map`, with two inputs. If all three are stride-aligned, no index is computed.
 
     Args:
-        fn: From two numbers to a number; compiled functions may call it.
+        fn: Function of two numbers that compiled functions can call.
 
     Returns:
         `njit(_zip, parallel=True)` of a function _zip(out, out_shape, out_strides, a_storage, a_shape, a_strides, b_storage, b_shape,
@@ -258,7 +258,7 @@ def tensor_reduce(fn: Callable[[float, float], float]) -> ReduceKernel:
     * The loop over the reduced dimension calls nothing but fn and keeps its result in a local variable.
 
     Args:
-        fn: From the result so far and the next element to a number; compiled functions may call it.
+        fn: Function of the result so far and the next element that compiled functions can call.
 
     Returns:
         `njit(_reduce, parallel=True)` of a function _reduce(out, out_shape, out_strides, a_storage, a_shape, a_strides, reduce_dim).

@@ -38,7 +38,7 @@ from minitorch.tensor_data import (  # noqa: F401 - for kernels written index by
 class SimpleOps(TensorOps):
     """The operations in plain Python, one number at a time.
 
-    Where map and zip meet what Python raises for (1 / 0, e^1000), the result is what hardware gives: infinity or NaN, without a warning.
+    Where Python raises an error (1 / 0, e^1000), map and zip give the IEEE 754 result: infinity or NaN, without a warning.
     """
 
     name = "simple"
@@ -115,15 +115,15 @@ class SimpleOps(TensorOps):
 
 
 def numbers(a: Tensor) -> tuple[Storage, Shape, Strides]:
-    """What a kernel is given of an input; truth values as 0 and 1, because NumPy's own have no negative."""
+    """Storage, shape and strides of an input for a kernel; booleans become 0 and 1, because NumPy's have no negative."""
     storage, shape, strides = a.tuple()
-    if len(storage) > 2 * a.size:  # a column of a wide matrix, not the whole matrix: the kernels read all that they are given
+    if len(storage) > 2 * a.size:  # copy a column of a wide matrix: the kernels convert the whole storage to a list
         storage, strides = a._tensor.array().reshape(-1), strides_from_shape(shape)
     return storage.view(np.int8) if a.dtype.kind == "b" else storage, shape, strides
 
 
 def compute_quietly(kernel: Callable[..., None], out: Tensor, inputs: tuple[Any, ...]) -> None:
-    """Run a kernel again whose function raised an arithmetic error, now around `ieee` of that function.
+    """Rerun a kernel whose function raised an arithmetic error, with `ieee` of that function.
 
     Raises:
         OverflowError: If an integer is out of range for out's dtype; an unsigned one wraps around, as in NumPy.
@@ -142,14 +142,14 @@ def compute_quietly(kernel: Callable[..., None], out: Tensor, inputs: tuple[Any,
 
 
 def ieee(fn: Callable[..., float]) -> Callable[..., float]:
-    """fn answering as hardware does where Python raises: infinity past the largest float and at a pole, NaN where fn has no value."""
+    """fn with IEEE 754 results where Python raises an error: infinity for overflow and at a pole, NaN outside of the domain."""
 
     def quiet(*xs: float) -> float:
         try:
             return fn(*xs)
         except OverflowError:
             if fn not in (operators.exp, operators.power):
-                raise  # nobody knows the sign of another function's overflow
+                raise  # the sign of the overflow is unknown
             return -math.inf if fn is operators.power and xs[0] < 0 and xs[1] % 2 == 1 else math.inf
         except ZeroDivisionError:
             with np.errstate(all="ignore"):
@@ -164,21 +164,21 @@ def ieee(fn: Callable[..., float]) -> Callable[..., float]:
     return quiet
 
 
-# The four patterns on storages. A kernel is given each storage from its tensor's first element on, so that index (0, 0, …) stands at
-# position 0. storage.tolist() gives Python's own numbers: NumPy's are slow one at a time.
+# The four patterns on storages. Each storage begins with its tensor's first element, so that index (0, 0, …) is at position 0.
+# storage.tolist() gives Python floats: NumPy scalars are slow one at a time.
 
 
 def tensor_map(fn: Callable[[float], float]) -> Callable[[Storage, Shape, Strides, Storage, Shape, Strides], None]:
     """The kernel that writes fn of every element of a tensor into another.
 
-    For every index of out: find where the input has it, which may be a smaller tensor that broadcasts to out's shape, and write
-    fn of what stands there to out's position for the index. Either may lie in storage in any order, as its strides say.
+    For every index of out, it finds the element of the input, which may be smaller and broadcast to out's shape, and writes fn of
+    it to the position of the index in out. The layouts of both are given by their strides.
 
     Args:
-        fn: From a number to a number.
+        fn: Function of one number.
 
     Returns:
-        The kernel; it is called with storage, shape and strides of out, then of the input.
+        The kernel. Its arguments are storage, shape and strides of out, then of the input.
     """
 
     def _map(
@@ -203,13 +203,13 @@ def tensor_zip(
 ) -> Callable[[Storage, Shape, Strides, Storage, Shape, Strides, Storage, Shape, Strides], None]:
     """The kernel that writes fn of two tensors, element by element, into a third.
 
-    As `tensor_map`, with two inputs; each may be smaller than out and broadcast to its shape, and each has strides of its own.
+    Like `tensor_map`, with two inputs. Each may be smaller than out and broadcast to its shape, and each has its own strides.
 
     Args:
-        fn: From two numbers, one of a and one of b, to a number.
+        fn: Function of two numbers, an element of a and one of b.
 
     Returns:
-        The kernel; it is called with storage, shape and strides of out, then of a, then of b.
+        The kernel. Its arguments are storage, shape and strides of out, then of a, then of b.
     """
 
     def _zip(
@@ -234,16 +234,16 @@ def tensor_zip(
 
 
 def tensor_reduce(fn: Callable[[float, float], float]) -> Callable[[Storage, Shape, Strides, Storage, Shape, Strides, int], None]:
-    """The kernel that folds one dimension of a tensor, reduce_dim, into another tensor, which has size 1 there.
+    """The kernel that reduces one dimension of a tensor, reduce_dim, into another tensor, which has size 1 there.
 
-    For every index of out: begin with what stands there (SimpleOps.reduce has written its start to it), and fold in one after the other
-    the elements of a whose index differs from it in reduce_dim alone, from 0 upwards.
+    For every index of out, it starts from the value in out (SimpleOps.reduce has filled it with start) and applies fn to it and each
+    element of a whose index differs in reduce_dim only, in order.
 
     Args:
-        fn: From two numbers, what has been folded so far and the next element, to a number.
+        fn: Function of two numbers, the result so far and the next element.
 
     Returns:
-        The kernel; it is called with storage, shape and strides of out, then of a, and the dimension to fold.
+        The kernel. Its arguments are storage, shape and strides of out, then of a, and reduce_dim.
     """
 
     def _reduce(
@@ -255,10 +255,10 @@ def tensor_reduce(fn: Callable[[float, float], float]) -> Callable[[Storage, Sha
         a_strides: Strides,
         reduce_dim: int,
     ) -> None:
-        """Fold reduce_dim of a into out; return nothing."""
+        """Reduce dimension reduce_dim of a into out; return nothing."""
         a = a_storage.tolist()
         targets = positions(out_shape, out_strides)
-        firsts = positions(out_shape, a_strides)  # out has size 1 in reduce_dim: there stands index 0
+        firsts = positions(out_shape, a_strides)  # out has size 1 in reduce_dim, so these have index 0 there
         steps = positions((a_shape[reduce_dim],), (a_strides[reduce_dim],))
         totals = out[targets].tolist()
         for i, first in enumerate(firsts):
@@ -282,14 +282,14 @@ def tensor_matrix_multiply(
     b_shape: Shape,
     b_strides: Strides,
 ) -> None:
-    """The kernel of the matrix product: out[…, i, j] = sum over k of a[…, i, k] · b[…, k, j]; the dimensions before them broadcast."""
+    """The kernel of the matrix product: out[…, i, j] = Σ_k a[…, i, k] · b[…, k, j]; the dimensions before the last two broadcast."""
     a_numbers, b_numbers = a_storage.tolist(), b_storage.tolist()
     (rows, columns), inner = out_shape[-2:], a_shape[-1]
     (out_row, out_column), (a_row, a_column), (b_row, b_column) = out_strides[-2:], a_strides[-2:], b_strides[-2:]
     batch = out_shape[:-2]
     a_batch = broadcast_strides(a_shape[:-2], a_strides[:-2], batch)
     b_batch = broadcast_strides(b_shape[:-2], b_strides[:-2], batch)
-    for index in product(*map(range, batch)):  # one pair of matrices after the other
+    for index in product(*map(range, batch)):  # for each pair of matrices
         a_start, b_start, out_start = (
             sum(i * stride for i, stride in zip(index, strides, strict=True)) for strides in (a_batch, b_batch, out_strides[:-2])
         )
@@ -301,6 +301,6 @@ def tensor_matrix_multiply(
 
 
 SimpleBackend = TensorBackend(SimpleOps)
-"""The backend that tensors have unless another is named."""
+"""The default backend of tensors."""
 
-DEVICES["simple"] = DEVICES["cpu"] = lambda: SimpleBackend  # "cpu" until a faster one takes its place
+DEVICES["simple"] = DEVICES["cpu"] = lambda: SimpleBackend  # fast_ops replaces "cpu"

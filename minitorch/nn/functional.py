@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 def tile(input: Tensor, kernel: tuple[int, int]) -> tuple[Tensor, int, int]:
-    """Cut images into windows that do not overlap, and lay the numbers of each window in a row.
+    """Split images into non-overlapping windows and flatten each window.
 
     Args:
         input: Images, shape (B, C, H, W), in any layout.
         kernel: Window size (kh, kw); must divide (H, W).
 
     Returns:
-        The windows, shape (B, C, H // kh, W // kw, kh · kw), the numbers of each row by row; H // kh and W // kw.
+        The windows, shape (B, C, H // kh, W // kw, kh · kw), each row by row; H // kh; and W // kw.
 
     Raises:
-        ValueError: If input has not four dimensions, kh does not divide H, kw does not divide W, or one of them is below 1.
+        ValueError: If input has not four dimensions, kh does not divide H, kw does not divide W, or one of them is less than 1.
     """
     kh, kw = check_windows(input, kernel)
     batch, channels, height, width = input.shape
@@ -45,7 +45,7 @@ def tile(input: Tensor, kernel: tuple[int, int]) -> tuple[Tensor, int, int]:
 
 @prefer_optimized
 def avgpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
-    """Mean over windows that do not overlap.
+    """Mean over non-overlapping windows.
 
     Args:
         input: Images, shape (B, C, H, W), in any layout.
@@ -55,7 +55,7 @@ def avgpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
         Shape (B, C, H // kh, W // kw).
 
     Raises:
-        ValueError: As `tile`.
+        ValueError: See `tile`.
     """
     tiles, rows, columns = tile(input, kernel)
     return tiles.mean(4).view(input.shape[0], input.shape[1], rows, columns)
@@ -65,7 +65,7 @@ def avgpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
 
 
 class Max(Function):
-    """The largest element along one dimension, which keeps size 1. Of equal ones each gets the whole gradient."""
+    """Maximum along one dimension, which keeps size 1. Every element equal to the maximum gets the whole gradient."""
 
     @staticmethod
     def forward(ctx: Context, input: Tensor, dim: int) -> Tensor:
@@ -81,13 +81,13 @@ class Max(Function):
 
 @prefer_optimized
 def max(input: Tensor, dim: int | None = None) -> Tensor:
-    """The largest element along dim; NaN if there is one.
+    """Maximum along dim; NaN if there is one.
 
-    Where several are equally large, each of them gets the whole gradient of the maximum: it is multiplied with `argmax`. So does the
-    course have it; `Tensor.max` gives it to the first of them alone.
+    If several elements equal the maximum, each gets the whole gradient, which is multiplied by `argmax`. This is the course's
+    definition; `Tensor.max` gives the gradient to the first of them only.
 
     Args:
-        input: Of any shape and layout.
+        input: Any shape and layout.
         dim: The dimension; None for all elements.
 
     Returns:
@@ -103,12 +103,12 @@ def max(input: Tensor, dim: int | None = None) -> Tensor:
 
 
 def argmax(input: Tensor, dim: int | None = None) -> Tensor:
-    """Where the largest element along dim stands, as a mask. Where several are equally large, at each of them; at NaN never.
+    """Mask of the elements that equal the maximum along dim, several if they are equal; never true for NaN.
 
-    `Tensor.argmax` gives its number instead. No gradient flows through either.
+    `Tensor.argmax` returns an index instead. Neither has a gradient.
 
     Args:
-        input: Of any shape and layout.
+        input: Any shape and layout.
         dim: The dimension; None for all elements.
 
     Returns:
@@ -123,7 +123,7 @@ def argmax(input: Tensor, dim: int | None = None) -> Tensor:
 
 @prefer_optimized
 def maxpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
-    """Maximum over windows that do not overlap. Where several elements of a window are equally large, each gets the whole gradient.
+    """Maximum over non-overlapping windows. Every element equal to the maximum of its window gets the whole gradient.
 
     Args:
         input: Images, shape (B, C, H, W), in any layout.
@@ -133,7 +133,7 @@ def maxpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
         Shape (B, C, H // kh, W // kw).
 
     Raises:
-        ValueError: As `tile`.
+        ValueError: See `tile`.
     """
     tiles, rows, columns = tile(input, kernel)
     return max(tiles, 4).view(input.shape[0], input.shape[1], rows, columns)
@@ -144,13 +144,13 @@ def maxpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
 
 @prefer_optimized
 def softmax(input: Tensor, dim: int) -> Tensor:
-    """e^x of every element, divided by the sum of them along dim: numbers from 0 to 1 with the sum 1.
+    """Softmax along dim: e^x divided by the sum of e^x. The results are from 0 to 1 and sum to 1.
 
-    The largest element is subtracted first, which changes nothing in the quotient but keeps e^x from overflowing.
+    The maximum is subtracted first: the quotient stays the same, and e^x cannot overflow.
 
     Args:
-        input: Of any shape and layout.
-        dim: Along which dimension.
+        input: Any shape and layout.
+        dim: The dimension.
 
     Returns:
         Shape of input.
@@ -165,16 +165,16 @@ def softmax(input: Tensor, dim: int) -> Tensor:
 
 @prefer_optimized
 def logsoftmax(input: Tensor, dim: int) -> Tensor:
-    """The logarithm of softmax, x - ln Σ e^x, right also where softmax is too small for a float.
+    """Logarithm of softmax along dim, x - ln Σ e^x, accurate even where softmax underflows.
 
-    With m the largest element, ln Σ e^x = m + ln Σ e^(x - m), in which nothing overflows and the sum is at least 1.
+    With the maximum m, ln Σ e^x = m + ln Σ e^(x - m), where nothing overflows and the sum is at least 1.
 
     Args:
-        input: Of any shape and layout.
-        dim: Along which dimension.
+        input: Any shape and layout.
+        dim: The dimension.
 
     Returns:
-        Shape of input, all numbers at most 0.
+        Shape of input; values are at most 0.
 
     Raises:
         IndexingError: If there is no such dimension.
@@ -188,21 +188,21 @@ def logsoftmax(input: Tensor, dim: int) -> Tensor:
 
 
 def dropout(input: Tensor, rate: float, ignore: bool = False) -> Tensor:
-    """Set elements to 0 at random, each with the probability rate, and leave the others as they are.
+    """Set each element to 0 with probability rate and keep the others unchanged.
 
-    What is left is not made larger in exchange: the mean of the result is 1 - rate times that of input.
+    The remaining elements are not rescaled: the expected mean of the result is 1 - rate times that of input.
 
     Args:
-        input: Of any shape.
-        rate: From 0 (nothing is dropped) to 1 (everything is).
-        ignore: Whether to return input as it is, as one does when a network is not being trained.
+        input: Any shape.
+        rate: Probability, from 0 to 1.
+        ignore: Whether to return input unchanged, as in evaluation mode.
 
     Returns:
-        Shape of input. The gradient flows through the elements that were kept. Unless it is ignored, one number is drawn as by `rand` for
-        every element, whatever the rate, so that `manual_seed` decides which are dropped.
+        Shape of input. The gradient flows through the elements that were kept. Unless ignored, `rand` generates one number for every
+        element at any rate, so that `manual_seed` determines which are dropped.
 
     Raises:
-        ValueError: If rate is not between 0 and 1.
+        ValueError: If rate is outside of [0, 1].
     """
     if not 0 <= rate <= 1:
         raise ValueError(f"dropout expected a rate from 0 to 1, got {rate}; it is the share of the elements that become 0")
