@@ -11,7 +11,7 @@ from minitorch.kernels.losses import fusible
 from minitorch.kernels.pool import flat
 from minitorch.nn.functional import logsoftmax, softmax
 from minitorch.nn.module import Module
-from minitorch.nn.sizes import floats
+from minitorch.nn.sizes import check_float_tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -198,7 +198,7 @@ def relu(input: Tensor) -> Tensor:
     Raises:
         TypeError: If input is no Tensor of floats.
     """
-    return Relu.apply(floats("relu", input))
+    return Relu.apply(check_float_tensor("relu", input))
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
@@ -216,7 +216,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 
     Source: Maas et al. 2013, ICML workshop on deep learning for audio, speech and language processing.
     """
-    return LeakyRelu.apply(floats("leaky_relu", input), float(negative_slope))
+    return LeakyRelu.apply(check_float_tensor("leaky_relu", input), float(negative_slope))
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -237,7 +237,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """
     if approximate not in ("none", "tanh"):
         raise ValueError(f'gelu expected approximate "none" or "tanh", got {approximate!r}')
-    return (Gelu if approximate == "none" else GeluTanh).apply(floats("gelu", input))
+    return (Gelu if approximate == "none" else GeluTanh).apply(check_float_tensor("gelu", input))
 
 
 def silu(input: Tensor) -> Tensor:
@@ -254,7 +254,7 @@ def silu(input: Tensor) -> Tensor:
 
     Source: Hendrycks and Gimpel 2016, arXiv:1606.08415, section 2.
     """
-    return Silu.apply(floats("silu", input))
+    return Silu.apply(check_float_tensor("silu", input))
 
 
 def sigmoid(input: Tensor) -> Tensor:
@@ -263,7 +263,7 @@ def sigmoid(input: Tensor) -> Tensor:
     Raises:
         TypeError: If input is no Tensor of floats.
     """
-    return SigmoidInOnePass.apply(floats("sigmoid", input))
+    return SigmoidInOnePass.apply(check_float_tensor("sigmoid", input))
 
 
 def tanh(input: Tensor) -> Tensor:
@@ -272,7 +272,7 @@ def tanh(input: Tensor) -> Tensor:
     Raises:
         TypeError: If input is no Tensor of floats.
     """
-    return TanhInOnePass.apply(floats("tanh", input))
+    return TanhInOnePass.apply(check_float_tensor("tanh", input))
 
 
 # The layers

@@ -15,7 +15,7 @@ from minitorch.nn.functional import dropout, softmax
 from minitorch.nn.init import xavier_uniform_
 from minitorch.nn.linear import Linear, linear
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import at_least_1, floats, share
+from minitorch.nn.sizes import check_float_tensor, check_probability, positive_ints
 from minitorch.tensor import Tensor, tensor, zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
@@ -93,7 +93,7 @@ def minus_infinity(like: Tensor, seen: np.ndarray) -> Tensor:
 
 def dropped(op: str, weights: Tensor, p: float) -> Tensor:
     """Weights of which some became 0, their mean as before."""
-    if not (p := share(op, "dropout_p", p, "the weights that become 0")):
+    if not (p := check_probability(op, "dropout_p", p, "the weights that become 0")):
         return weights
     kept = dropout(weights, p)
     return kept * (1 / (1 - p)) if p < 1 else kept
@@ -143,7 +143,7 @@ CAUSAL = loop(causal_rows, 3)
 
 def _check(op: str, name: str, x: Any, dims: int = 2) -> None:
     """That an argument is a tensor of floats with enough dimensions."""
-    if floats(op, x, name).dims < dims:
+    if check_float_tensor(op, x, name).dims < dims:
         raise ValueError(f"{op} expected {name} of at least {dims} dimensions, got shape {x.shape}")
 
 
@@ -202,11 +202,11 @@ class MultiheadAttention(Module):
     ) -> None:
         super().__init__()
         name = "MultiheadAttention"
-        at_least_1((embed_dim, num_heads), name, "embed_dim and num_heads")
-        self.kdim, self.vdim = at_least_1([embed_dim if size is None else size for size in (kdim, vdim)], name, "kdim and vdim")
+        positive_ints((embed_dim, num_heads), name, "embed_dim and num_heads")
+        self.kdim, self.vdim = positive_ints([embed_dim if size is None else size for size in (kdim, vdim)], name, "kdim and vdim")
         if embed_dim % num_heads:
             raise ValueError(f"{name} expected num_heads that divides embed_dim, {embed_dim}, got {num_heads}")
-        dropout = share(name, "dropout", dropout, "the weights that become 0")
+        dropout = check_probability(name, "dropout", dropout, "the weights that become 0")
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
         if (self.kdim, self.vdim) == (embed_dim, embed_dim):
             self.in_proj_weight = Parameter(zeros((3 * embed_dim, embed_dim), backend, dtype=dtype))

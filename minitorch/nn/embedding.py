@@ -12,7 +12,7 @@ from minitorch.core.dtypes import compute_dtype
 from minitorch.kernels.losses import embedding_kernels, fusible
 from minitorch.kernels.pool import flat
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import a_tensor, at_least_1
+from minitorch.nn.sizes import check_tensor, positive_ints
 from minitorch.tensor_data import IndexingError, TensorData
 from minitorch.tensor_functions import Function
 from minitorch.tensor_ops import SimpleBackend
@@ -38,8 +38,8 @@ def embedding(indices: Tensor, weight: Tensor, padding_idx: int | None = None) -
         ValueError: If weight has not two dimensions.
         IndexingError: If there is no such row.
     """
-    a_tensor("embedding", indices, "indices")
-    a_tensor("embedding", weight, "weight")
+    check_tensor("embedding", indices, "indices")
+    check_tensor("embedding", weight, "weight")
     if indices.dtype.kind != "i":
         raise TypeError(f"embedding expected indices of int64 or int32, got {indices.dtype.name}; convert them: indices.to(int64)")
     if weight.dims != 2:
@@ -116,7 +116,7 @@ class Embedding(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        shape = at_least_1((num_embeddings, embedding_dim), "Embedding", "num_embeddings and embedding_dim")
+        shape = positive_ints((num_embeddings, embedding_dim), "Embedding", "num_embeddings and embedding_dim")
         padding_idx = _padding("Embedding", padding_idx, num_embeddings)
         weight = randn(shape, backend, dtype=dtype)
         if padding_idx is not None:

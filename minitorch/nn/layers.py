@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from minitorch.nn.functional import dropout
 from minitorch.nn.module import Module
-from minitorch.nn.sizes import share
+from minitorch.nn.sizes import check_probability
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -27,7 +27,7 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
-        self.p = share("Dropout", "p", p, "the elements that become 0")
+        self.p = check_probability("Dropout", "p", p, "the elements that become 0")
 
     def extra_repr(self) -> str:
         """Its probability."""

@@ -13,7 +13,7 @@ from minitorch.kernels.losses import bias_relu_back, bias_then_relu, fusible
 from minitorch.kernels.pool import flat
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import a_tensor, at_least_1
+from minitorch.nn.sizes import check_tensor, positive_ints
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function, transpose_last_two
@@ -39,7 +39,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         TypeError: If input is no Tensor.
         ValueError: If the shapes do not fit.
     """
-    if weight.dims != 2 or not a_tensor("linear", input, "input").dims or input.shape[-1] != weight.shape[1]:
+    if weight.dims != 2 or not check_tensor("linear", input, "input").dims or input.shape[-1] != weight.shape[1]:
         raise ValueError(
             f"linear expected input of shape (…, in_features) and weight of shape (out_features, in_features), got {input.shape} and "
             f"{weight.shape}; the last size of both must be the same"
@@ -134,7 +134,7 @@ class Linear(Module):
         self, in_features: int, out_features: int, bias: bool = True, backend: TensorBackend = SimpleBackend, dtype: Any = None
     ) -> None:
         super().__init__()
-        shape = at_least_1((out_features, in_features), "Linear", "out_features and in_features")
+        shape = positive_ints((out_features, in_features), "Linear", "out_features and in_features")
         self.weight = Parameter(zeros(shape, backend, dtype=dtype))
         kaiming_uniform_(self.weight)
         self.bias = Parameter(zeros(shape[:1], backend, dtype=dtype)) if bias else None

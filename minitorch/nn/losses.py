@@ -19,7 +19,7 @@ from minitorch.kernels.losses import cross_entropy_kernels, fusible
 from minitorch.kernels.pool import flat
 from minitorch.nn.functional import logsoftmax
 from minitorch.nn.module import Module
-from minitorch.nn.sizes import a_tensor
+from minitorch.nn.sizes import check_tensor
 from minitorch.tensor import Tensor, tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
@@ -39,7 +39,7 @@ def check_reduction(reduction: Any, op: str) -> None:
 def check_tensors(input: Any, target: Any, reduction: str, op: str) -> None:
     """Check that both arguments are tensors, that input is floating-point, and that the reduction is known."""
     for name, x in (("input", input), ("target", target)):
-        a_tensor(op, x, name)
+        check_tensor(op, x, name)
     if not is_float(input.dtype):
         raise TypeError(f"{op} expected input of float64 or float32, got {input.dtype.name}; convert it: input.to(float64)")
     check_reduction(reduction, op)

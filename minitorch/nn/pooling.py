@@ -14,7 +14,7 @@ from minitorch.kernels.losses import fusible
 from minitorch.kernels.pool import flat
 from minitorch.kernels.window_pool import COMMON, avg_backward, avg_forward, max_backward, max_forward
 from minitorch.nn.module import Module
-from minitorch.nn.sizes import Sizes, floats, sizes_of
+from minitorch.nn.sizes import Sizes, as_pair, check_float_tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -97,7 +97,7 @@ def _counts(op: str, output_size: Any, own: tuple[int, int]) -> tuple[int, int]:
     """How many windows there are in height and in width, in images of their own size."""
     given = output_size if isinstance(output_size, (tuple, list)) else (output_size, output_size)
     filled = [size if each is None else each for each, size in zip(given, own, strict=False)] if len(given) == 2 else given
-    return sizes_of(op, "output_size", tuple(filled), 1)
+    return as_pair(op, "output_size", tuple(filled), 1)
 
 
 def _means(x: Tensor, dim: int, count: int) -> Tensor:
@@ -136,7 +136,7 @@ def _rows(input: Any, op: str) -> Tensor:
 
 def _check_images(input: Any, op: str) -> None:
     """That the input is a tensor of images."""
-    if floats(op, input).dims != 4:
+    if check_float_tensor(op, input).dims != 4:
         raise ValueError(f"{op} expected input of shape (B, C, H, W), got {input.shape}")
 
 
@@ -247,11 +247,11 @@ def steps(op: str, kernel_size: Sizes, stride: Sizes | None, padding: Sizes) -> 
         TypeError: If a size is no whole number.
         ValueError: If one is out of range.
     """
-    kernel = sizes_of(op, "kernel_size", kernel_size, 1)
-    edge = sizes_of(op, "padding", padding, 0)
+    kernel = as_pair(op, "kernel_size", kernel_size, 1)
+    edge = as_pair(op, "padding", padding, 0)
     if 2 * edge[0] > kernel[0] or 2 * edge[1] > kernel[1]:
         raise ValueError(f"{op} expected padding of at most half of kernel_size {kernel}, got {edge}; else a window would be empty")
-    return kernel, kernel if stride is None else sizes_of(op, "stride", stride, 1), edge
+    return kernel, kernel if stride is None else as_pair(op, "stride", stride, 1), edge
 
 
 # The layers

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minitorch.core.context import no_grad
-from minitorch.nn.module import Module, Node, buffers_of, walk
+from minitorch.nn.module import Module, Node, own_buffers, walk
 from minitorch.tensor import Tensor, generator, zeros
 from minitorch.tensor_ops import SimpleBackend
 
@@ -99,7 +99,7 @@ def _as_before(model: Node) -> Iterator[None]:
     """In evaluation; afterwards modes, buffers and random numbers are what they were."""
     modules = [module for _, module in walk(model, "", set())]
     modes = [module.training for module in modules]
-    buffers = [(module, name, value, value.to_numpy()) for module in modules for name, value, _ in buffers_of(module)]
+    buffers = [(module, name, value, value.to_numpy()) for module in modules for name, value, _ in own_buffers(module)]
     state = generator.bit_generator.state
     try:
         for module in modules:
@@ -163,7 +163,7 @@ def _table(rows: list[Row], model: Node, inputs: list[Tensor]) -> str:
         shape = f"{row.calls}× {row.shape}" if row.calls > 1 else row.shape
         lines.append(_line(row.label, shape, f"{row.parameters:,}" if row.parameters else "-", f"{row.flops:,}" if row.flops else "-"))
     values = [parameter.value for parameter in {id(parameter): parameter for parameter in model.parameters()}.values()]
-    buffers = [value for _, module in walk(model, "", set()) for _, value, _ in buffers_of(module)]
+    buffers = [value for _, module in walk(model, "", set()) for _, value, _ in own_buffers(module)]
     trained = sum(value.size for value in values if value.requires_grad)
     parts = {
         "parameters": sum(map(_bytes, values)),
