@@ -93,7 +93,7 @@ def additive_mask(like: Tensor, allowed: np.ndarray) -> Tensor:
 
 def drop_weights(op: str, weights: Tensor, p: float) -> Tensor:
     """Apply dropout to the attention weights, scaled to preserve the mean."""
-    if not (p := check_probability(op, "dropout_p", p, "the weights that become 0")):
+    if not (p := check_probability(op, "dropout_p", p, "a weight")):
         return weights
     out = dropout(weights, p)
     return out * (1 / (1 - p)) if p < 1 else out
@@ -151,7 +151,7 @@ def _check_mask_dtype(op: str, name: str, mask: Any) -> None:
     """Check that a mask is a bool or floating-point tensor."""
     if not isinstance(mask, Tensor) or not (mask.dtype.kind == "b" or is_float(mask.dtype)):
         got = mask.dtype.name if isinstance(mask, Tensor) else type(mask).__name__
-        raise TypeError(f"{op} expected a Tensor of bool or floats as {name}, got {got}; compare first, such as x != 0")
+        raise TypeError(f"{op} expected a Tensor of bool or floats as {name}, got {got}; convert it, for example with x != 0")
 
 
 def _check_mask(op: str, mask: Any, shape: tuple[int, ...]) -> None:
@@ -206,7 +206,7 @@ class MultiheadAttention(Module):
         self.kdim, self.vdim = positive_ints([embed_dim if size is None else size for size in (kdim, vdim)], name, "kdim and vdim")
         if embed_dim % num_heads:
             raise ValueError(f"{name} expected num_heads that divides embed_dim, {embed_dim}, got {num_heads}")
-        dropout = check_probability(name, "dropout", dropout, "the weights that become 0")
+        dropout = check_probability(name, "dropout", dropout, "a weight")
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
         if (self.kdim, self.vdim) == (embed_dim, embed_dim):
             self.in_proj_weight = Parameter(zeros((3 * embed_dim, embed_dim), backend, dtype=dtype))

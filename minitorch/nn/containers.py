@@ -170,7 +170,7 @@ class ModuleDict(Module):
             KeyError: If there is no such module.
         """
         if name not in self._modules:
-            raise KeyError(f"ModuleDict expected one of {', '.join(self._modules) or 'no names, for it is empty'}, got {name!r}")
+            raise KeyError(f"ModuleDict expected one of {', '.join(self._modules) or 'no names, as it is empty'}, got {name!r}")
         return self._modules[name]
 
     def __setitem__(self, name: str, module: Node) -> None:
@@ -207,7 +207,7 @@ def _check_modules(parent: Module, modules: Any) -> list[Node]:
 def _check_module(kind: str, module: Any, name: Any) -> None:
     """Raise TypeError unless module is a Module."""
     if not isinstance(module, Node):
-        raise TypeError(f"{kind} expected Modules, got {type(module).__name__} as {name!r}; functions go into a forward")
+        raise TypeError(f"{kind} expected Modules, got {type(module).__name__} as {name!r}; call functions in a forward method")
 
 
 def _add_module(parent: Module, name: Any, module: Any) -> None:
@@ -220,7 +220,7 @@ def _add_module(parent: Module, name: Any, module: Any) -> None:
     kind = type(parent).__name__
     _check_module(kind, module, name)
     if not isinstance(name, str):
-        raise TypeError(f"{kind} expected names as text, got {name!r}")
+        raise TypeError(f"{kind} expected names as strings, got {name!r}")
     if not name or "." in name or (name not in parent._modules and hasattr(parent, name)):
         raise ValueError(f"{kind} expected a name without a dot that is no attribute of it, got {name!r}; choose another")
     parent._modules[name] = module

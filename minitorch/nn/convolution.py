@@ -301,7 +301,7 @@ def convolve(
             f"a weight for groups={groups} has shape (O, C / groups, {kernel})"
         )
     if bias is not None and bias.shape != (out,):
-        raise ValueError(f"{op} expected a bias of shape ({out},), one number for each output channel, got {bias.shape}")
+        raise ValueError(f"{op} expected a bias of shape ({out},), one element per output channel, got {bias.shape}")
     if min(weight.shape[2:]) < 1:
         raise ValueError(f"{op} expected a kernel of at least one tap, got weight {weight.shape}")
     steps, gaps = as_pair(op, "stride", stride, 1, dims), as_pair(op, "dilation", dilation, 1, dims)

@@ -58,7 +58,7 @@ def _check_padding_idx(op: str, padding_idx: int | None, rows: int) -> int | Non
     if padding_idx is None:
         return None
     if isinstance(padding_idx, bool) or not hasattr(padding_idx, "__index__"):
-        raise TypeError(f"{op} expected padding_idx as a whole number or None, got {padding_idx!r}")
+        raise TypeError(f"{op} expected padding_idx as an integer or None, got {padding_idx!r}")
     if not -rows <= padding_idx < rows:
         raise IndexingError(f"{op} expected padding_idx from {-rows} to {rows - 1} for {rows} rows, got {padding_idx}")
     return padding_idx % rows

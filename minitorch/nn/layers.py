@@ -27,7 +27,7 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
-        self.p = check_probability("Dropout", "p", p, "the elements that become 0")
+        self.p = check_probability("Dropout", "p", p, "an element")
 
     def extra_repr(self) -> str:
         """The probability."""

@@ -92,7 +92,9 @@ def bias_relu(input: Tensor, bias: Tensor) -> Tensor:
     """
     given, own = bias.shape, input.shape
     if len(given) > len(own) or any(size not in (1, other) for size, other in zip(reversed(given), reversed(own), strict=False)):
-        raise ValueError(f"bias_relu expected a bias that broadcasts to the shape of input, {own}, got {given}; view puts in a 1")
+        raise ValueError(
+            f"bias_relu expected a bias that broadcasts to the shape of input, {own}, got {given}; insert dimensions of size 1 with view"
+        )
     return BiasReLU.apply(input, bias)
 
 

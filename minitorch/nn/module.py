@@ -79,7 +79,7 @@ def warn_about_unregistered(modules: Sequence[Node], parameters: Container[int])
                 remedy = "use self.add_parameter(name, value)" if isinstance(unregistered, Parameter) else f"put it into a {container}"
                 where = f"{type(module).__name__}.{name} is a plain {type(value).__name__}"
                 kind = type(unregistered).__name__
-                warnings.warn(f"{where}: the {kind} in it is not found and not trained; {remedy}", UserWarning, stacklevel=4)
+                warnings.warn(f"{where}: the {kind} in it is not registered and not trained; {remedy}", UserWarning, stacklevel=4)
 
 
 def _nested_modules(value: Any, depth: int = 3) -> Iterator[Parameter | Node]:
@@ -244,7 +244,9 @@ class Module(minitorch.module.Module):
         """
         if not isinstance(state, Mapping):
             kind = type(self).__name__
-            raise TypeError(f"{kind}.load_state_dict expected tensors by their names, got {type(state).__name__}; pass a state_dict()")
+            raise TypeError(
+                f"{kind}.load_state_dict expected a mapping of names to tensors, got {type(state).__name__}; pass a state_dict()"
+            )
         own = dict(self._state())
         present = {id(value) for name, value in own.items() if name in state}
         missing = [name for name, value in own.items() if name not in state and id(value) not in present]
@@ -259,7 +261,7 @@ class Module(minitorch.module.Module):
             except (TypeError, ValueError) as error:
                 mismatches.append(str(error))
         if mismatches:
-            names = "its own names, shapes and kinds of numbers" if strict else "its own shapes and kinds of numbers"
+            names = "matching names, shapes and dtypes" if strict else "matching shapes and dtypes"
             listed = "".join(f"\n  {line}" for line in mismatches)
             raise ValueError(
                 f"{type(self).__name__}.load_state_dict expected {names}, got a state with {len(mismatches)} that differ:{listed}"
@@ -446,7 +448,7 @@ def _copy_like(own: Tensor, given: Any, name: str) -> Tensor:
 def _register_hook(hooks: dict[object, Callable[..., Any]], hook: Callable[..., Any]) -> Hook:
     """Append a hook and return its handle."""
     if not callable(hook):
-        raise TypeError(f"a hook expected a function, got {type(hook).__name__}; pass it without calling it")
+        raise TypeError(f"a hook expected a callable, got {type(hook).__name__}; pass it without calling it")
     key = object()
     hooks[key] = hook
     return Hook(hooks, key)

@@ -90,7 +90,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
     _check_images(input, op)
     height, width = input.shape[2:]
     if not height * width:
-        raise ValueError(f"{op} expected images with rows and columns, got input of shape {input.shape}")
+        raise ValueError(f"{op} expected non-empty images, got input of shape {input.shape}")
     rows, columns = _output_size(op, output_size, (height, width))
     if not (height % rows or width % columns):
         return avg_pool2d(input, (height // rows, width // columns))
@@ -214,7 +214,7 @@ class PoolGeometry(NamedTuple):
         slack = height + 2 * pad[0] - kernel[0], width + 2 * pad[1] - kernel[1]
         if min(slack) < 0:
             raise ValueError(
-                f"{op} expected images that hold a window of {kernel} with padding {pad}, got input of shape {input.shape}; "
+                f"{op} expected images no smaller than a window of {kernel} with padding {pad}, got input of shape {input.shape}; "
                 "take smaller windows"
             )
         return PoolGeometry((height, width), (slack[0] // step[0] + 1, slack[1] // step[1] + 1), kernel, step, pad)
@@ -256,7 +256,7 @@ def check_window_sizes(op: str, kernel_size: Sizes, stride: Sizes | None, paddin
     kernel = as_pair(op, "kernel_size", kernel_size, 1)
     pad = as_pair(op, "padding", padding, 0)
     if 2 * pad[0] > kernel[0] or 2 * pad[1] > kernel[1]:
-        raise ValueError(f"{op} expected padding of at most half of kernel_size {kernel}, got {pad}; else a window would be empty")
+        raise ValueError(f"{op} expected padding of at most half of kernel_size {kernel}, got {pad}; windows may not lie in the padding")
     return kernel, kernel if stride is None else as_pair(op, "stride", stride, 1), pad
 
 

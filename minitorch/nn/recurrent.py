@@ -369,7 +369,7 @@ class _Recurrent(Module):
         name = type(self).__name__
         positive_ints((input_size, hidden_size, num_layers), name, "input_size, hidden_size and num_layers")
         if not 0 <= dropout <= 1:
-            raise ValueError(f"{name} expected dropout from 0 to 1, got {dropout}; it is the share of the elements that become 0")
+            raise ValueError(f"{name} expected dropout from 0 to 1, got {dropout}; it is the probability that an element is zeroed")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
         rows = KINDS[self.kind].gates * hidden_size

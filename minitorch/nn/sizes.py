@@ -32,9 +32,9 @@ def as_pair(op: str, name: str, given: Any, minimum: int, dims: int = 2) -> tupl
     try:
         sizes = tuple(map(operator.index, given)) if isinstance(given, (tuple, list)) else (operator.index(given),) * dims
     except TypeError:
-        raise TypeError(f"{op} expected {name} as a whole number{or_two}, got {given!r}") from None
+        raise TypeError(f"{op} expected {name} as an integer{or_two}, got {given!r}") from None
     if len(sizes) != dims:
-        raise ValueError(f"{op} expected {name} as a whole number{or_two}, got {given!r}")
+        raise ValueError(f"{op} expected {name} as an integer{or_two}, got {given!r}")
     if min(sizes) < minimum:
         raise ValueError(f"{op} expected {name} of at least {minimum}, got {given!r}")
     return (sizes[0], sizes[1]) if dims == 2 else (minimum, sizes[0])
@@ -68,24 +68,24 @@ def check_float_tensor(op: str, x: Any, name: str = "") -> Tensor:
     return x
 
 
-def check_probability(op: str, name: str, given: Any, of: str) -> float:
+def check_probability(op: str, name: str, given: Any, what: str) -> float:
     """Return a probability as a float.
 
     Args:
         op: Name of the function or layer, for the error message.
         name: Name of the option.
         given: The value passed by the caller.
-        of: What the probability applies to, for the error message.
+        what: What is zeroed with this probability, for the error message.
 
     Raises:
         TypeError: If it is not a number.
         ValueError: If it is outside [0, 1].
     """
     if not isinstance(given, Real):
-        raise TypeError(f"{op} expected {name} as a number from 0 to 1, got {given!r}; it is the share of {of}")
+        raise TypeError(f"{op} expected {name} as a number from 0 to 1, got {given!r}; it is the probability that {what} is zeroed")
     number = float(given)
     if not 0 <= number <= 1:
-        raise ValueError(f"{op} expected {name} from 0 to 1, got {given}; it is the share of {of}")
+        raise ValueError(f"{op} expected {name} from 0 to 1, got {given}; it is the probability that {what} is zeroed")
     return number
 
 
@@ -104,7 +104,7 @@ def positive_ints(sizes: Sequence[int], layer: str, names: str) -> tuple[int, ..
     try:
         integers = tuple(map(operator.index, sizes))
     except TypeError:
-        raise TypeError(f"{layer} expected {names} as whole numbers, got {', '.join(map(repr, sizes))}") from None
+        raise TypeError(f"{layer} expected {names} as integers, got {', '.join(map(repr, sizes))}") from None
     if min(integers) < 1:
         raise ValueError(f"{layer} expected {names} of at least 1, got {', '.join(map(str, sizes))}")
     return integers
