@@ -53,7 +53,7 @@ def fans(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def uniform_(x: Tensor | Parameter, a: float = 0.0, b: float = 1.0) -> Tensor:
-    """Fill x with samples of the uniform distribution on [a, b).
+    """Fill x, of any shape, with samples of the uniform distribution on [a, b).
 
     Raises:
         TypeError: If x is not a Tensor.
@@ -66,7 +66,7 @@ def uniform_(x: Tensor | Parameter, a: float = 0.0, b: float = 1.0) -> Tensor:
 
 
 def normal_(x: Tensor | Parameter, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Fill x with samples of the normal distribution.
+    """Fill x, of any shape, with samples of the normal distribution.
 
     Raises:
         TypeError: If x is not a Tensor.
@@ -79,7 +79,7 @@ def normal_(x: Tensor | Parameter, mean: float = 0.0, std: float = 1.0) -> Tenso
 
 
 def constant_(x: Tensor | Parameter, val: float) -> Tensor:
-    """Fill x with a constant.
+    """Fill x, of any shape, with a constant.
 
     Raises:
         TypeError: If x is not a Tensor.
@@ -88,12 +88,12 @@ def constant_(x: Tensor | Parameter, val: float) -> Tensor:
 
 
 def zeros_(x: Tensor | Parameter) -> Tensor:
-    """Fill x with 0."""
+    """Fill x, of any shape, with 0."""
     return constant_(x, 0.0)
 
 
 def ones_(x: Tensor | Parameter) -> Tensor:
-    """Fill x with 1."""
+    """Fill x, of any shape, with 1."""
     return constant_(x, 1.0)
 
 
