@@ -68,11 +68,11 @@ def check_element_weight(input: Tensor, factor: Any, name: str, op: str) -> None
         raise _weight_error(op, f"as {name} a Tensor whose shape broadcasts to that of input, {own}", factor)
 
 
-def _weight_error(op: str, wanted: str, given: Any) -> ValueError:
+def _weight_error(op: str, expected: str, given: Any) -> ValueError:
     """Return the error for a weight of the wrong type or shape."""
     got = given.shape if isinstance(given, Tensor) else repr(given)
     remedy = f"; pass it by keyword: reduction={given!r}" if isinstance(given, str) else ""
-    return ValueError(f"{op} expected {wanted}, got {got}{remedy}")
+    return ValueError(f"{op} expected {expected}, got {got}{remedy}")
 
 
 def check_classes(input: Tensor, target: Tensor, op: str, ignore_index: int) -> np.ndarray:
