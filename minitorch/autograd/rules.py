@@ -330,7 +330,7 @@ def composed_embedding(indices: Tensor, weight: Tensor, padding_idx: int | None)
 
 COMPOSED: dict[type[Function], Callable[..., Tensor]] = {
     pool.MaxPool: composed_maxpool2d,
-    pooling.MaxPool: lambda input, sizes: stack(sizes.pieces(input, float("-inf"))).max(0, keepdim=False),
+    pooling.MaxPool: lambda input, sizes: stack(sizes.window_elements(input, float("-inf"))).max(0, keepdim=False),
     Lookup: composed_embedding,
     losses.CrossEntropy: lambda input, target, reduction: losses.nll_loss(functional.logsoftmax(input, 1), target, reduction=reduction),
 }

@@ -17,7 +17,7 @@ from minitorch.nn.layers import Dropout
 from minitorch.nn.linear import Linear
 from minitorch.nn.module import Module, Node
 from minitorch.nn.normalization import LayerNorm
-from minitorch.nn.sizes import at_least_1
+from minitorch.nn.sizes import positive_ints
 from minitorch.nn.transformer import TransformerBlock
 from minitorch.tensor import generator, tensor
 from minitorch.tensor_ops import SimpleBackend
@@ -106,7 +106,7 @@ class GPT(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        at_least_1((vocabulary, context, layers, heads, width), "GPT", "vocabulary, context, layers, heads and width")
+        positive_ints((vocabulary, context, layers, heads, width), "GPT", "vocabulary, context, layers, heads and width")
         on = {"backend": backend, "dtype": dtype}
         self.context = context
         self.tokens, self.places = Embedding(vocabulary, width, **on), Embedding(context, width, **on)

@@ -1,4 +1,4 @@
-"""Stage 5 - Activations: functions of one number, applied to every element of a tensor, and softmax; as functions and as layers."""
+"""Stage 5 - Activation functions, as functions and as layers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minitorch.kernels.losses import fusible
 from minitorch.kernels.pool import flat
 from minitorch.nn.functional import logsoftmax, softmax
 from minitorch.nn.module import Module
-from minitorch.nn.sizes import floats
+from minitorch.nn.sizes import check_float_tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 # Functions
 
 
-class OfInput(Function):
-    """A curve over every element, whose slope is found from the element, in one pass.
+class ElementwiseActivation(Function):
+    """Base class of element-wise activations whose gradient is computed from the input in one pass.
 
     Attributes:
-        curve: The function of one number.
-        slope: Of the number and what flows into the result: what flows into the number.
+        curve: The scalar function.
+        slope: Maps x and grad_output to the gradient with respect to x.
     """
 
     curve: ClassVar[curves.Curve]
@@ -44,36 +44,36 @@ class OfInput(Function):
         return a.f.zip(cls.slope)(a, grad_output)
 
 
-class Relu(OfInput):
-    """x above 0, 0 elsewhere; NaN stays NaN."""
+class Relu(ElementwiseActivation):
+    """max(x, 0); NaN stays NaN."""
 
     curve, slope = curves.relu, curves.relu_back
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:
-        """The same of operations on tensors."""
+        """The same function composed of differentiable tensor operations."""
         return MaskedSelect.apply(a, ~(a.detach() <= 0))
 
 
-class Silu(OfInput):
+class Silu(ElementwiseActivation):
     """x · sigmoid(x)."""
 
     curve, slope = curves.silu, curves.silu_back
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:
-        """The same of operations on tensors."""
+        """The same function composed of differentiable tensor operations."""
         return a * a.sigmoid()
 
 
-class Gelu(OfInput):
-    """x · the share of the normal distribution below x."""
+class Gelu(ElementwiseActivation):
+    """x · Φ(x), where Φ is the standard normal cumulative distribution function."""
 
     curve, slope = curves.gelu, curves.gelu_back
 
     @classmethod
     def forward(cls, ctx: Any, a: Tensor) -> Tensor:
-        if not cls._in_loops(a):
+        if not cls._fusible(a):
             return super().forward(ctx, a)
         ctx.save_for_backward(a)
         return cls._run(0, a)
@@ -81,29 +81,29 @@ class Gelu(OfInput):
     @classmethod
     def backward(cls, ctx: Any, grad_output: Tensor) -> Tensor:
         (a,) = ctx.saved_values
-        return cls._run(1, a, grad_output) if cls._in_loops(a) else super().backward(ctx, grad_output)
+        return cls._run(1, a, grad_output) if cls._fusible(a) else super().backward(ctx, grad_output)
 
     @staticmethod
-    def _in_loops(a: Tensor) -> bool:
-        """Whether there are loops for it."""
+    def _fusible(a: Tensor) -> bool:
+        """Return whether the compiled float32 kernels apply."""
         return fusible(a) and a.dtype is float32 and a.size > 0
 
     @staticmethod
-    def _run(which: int, a: Tensor, *others: Tensor) -> Tensor:
-        """The value (0) or the gradient (1)."""
+    def _run(kernel_index: int, a: Tensor, *others: Tensor) -> Tensor:
+        """Run the forward (0) or the backward (1) kernel."""
         out = TensorData.empty(a.shape, float32)
         operands = tuple([flat(x) for x in (a, *others)])
-        curves.gelu_loops()[which].run(out._storage, operands, (a.size,), -(-a.size // curves.BLOCK))
+        curves.gelu_loops()[kernel_index].run(out._storage, operands, (a.size,), -(-a.size // curves.BLOCK))
         return a._like(out)
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:
-        """The same of operations on tensors."""
-        return a * NormalShare.apply(a)
+        """The same function composed of differentiable tensor operations."""
+        return a * NormalCdf.apply(a)
 
 
-class NormalShare(Function):
-    """The share of the normal distribution below x."""
+class NormalCdf(Function):
+    """Φ(x), the standard normal cumulative distribution function."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor) -> Tensor:
@@ -116,19 +116,19 @@ class NormalShare(Function):
         return grad_output * (a * a * -0.5).exp() * curves.DENSITY_AT_0
 
 
-class GeluTanh(OfInput):
+class GeluTanh(ElementwiseActivation):
     """x · (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2."""
 
     curve, slope = curves.gelu_tanh, curves.gelu_tanh_back
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:
-        """The same of operations on tensors."""
+        """The same function composed of differentiable tensor operations."""
         return a * ((a + a * a * a * curves.CUBIC) * curves.TWICE_ROOT).sigmoid()
 
 
 class LeakyRelu(Function):
-    """x above 0, negative_slope · x elsewhere."""
+    """x for positive x, else negative_slope · x."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, negative_slope: float) -> Tensor:
@@ -142,12 +142,12 @@ class LeakyRelu(Function):
 
     @staticmethod
     def composed(a: Tensor, negative_slope: float) -> Tensor:
-        """The same of operations on tensors."""
+        """The same function composed of differentiable tensor operations."""
         return a.where(a > 0, a * negative_slope)
 
 
-class SigmoidInOnePass(Function):
-    """1 / (1 + e^-x), as `Tensor.sigmoid`, its gradient in one pass."""
+class FusedSigmoid(Function):
+    """1 / (1 + e^-x), like `Tensor.sigmoid`, with a fused gradient."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor) -> Tensor:
@@ -162,12 +162,12 @@ class SigmoidInOnePass(Function):
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:
-        """The same of operations on tensors."""
+        """The same function composed of differentiable tensor operations."""
         return a.sigmoid()
 
 
-class TanhInOnePass(Function):
-    """Hyperbolic tangent, as `Tensor.tanh`, its gradient in one pass."""
+class FusedTanh(Function):
+    """Hyperbolic tangent, like `Tensor.tanh`, with a fused gradient."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor) -> Tensor:
@@ -182,134 +182,134 @@ class TanhInOnePass(Function):
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:
-        """The same of operations on tensors."""
+        """The same function composed of differentiable tensor operations."""
         return a.tanh()
 
 
 def relu(input: Tensor) -> Tensor:
-    """What is positive, else 0; so is the slope at 0. NaN stays NaN, so that it is seen: `Tensor.relu`, the course's, makes 0 of it.
+    """Rectified linear unit max(x, 0), element-wise; its derivative at 0 is 0. NaN stays NaN (`Tensor.relu`, the course's, returns 0).
 
     Args:
-        input: Of any shape.
+        input: Any shape.
 
     Returns:
         Shape of input.
 
     Raises:
-        TypeError: If input is no Tensor of floats.
+        TypeError: If input is not a floating-point Tensor.
     """
-    return Relu.apply(floats("relu", input))
+    return Relu.apply(check_float_tensor("relu", input))
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """What is positive, else negative_slope times it; so is the slope at 0.
+    """x for positive x, else negative_slope · x, element-wise; the derivative at 0 is negative_slope.
 
     Args:
-        input: Of any shape.
-        negative_slope: Below 0.
+        input: Any shape.
+        negative_slope: Slope for negative inputs.
 
     Returns:
         Shape of input.
 
     Raises:
-        TypeError: If input is no Tensor of floats.
+        TypeError: If input is not a floating-point Tensor.
 
     Source: Maas et al. 2013, ICML workshop on deep learning for audio, speech and language processing.
     """
-    return LeakyRelu.apply(floats("leaky_relu", input), float(negative_slope))
+    return LeakyRelu.apply(check_float_tensor("leaky_relu", input), float(negative_slope))
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """Every element times the share of the normal distribution that lies below it.
+    """Gaussian error linear unit x · Φ(x), element-wise, where Φ is the standard normal cumulative distribution function.
 
     Args:
-        input: Of any shape.
-        approximate: "none"; or "tanh" for x · (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2, which differs by less than 0.0005.
+        input: Any shape.
+        approximate: "none", or "tanh" for x · (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2, kernel_index differs by less than 0.0005.
 
     Returns:
         Shape of input.
 
     Raises:
-        TypeError: If input is no Tensor of floats.
-        ValueError: If approximate is another word.
+        TypeError: If input is not a floating-point Tensor.
+        ValueError: If approximate is unknown.
 
     Source: Hendrycks and Gimpel 2016, arXiv:1606.08415, section 2.
     """
     if approximate not in ("none", "tanh"):
         raise ValueError(f'gelu expected approximate "none" or "tanh", got {approximate!r}')
-    return (Gelu if approximate == "none" else GeluTanh).apply(floats("gelu", input))
+    return (Gelu if approximate == "none" else GeluTanh).apply(check_float_tensor("gelu", input))
 
 
 def silu(input: Tensor) -> Tensor:
-    """Every element times its sigmoid.
+    """Sigmoid linear unit x · sigmoid(x), element-wise.
 
     Args:
-        input: Of any shape.
+        input: Any shape.
 
     Returns:
         Shape of input.
 
     Raises:
-        TypeError: If input is no Tensor of floats.
+        TypeError: If input is not a floating-point Tensor.
 
     Source: Hendrycks and Gimpel 2016, arXiv:1606.08415, section 2.
     """
-    return Silu.apply(floats("silu", input))
+    return Silu.apply(check_float_tensor("silu", input))
 
 
 def sigmoid(input: Tensor) -> Tensor:
-    """1 / (1 + e^-x) of every element; as `Tensor.sigmoid`, with its gradient in one pass.
+    """1 / (1 + e^-x), element-wise; like `Tensor.sigmoid`, with a fused gradient.
 
     Raises:
-        TypeError: If input is no Tensor of floats.
+        TypeError: If input is not a floating-point Tensor.
     """
-    return SigmoidInOnePass.apply(floats("sigmoid", input))
+    return FusedSigmoid.apply(check_float_tensor("sigmoid", input))
 
 
 def tanh(input: Tensor) -> Tensor:
-    """Hyperbolic tangent of every element; as `Tensor.tanh`, with its gradient in one pass.
+    """Hyperbolic tangent, element-wise; like `Tensor.tanh`, with a fused gradient.
 
     Raises:
-        TypeError: If input is no Tensor of floats.
+        TypeError: If input is not a floating-point Tensor.
     """
-    return TanhInOnePass.apply(floats("tanh", input))
+    return FusedTanh.apply(check_float_tensor("tanh", input))
 
 
-# The layers
+# Layers
 
 
 class ReLU(Module):
-    """`relu`: what is positive, else 0."""
+    """Rectified linear unit; see `relu`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, which stays."""
+        """Of any shape, kernel_index stays."""
         return relu(input)
 
 
 class LeakyReLU(Module):
-    """`leaky_relu`: what is positive, else negative_slope times it."""
+    """Leaky rectified linear unit; see `leaky_relu`."""
 
     def __init__(self, negative_slope: float = 0.01) -> None:
         super().__init__()
         self.negative_slope = negative_slope
 
     def extra_repr(self) -> str:
-        """Its slope."""
+        """The negative slope."""
         return f"negative_slope={self.negative_slope}"
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, which stays."""
+        """Of any shape, kernel_index stays."""
         return leaky_relu(input, self.negative_slope)
 
 
 class GELU(Module):
-    """`gelu`: every element times the share of the normal distribution that lies below it.
+    """Gaussian error linear unit; see `gelu`.
 
     Args:
         approximate: "none" or "tanh".
 
     Raises:
-        ValueError: If approximate is another word.
+        ValueError: If approximate is unknown.
     """
 
     def __init__(self, approximate: str = "none") -> None:
@@ -319,27 +319,27 @@ class GELU(Module):
         self.approximate = approximate
 
     def extra_repr(self) -> str:
-        """Whether it is approximated."""
+        """The approximation."""
         return f"approximate={self.approximate!r}"
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, which stays."""
+        """Of any shape, kernel_index stays."""
         return gelu(input, self.approximate)
 
 
 class SiLU(Module):
-    """`silu`: every element times its sigmoid."""
+    """Sigmoid linear unit; see `silu`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, which stays."""
+        """Of any shape, kernel_index stays."""
         return silu(input)
 
 
 class Sigmoid(Module):
-    """1 / (1 + e^-x)."""
+    """Logistic sigmoid 1 / (1 + e^-x)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, which stays."""
+        """Of any shape, kernel_index stays."""
         return sigmoid(input)
 
 
@@ -347,15 +347,15 @@ class Tanh(Module):
     """Hyperbolic tangent."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, which stays."""
+        """Of any shape, kernel_index stays."""
         return tanh(input)
 
 
-class _AlongOne(Module):
-    """What Softmax and LogSoftmax share.
+class _SoftmaxLayer(Module):
+    """Base class of Softmax and LogSoftmax.
 
     Args:
-        dim: Along which dimension.
+        dim: Dimension to normalize over.
     """
 
     def __init__(self, dim: int) -> None:
@@ -363,21 +363,21 @@ class _AlongOne(Module):
         self.dim = dim
 
     def extra_repr(self) -> str:
-        """Its dimension."""
+        """The dimension."""
         return f"dim={self.dim}"
 
 
-class Softmax(_AlongOne):
-    """`softmax`: e^x, divided by the sum of these along dim."""
+class Softmax(_SoftmaxLayer):
+    """Softmax along dim; see `softmax`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, which stays."""
+        """Of any shape, kernel_index stays."""
         return softmax(input, self.dim)
 
 
-class LogSoftmax(_AlongOne):
-    """`logsoftmax`, the logarithm of softmax along dim."""
+class LogSoftmax(_SoftmaxLayer):
+    """Logarithm of softmax along dim; see `logsoftmax`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, which stays."""
+        """Of any shape, kernel_index stays."""
         return logsoftmax(input, self.dim)

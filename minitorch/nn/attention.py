@@ -1,4 +1,4 @@
-"""Stage 5 - Attention: every element of a sequence gathers from the others what fits it; and with several heads."""
+"""Stage 5 - Scaled dot-product attention and multi-head attention."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minitorch.nn.functional import dropout, softmax
 from minitorch.nn.init import xavier_uniform_
 from minitorch.nn.linear import Linear, linear
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import at_least_1, floats, share
+from minitorch.nn.sizes import check_float_tensor, check_probability, positive_ints
 from minitorch.tensor import Tensor, tensor, zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
@@ -34,73 +34,73 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Tensor:
-    """For every query a mean of the values, weighted by softmax of how well their keys fit it: softmax(query · keyᵀ · scale) · value.
+    """Scaled dot-product attention: softmax(query · keyᵀ · scale) · value.
 
     Args:
-        query: L queries, shape (…, L, E).
-        key: S keys, shape (…, S, E); the dimensions in front broadcast.
-        value: S values, shape (…, S, V).
-        attn_mask: A shape that broadcasts to (…, L, S): of bool, which keys a query sees (True); of floats, what is added before softmax.
-        dropout_p: With which probability a weight becomes 0; the others are divided by what share is left. For training only.
-        is_causal: Whether query i sees no key behind number i.
-        scale: What products are multiplied with; left out: 1 / √E.
+        query: Shape (…, L, E).
+        key: Shape (…, S, E); the batch dimensions broadcast.
+        value: Shape (…, S, V).
+        attn_mask: Must broadcast to (…, L, S). A bool mask is True where a query attends to a key; a float mask is added to the scores.
+        dropout_p: Dropout probability of the attention weights; pass 0 in evaluation.
+        is_causal: Whether query i attends only to keys up to i.
+        scale: Factor of the scores; 1 / √E by default.
 
     Returns:
-        Shape (…, L, V). A query that sees no key gets zeros.
+        Shape (…, L, V). A query whose keys are all masked gets zeros.
 
     Raises:
-        TypeError: If one is no Tensor of floats, or the mask holds whole numbers.
-        ValueError: If the shapes do not fit, or dropout_p is not from 0 to 1.
+        TypeError: If an argument is not a floating-point Tensor, or the mask is neither bool nor floating-point.
+        ValueError: If the shapes do not match, or dropout_p is outside [0, 1].
 
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.1.
     """
     op = "scaled_dot_product_attention"
     for name, x in (("query", query), ("key", key), ("value", value)):
-        _check(op, name, x)
+        _check_float_input(op, name, x)
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2] or not key.shape[-2] or not query.shape[-1]:
         raise ValueError(
             f"{op} expected query (…, L, E), key (…, S, E) and value (…, S, V) with S and E of at least 1, got {query.shape}, {key.shape} "
             f"and {value.shape}"
         )
     weights = attention_weights(op, query, key, attn_mask, is_causal, scale)
-    return dropped(op, weights, dropout_p) @ value
+    return drop_weights(op, weights, dropout_p) @ value
 
 
 def attention_weights(op: str, query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
-    """How much of each value a query gets, shape (…, L, S); for the arguments see `scaled_dot_product_attention`."""
+    """Return the attention weights, shape (…, L, S); for the arguments see `scaled_dot_product_attention`."""
     scores = (query * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)) @ key.transpose(-1, -2)
     if mask is None:
         if not is_causal:
             return softmax(scores, -1)
         return CausalSoftmax.apply(scores) if fusible(scores) and scores.size else CausalSoftmax.composed(scores)
     _check_mask(op, mask, scores.shape)
-    seen = mask.detach().to_numpy() if mask.dtype.kind == "b" else mask.detach().to_numpy() > -math.inf
-    scores = scores + (minus_infinity(scores, seen) if mask.dtype.kind == "b" else mask)
+    allowed = mask.detach().to_numpy() if mask.dtype.kind == "b" else mask.detach().to_numpy() > -math.inf
+    scores = scores + (additive_mask(scores, allowed) if mask.dtype.kind == "b" else mask)
     if is_causal:
-        behind = np.tri(*scores.shape[-2:], dtype=bool)
-        scores, seen = scores + minus_infinity(scores, behind), seen & behind
-    sees = seen.any(-1, keepdims=True)
-    if sees.all():
+        lower_triangle = np.tri(*scores.shape[-2:], dtype=bool)
+        scores, allowed = scores + additive_mask(scores, lower_triangle), allowed & lower_triangle
+    has_keys = allowed.any(-1, keepdims=True)
+    if has_keys.all():
         return softmax(scores, -1)
-    some = tensor(sees, scores.backend)
-    return softmax(scores.where(some, 0.0), -1) * some.to(scores.dtype)
+    attending = tensor(has_keys, scores.backend)  # softmax of a fully masked row would be NaN
+    return softmax(scores.where(attending, 0.0), -1) * attending.to(scores.dtype)
 
 
-def minus_infinity(like: Tensor, seen: np.ndarray) -> Tensor:
-    """0 where a key is seen, else -∞."""
-    return tensor(np.where(seen, 0.0, -math.inf), like.backend, dtype=like.dtype)
+def additive_mask(like: Tensor, allowed: np.ndarray) -> Tensor:
+    """Return a float mask: 0 where attention is allowed, else -∞."""
+    return tensor(np.where(allowed, 0.0, -math.inf), like.backend, dtype=like.dtype)
 
 
-def dropped(op: str, weights: Tensor, p: float) -> Tensor:
-    """Weights of which some became 0, their mean as before."""
-    if not (p := share(op, "dropout_p", p, "the weights that become 0")):
+def drop_weights(op: str, weights: Tensor, p: float) -> Tensor:
+    """Apply dropout to the attention weights, scaled to preserve the mean."""
+    if not (p := check_probability(op, "dropout_p", p, "a weight")):
         return weights
-    kept = dropout(weights, p)
-    return kept * (1 / (1 - p)) if p < 1 else kept
+    out = dropout(weights, p)
+    return out * (1 / (1 - p)) if p < 1 else out
 
 
 class CausalSoftmax(Function):
-    """Softmax of each row up to its diagonal, 0 behind it."""
+    """Softmax of each row up to the diagonal, 0 after it."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor) -> Tensor:
@@ -118,71 +118,71 @@ class CausalSoftmax(Function):
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:
-        """The same of operations on tensors."""
-        return softmax(a + minus_infinity(a, np.tri(*a.shape[-2:], dtype=bool)), -1)
+        """The same function composed of differentiable tensor operations."""
+        return softmax(a + additive_mask(a, np.tri(*a.shape[-2:], dtype=bool)), -1)
 
 
-def causal_rows(out, a, b, c, sizes, start, stop):
-    """Softmax of rows up to the diagonal. A task is a row; sizes are its length, and after how many rows the diagonal begins anew."""
+def causal_softmax_rows(out, a, b, c, sizes, start, stop):
+    """Softmax of rows up to the diagonal. A task is one row; sizes are the row length and the number of rows per matrix."""
     n, queries = sizes
     for task in range(start, stop):
-        seen = min(task % queries + 1, n)
-        row, target = a[task * n : task * n + seen], out[task * n : (task + 1) * n]
-        _, total = row_powers(target[:seen], row)
-        for j in range(seen):
+        visible = min(task % queries + 1, n)
+        row, target = a[task * n : task * n + visible], out[task * n : (task + 1) * n]
+        _, total = row_powers(target[:visible], row)
+        for j in range(visible):
             target[j] = target[j] / total
-        for j in range(seen, n):
+        for j in range(visible, n):
             target[j] = 0
 
 
-CAUSAL = loop(causal_rows, 3)
+CAUSAL = loop(causal_softmax_rows, 3)
 
 
-# Checks
+# Argument checks
 
 
-def _check(op: str, name: str, x: Any, dims: int = 2) -> None:
-    """That an argument is a tensor of floats with enough dimensions."""
-    if floats(op, x, name).dims < dims:
+def _check_float_input(op: str, name: str, x: Any, dims: int = 2) -> None:
+    """Check that an argument is a floating-point tensor with enough dimensions."""
+    if check_float_tensor(op, x, name).dims < dims:
         raise ValueError(f"{op} expected {name} of at least {dims} dimensions, got shape {x.shape}")
 
 
-def _check_kind(op: str, name: str, mask: Any) -> None:
-    """That a mask holds truth values or floats."""
+def _check_mask_dtype(op: str, name: str, mask: Any) -> None:
+    """Check that a mask is a bool or floating-point tensor."""
     if not isinstance(mask, Tensor) or not (mask.dtype.kind == "b" or is_float(mask.dtype)):
         got = mask.dtype.name if isinstance(mask, Tensor) else type(mask).__name__
-        raise TypeError(f"{op} expected a Tensor of bool or floats as {name}, got {got}; compare first, such as x != 0")
+        raise TypeError(f"{op} expected a Tensor of bool or floats as {name}, got {got}; convert it, for example with x != 0")
 
 
 def _check_mask(op: str, mask: Any, shape: tuple[int, ...]) -> None:
-    """That a mask broadcasts to the scores, and holds truth values or floats."""
-    _check_kind(op, "mask", mask)
+    """Check the dtype of a mask and that it broadcasts to the scores."""
+    _check_mask_dtype(op, "mask", mask)
     given = mask.shape
     if len(given) > len(shape) or any(n not in (1, m) for n, m in zip(reversed(given), reversed(shape), strict=False)):
         raise ValueError(f"{op} expected a mask that broadcasts to the scores, {shape}, got {given}")
 
 
-# The layers
+# Layers
 
 
 class MultiheadAttention(Module):
-    """Attention of several heads side by side, each of which sees queries, keys and values through matrices of its own.
+    """Multi-head attention: heads attend in parallel, each with its own projections of queries, keys and values.
 
     Args:
-        embed_dim: E, numbers of each element.
-        num_heads: How many heads; must divide embed_dim.
-        dropout: With which probability a weight becomes 0 in training.
-        bias: Whether the projections have biases, which begin as zeros.
-        kdim: Numbers of each key; left out: embed_dim.
-        vdim: Numbers of each value; left out: embed_dim.
-        batch_first: Whether sequences come as (N, L, E), not as (L, N, E).
+        embed_dim: Dimension of each sequence element, E.
+        num_heads: Number of heads; must divide embed_dim.
+        dropout: Dropout probability of the attention weights during training.
+        bias: Whether the projections have biases, initialized to zeros.
+        kdim: Dimension of each key; embed_dim by default.
+        vdim: Dimension of each value; embed_dim by default.
+        batch_first: Whether sequences have shape (N, L, E) instead of (L, N, E).
 
-    The projections begin as `init.xavier_uniform_`, those of queries, keys and values as one matrix in_proj_weight unless kdim or vdim is
-    another than embed_dim.
+    The projections are initialized by `init.xavier_uniform_`. Those of queries, keys and values form one matrix, in_proj_weight, if kdim
+    and vdim equal embed_dim.
 
     Raises:
-        TypeError: If a size is not whole, or dropout no number.
-        ValueError: If a size is less than 1, num_heads does not divide embed_dim, or dropout is not from 0 to 1.
+        TypeError: If a size is not an integer, or dropout is not a number.
+        ValueError: If a size is less than 1, num_heads does not divide embed_dim, or dropout is outside [0, 1].
 
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2.
     """
@@ -202,11 +202,11 @@ class MultiheadAttention(Module):
     ) -> None:
         super().__init__()
         name = "MultiheadAttention"
-        at_least_1((embed_dim, num_heads), name, "embed_dim and num_heads")
-        self.kdim, self.vdim = at_least_1([embed_dim if size is None else size for size in (kdim, vdim)], name, "kdim and vdim")
+        positive_ints((embed_dim, num_heads), name, "embed_dim and num_heads")
+        self.kdim, self.vdim = positive_ints([embed_dim if size is None else size for size in (kdim, vdim)], name, "kdim and vdim")
         if embed_dim % num_heads:
             raise ValueError(f"{name} expected num_heads that divides embed_dim, {embed_dim}, got {num_heads}")
-        dropout = share(name, "dropout", dropout, "the weights that become 0")
+        dropout = check_probability(name, "dropout", dropout, "a weight")
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
         if (self.kdim, self.vdim) == (embed_dim, embed_dim):
             self.in_proj_weight = Parameter(zeros((3 * embed_dim, embed_dim), backend, dtype=dtype))
@@ -219,11 +219,11 @@ class MultiheadAttention(Module):
         xavier_uniform_(self.out_proj.weight)
 
     def extra_repr(self) -> str:
-        """Its settings."""
+        """The arguments of the layer."""
         return f"{self.embed_dim}, num_heads={self.num_heads}, dropout={self.dropout}, batch_first={self.batch_first}"
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
-        """Two for each number of the three projections, and for each product with keys and with values; out_proj counts its own."""
+        """Two operations per multiplication in the input projections, scores and weighted sums; out_proj counts its own."""
         sequences: tuple[Any, ...] = args[:3] if len(args) > 2 else args[:1] * 3
         query, key, value = sequences
         length, sources = (x.shape[-2 if self.batch_first else 0] for x in (query, key))
@@ -242,47 +242,47 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """What every query gathers, and the weights of the keys in it.
+        """Attend to the values and return the outputs and the attention weights.
 
         Args:
-            query: Shape (L, N, E), or (N, L, E) if batch_first; (L, E) of one sequence.
-            key: Shape (S, N, kdim), or (N, S, kdim), or (S, kdim).
-            value: Shape (S, N, vdim), or (N, S, vdim), or (S, vdim).
-            key_padding_mask: Shape (N, S), or (S,) of one sequence: of bool, which keys are *not* seen (True); of floats, what is added.
-            need_weights: Whether the weights are returned.
-            attn_mask: Shape (L, S) or (N · num_heads, L, S): of bool, what is *not* seen (True); of floats, what is added.
-            average_attn_weights: Whether the weights are the mean over the heads.
-            is_causal: Whether query i sees no key behind number i.
+            query: Shape (L, N, E), (N, L, E) if batch_first, or (L, E) without a batch.
+            key: Shape (S, N, kdim), (N, S, kdim) or (S, kdim).
+            value: Shape (S, N, vdim), (N, S, vdim) or (S, vdim).
+            key_padding_mask: Shape (N, S), or (S,) without a batch. A bool mask is True for keys to *ignore*; a float mask is added.
+            need_weights: Whether to return the attention weights.
+            attn_mask: Shape (L, S) or (N · num_heads, L, S). A bool mask is True for pairs to *ignore*; a float mask is added.
+            average_attn_weights: Whether to average the weights over the heads.
+            is_causal: Whether query i attends only to keys up to i.
 
         Returns:
-            The result, in the layout of query; and the weights, shape (N, L, S) or (N, num_heads, L, S), or None. A query that sees no key
-            gets the projection of zeros.
+            The outputs, in the layout of query; and the weights, shape (N, L, S) or (N, num_heads, L, S), or None. A query whose keys are
+            all masked gets the output projection of zeros.
 
         Raises:
-            TypeError: If one is no Tensor of floats, or a mask holds whole numbers.
-            ValueError: If a shape does not fit.
+            TypeError: If an argument is not a floating-point Tensor, or a mask is neither bool nor floating-point.
+            ValueError: If a shape does not match.
         """
         name = "MultiheadAttention"
         for part, x in (("query", query), ("key", key), ("value", value)):
-            _check(name, part, x)
-        alone = query.dims == 2
+            _check_float_input(name, part, x)
+        unbatched = query.dims == 2
         self._check_shapes(query, key, value)
-        given = [query] if query is key is value else [query, key, value]
-        parts = [x.unsqueeze(0) if alone else x if self.batch_first else x.transpose(0, 1) for x in given]
-        q, k, v = self._projected(*parts)
-        mask = self._mask(key_padding_mask, attn_mask, q.shape[0], (q.shape[2], k.shape[2]))
+        inputs = [query] if query is key is value else [query, key, value]
+        inputs = [x.unsqueeze(0) if unbatched else x if self.batch_first else x.transpose(0, 1) for x in inputs]
+        q, k, v = self._project(*inputs)
+        mask = self._merge_masks(key_padding_mask, attn_mask, q.shape[0], (q.shape[2], k.shape[2]))
         weights = attention_weights(name, q, k, mask, is_causal, None)
-        weights = dropped(name, weights, self.dropout if self.training else 0.0)
-        gathered = (weights @ v).permute(0, 2, 1, 3)
-        out = self.out_proj(gathered.reshape(*gathered.shape[:2], self.embed_dim))
-        out = out.squeeze(0) if alone else out if self.batch_first else out.transpose(0, 1)
+        weights = drop_weights(name, weights, self.dropout if self.training else 0.0)
+        attended = (weights @ v).permute(0, 2, 1, 3)
+        out = self.out_proj(attended.reshape(*attended.shape[:2], self.embed_dim))
+        out = out.squeeze(0) if unbatched else out if self.batch_first else out.transpose(0, 1)
         if not need_weights:
             return out, None
         weights = weights.mean(1, keepdim=False) if average_attn_weights else weights
-        return out, weights.squeeze(0) if alone else weights
+        return out, weights.squeeze(0) if unbatched else weights
 
     def _check_shapes(self, query: Tensor, key: Tensor, value: Tensor) -> None:
-        """That sequences fit each other and the layer."""
+        """Check that the shapes match each other and the layer."""
         sizes = (self.embed_dim, self.kdim, self.vdim)
         batch = 0 if self.batch_first else 1
         fits = all(x.dims == query.dims and x.shape[-1] == size for x, size in zip((query, key, value), sizes, strict=True))
@@ -294,39 +294,42 @@ class MultiheadAttention(Module):
                 f"got {query.shape}, {key.shape} and {value.shape}"
             )
 
-    def _projected(self, *parts: Tensor) -> list[Tensor]:
-        """Queries, keys and values of every head, shape (N, num_heads, length, E / num_heads), from sequences (N, length, …)."""
+    def _project(self, *inputs: Tensor) -> list[Tensor]:
+        """Project sequences (N, length, …) to the queries, keys and values of every head, (N, num_heads, length, E / num_heads).
+
+        A single input is used for all three.
+        """
         size, heads = self.embed_dim, self.num_heads
         bias = self.in_proj_bias and self.in_proj_bias.value
-        if len(parts) == 1 and "in_proj_weight" in self._parameters:
-            (x,) = parts
-            together = linear(x, self.in_proj_weight.value, bias).view(*x.shape[:2], 3, heads, size // heads).permute(2, 0, 3, 1, 4)
-            return [together[i] for i in range(3)]
-        parts = parts * 3 if len(parts) == 1 else parts
+        if len(inputs) == 1 and "in_proj_weight" in self._parameters:
+            (x,) = inputs
+            qkv = linear(x, self.in_proj_weight.value, bias).view(*x.shape[:2], 3, heads, size // heads).permute(2, 0, 3, 1, 4)
+            return [qkv[i] for i in range(3)]
+        inputs = inputs * 3 if len(inputs) == 1 else inputs
         if "in_proj_weight" in self._parameters:
             matrices = self.in_proj_weight.value.split(size)
         else:
             matrices = [self._parameters[f"{part}_proj_weight"].value for part in "qkv"]
         biases = [None] * 3 if bias is None else bias.split(size)
-        made = [linear(x, matrix, b) for x, matrix, b in zip(parts, matrices, biases, strict=True)]
-        return [x.view(*x.shape[:2], heads, size // heads).permute(0, 2, 1, 3) for x in made]
+        projections = [linear(x, matrix, b) for x, matrix, b in zip(inputs, matrices, biases, strict=True)]
+        return [x.view(*x.shape[:2], heads, size // heads).permute(0, 2, 1, 3) for x in projections]
 
-    def _mask(self, padding: Tensor | None, mask: Tensor | None, samples: int, sizes: tuple[int, int]) -> Tensor | None:
-        """Both masks as one, of bool for what is seen, or of floats that are added."""
-        found = []
+    def _merge_masks(self, padding: Tensor | None, mask: Tensor | None, samples: int, sizes: tuple[int, int]) -> Tensor | None:
+        """Combine both masks into one for `attention_weights`: a bool mask of allowed keys, or a float mask to add."""
+        masks = []
         for name, given, shapes in (
             ("key_padding_mask", padding, {(samples, sizes[1]): (samples, 1, 1, sizes[1]), (sizes[1],): (1, 1, 1, sizes[1])}),
             ("attn_mask", mask, {sizes: (1, 1, *sizes), (samples * self.num_heads, *sizes): (samples, self.num_heads, *sizes)}),
         ):
             if given is None:
                 continue
-            _check_kind("MultiheadAttention", name, given)
+            _check_mask_dtype("MultiheadAttention", name, given)
             if given.shape not in shapes:
                 wanted = " or ".join(map(str, shapes))
                 raise ValueError(f"MultiheadAttention expected {name} of shape {wanted}, got {given.shape}")
-            found.append(given.reshape(*shapes[given.shape]))
-        if all(x.dtype.kind == "b" for x in found):
-            found = [~x for x in found]
-            return found[0] if len(found) == 1 else found[0] & found[1] if found else None
-        added = [minus_infinity(self.out_proj.weight.value, ~x.to_numpy()) if x.dtype.kind == "b" else x for x in found]
+            masks.append(given.reshape(*shapes[given.shape]))
+        if all(x.dtype.kind == "b" for x in masks):
+            masks = [~x for x in masks]
+            return masks[0] if len(masks) == 1 else masks[0] & masks[1] if masks else None
+        added = [additive_mask(self.out_proj.weight.value, ~x.to_numpy()) if x.dtype.kind == "b" else x for x in masks]
         return added[0] if len(added) == 1 else added[0] + added[1]

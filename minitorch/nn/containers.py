@@ -1,4 +1,4 @@
-"""Stage 5 - Containers: modules one after the other, in a list or in a dictionary, all of whose parameters are found."""
+"""Stage 5 - Module containers: Sequential, ModuleList and ModuleDict."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any, Self, overload
 from minitorch.nn.module import Module, Node
 
 
-class _InOrder(Module):
-    """What Sequential and ModuleList share: modules by their places."""
+class _IndexedContainer(Module):
+    """Base class of Sequential and ModuleList: modules by index."""
 
     def append(self, module: Node) -> Self:
-        """Put a module at the end, under the first number from their count on that is no name yet; returns this one.
+        """Append a module, named by the first unused number from len(self) on, and return this container.
 
         Raises:
-            TypeError: If it is no Module.
+            TypeError: If module is not a Module.
         """
-        _add(self, next(name for number in count(len(self)) if (name := str(number)) not in self._modules), module)
+        _add_module(self, next(name for number in count(len(self)) if (name := str(number)) not in self._modules), module)
         return self
 
     def extend(self, modules: Iterable[Node]) -> Self:
-        """Put several modules at the end; returns this one.
+        """Append several modules and return this container.
 
         Raises:
-            TypeError: If one is no Module; none is put there then.
+            TypeError: If an element is not a Module; none is appended in this case.
         """
-        for module in _listed(self, modules):
+        for module in _check_modules(self, modules):
             self.append(module)
         return self
 
@@ -37,27 +37,27 @@ class _InOrder(Module):
     @overload
     def __getitem__(self, index: slice) -> Self: ...
     def __getitem__(self, index: int | slice) -> Any:
-        """The module at a place; of a slice, a container like this with the same modules.
+        """Return the module at an index, or a container of the modules in a slice.
 
         Raises:
-            IndexError: If there is no such place.
+            IndexError: If the index is out of range.
         """
         if isinstance(index, slice):
-            return self._cut(index)
-        return list(self._modules.values())[_place(index, len(self), type(self).__name__)]
+            return self._slice(index)
+        return list(self._modules.values())[_normalize_index(index, len(self), type(self).__name__)]
 
-    def _cut(self, index: slice) -> Any:
-        """A container of a slice."""
+    def _slice(self, index: slice) -> Any:
+        """Return a container of the modules in a slice."""
         raise NotImplementedError
 
     def __setitem__(self, index: int, module: Node) -> None:
-        """Put another module in place of the one at a place, under its name.
+        """Replace the module at an index; the name stays the same.
 
         Raises:
-            IndexError: If there is no such place.
-            TypeError: If it is no Module.
+            IndexError: If the index is out of range.
+            TypeError: If module is not a Module.
         """
-        _add(self, list(self._modules)[_place(index, len(self), type(self).__name__)], module)
+        _add_module(self, list(self._modules)[_normalize_index(index, len(self), type(self).__name__)], module)
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -66,45 +66,45 @@ class _InOrder(Module):
         return iter(self._modules.values())
 
 
-class Sequential(_InOrder):
-    """Modules one after the other, each of which gets what the one before it made.
+class Sequential(_IndexedContainer):
+    """A chain of modules, each applied to the output of the previous one.
 
     Args:
-        modules: The modules, named "0", "1", …; or one dictionary of modules by name, such as an OrderedDict.
+        modules: The modules, named "0", "1", …; or a single dictionary of modules by name.
 
     Raises:
-        TypeError: If one is no Module.
-        ValueError: If a name is no name that an attribute can have.
+        TypeError: If an element is not a Module.
+        ValueError: If a name is empty, contains a dot or is already an attribute.
     """
 
     def __init__(self, *modules: Any) -> None:
         super().__init__()
         if len(modules) == 1 and isinstance(modules[0], Mapping):
             for name, module in modules[0].items():
-                _add(self, name, module)
+                _add_module(self, name, module)
         else:
             for number, module in enumerate(modules):
-                _add(self, str(number), module)
+                _add_module(self, str(number), module)
 
     def forward(self, input: Any) -> Any:
-        """What the last module makes of what the one before it made …; without any, what came in."""
+        """Apply the modules in order; without modules, return input."""
         for module in self._modules.values():
             input = module(input)
         return input
 
-    def _cut(self, index: slice) -> Sequential:
-        return Sequential(dict(list(self._modules.items())[index]))  # under their names
+    def _slice(self, index: slice) -> Sequential:
+        return Sequential(dict(list(self._modules.items())[index]))  # keeps their names
 
 
-class ModuleList(_InOrder):
-    """A list of modules, named "0", "1", …, which a `forward` of the user's calls.
+class ModuleList(_IndexedContainer):
+    """A list of modules, named "0", "1", …, to be called in the `forward` of a user-defined module.
 
     Args:
         modules: The modules.
 
     Raises:
-        TypeError: If one is no Module.
-        IndexError: If one is put or deleted where there is none.
+        TypeError: If an element is not a Module.
+        IndexError: If an index is out of range.
     """
 
     def __init__(self, modules: Iterable[Node] = ()) -> None:
@@ -112,34 +112,34 @@ class ModuleList(_InOrder):
         self.extend(modules)
 
     def insert(self, index: int, module: Node) -> None:
-        """Put a module before the one at a place.
+        """Insert a module before an index.
 
         Raises:
-            TypeError: If it is no Module.
+            TypeError: If module is not a Module.
         """
         modules = list(self)
         modules.insert(index, module)
         self._replace_all(modules)
 
-    def _cut(self, index: slice) -> ModuleList:
+    def _slice(self, index: slice) -> ModuleList:
         return ModuleList(list(self)[index])
 
     def __delitem__(self, index: int) -> None:
-        place = _place(index, len(self), "ModuleList")
-        self._replace_all([module for i, module in enumerate(self) if i != place])
+        position = _normalize_index(index, len(self), "ModuleList")
+        self._replace_all([module for i, module in enumerate(self) if i != position])
 
     def _replace_all(self, modules: list[Node]) -> None:
-        modules = _listed(self, modules)
+        modules = _check_modules(self, modules)
         self._modules.clear()
         self.extend(modules)
 
 
 class ModuleDict(Module):
-    """Modules by name, which a `forward` of the user's calls.
+    """A dictionary of modules, to be called in the `forward` of a user-defined module.
 
     Raises:
-        TypeError: If one is no Module.
-        ValueError: If a name is no name that an attribute can have.
+        TypeError: If an element is not a Module.
+        ValueError: If a name is empty, contains a dot or is already an attribute.
     """
 
     def __init__(self, modules: Mapping[str, Node] | None = None) -> None:
@@ -147,34 +147,34 @@ class ModuleDict(Module):
         self.update(modules or {})
 
     def update(self, modules: Mapping[str, Node]) -> None:
-        """Put in modules, in place of those that have their names."""
+        """Add modules, replacing those with the same names."""
         for name, module in modules.items():
             self[name] = module
 
     def keys(self) -> Iterable[str]:
-        """The names, in the order in which they came in."""
+        """Return the names, in insertion order."""
         return self._modules.keys()
 
     def values(self) -> Iterable[Any]:
-        """The modules."""
+        """Return the modules."""
         return self._modules.values()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """The names with the modules."""
+        """Return the names with the modules."""
         return self._modules.items()
 
     def __getitem__(self, name: str) -> Any:
-        """The module of a name.
+        """Return a module by name.
 
         Raises:
-            KeyError: If there is none.
+            KeyError: If there is no such module.
         """
         if name not in self._modules:
-            raise KeyError(f"ModuleDict expected one of {', '.join(self._modules) or 'no names, for it is empty'}, got {name!r}")
+            raise KeyError(f"ModuleDict expected one of {', '.join(self._modules) or 'no names, as it is empty'}, got {name!r}")
         return self._modules[name]
 
     def __setitem__(self, name: str, module: Node) -> None:
-        _add(self, name, module)
+        _add_module(self, name, module)
 
     def __delitem__(self, name: str) -> None:
         del self._modules[name]
@@ -189,50 +189,50 @@ class ModuleDict(Module):
         return name in self._modules
 
 
-def _listed(parent: Module, modules: Any) -> list[Node]:
-    """Modules as a list.
+def _check_modules(parent: Module, modules: Any) -> list[Node]:
+    """Return modules as a list.
 
     Raises:
-        TypeError: If they are none, or one of them is no Module.
+        TypeError: If modules is not iterable, or an element is not a Module.
     """
     kind = type(parent).__name__
     if not isinstance(modules, Iterable):
         raise TypeError(f"{kind} expected a list of Modules, got {type(modules).__name__}; write [module] for one")
     modules = list(modules)
     for number, module in enumerate(modules):
-        _check(kind, module, str(number))
+        _check_module(kind, module, str(number))
     return modules
 
 
-def _check(kind: str, module: Any, name: Any) -> None:
-    """That it is a module."""
+def _check_module(kind: str, module: Any, name: Any) -> None:
+    """Raise TypeError unless module is a Module."""
     if not isinstance(module, Node):
-        raise TypeError(f"{kind} expected Modules, got {type(module).__name__} as {name!r}; functions go into a forward")
+        raise TypeError(f"{kind} expected Modules, got {type(module).__name__} as {name!r}; call functions in a forward method")
 
 
-def _add(parent: Module, name: Any, module: Any) -> None:
-    """Enter a child into a container.
+def _add_module(parent: Module, name: Any, module: Any) -> None:
+    """Register a child module.
 
     Raises:
-        TypeError: If it is no Module, or its name no text.
-        ValueError: If the name has a dot, is empty, or is that of an attribute.
+        TypeError: If module is not a Module, or its name not a string.
+        ValueError: If the name is empty, contains a dot or is already an attribute.
     """
     kind = type(parent).__name__
-    _check(kind, module, name)
+    _check_module(kind, module, name)
     if not isinstance(name, str):
-        raise TypeError(f"{kind} expected names as text, got {name!r}")
+        raise TypeError(f"{kind} expected names as strings, got {name!r}")
     if not name or "." in name or (name not in parent._modules and hasattr(parent, name)):
         raise ValueError(f"{kind} expected a name without a dot that is no attribute of it, got {name!r}; choose another")
     parent._modules[name] = module
 
 
-def _place(index: int, length: int, kind: str) -> int:
-    """A place counted from the front.
+def _normalize_index(index: int, length: int, kind: str) -> int:
+    """Return a non-negative index.
 
     Raises:
-        IndexError: If there is none.
+        IndexError: If the index is out of range.
     """
-    place = operator.index(index)
-    if not -length <= place < length:
+    position = operator.index(index)
+    if not -length <= position < length:
         raise IndexError(f"{kind} expected an index of its {length} modules, got {index}")
-    return place % length
+    return position % length

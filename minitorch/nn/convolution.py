@@ -21,7 +21,7 @@ from minitorch.kernels.conv_matmul import products
 from minitorch.kernels.losses import fusible
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import Sizes, a_tensor, at_least_1, sizes_of
+from minitorch.nn.sizes import Sizes, as_pair, check_tensor, positive_ints
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function, transpose_last_two
@@ -284,7 +284,7 @@ def convolve(
     op: str, dims: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Tensor:
     """Check the arguments of `conv1d` or `conv2d` and apply the convolution."""
-    if a_tensor(op, input, "input").backend.cuda:
+    if check_tensor(op, input, "input").backend.cuda:
         raise RuntimeError(f'{op} expected tensors on the CPU, got them on {input.backend.name}; move them: x.to("cpu")')
     axes, kernel = (("W", "K"), ("H, W", "KH, KW"))[dims - 1]
     if input.dims != dims + 2 or weight.dims != dims + 2:
@@ -301,10 +301,10 @@ def convolve(
             f"a weight for groups={groups} has shape (O, C / groups, {kernel})"
         )
     if bias is not None and bias.shape != (out,):
-        raise ValueError(f"{op} expected a bias of shape ({out},), one number for each output channel, got {bias.shape}")
+        raise ValueError(f"{op} expected a bias of shape ({out},), one element per output channel, got {bias.shape}")
     if min(weight.shape[2:]) < 1:
         raise ValueError(f"{op} expected a kernel of at least one tap, got weight {weight.shape}")
-    steps, gaps = sizes_of(op, "stride", stride, 1, dims), sizes_of(op, "dilation", dilation, 1, dims)
+    steps, gaps = as_pair(op, "stride", stride, 1, dims), as_pair(op, "dilation", dilation, 1, dims)
     before, after = resolve_padding(op, padding, dims, steps, gaps, weight.shape[2:])
     geometry = Geometry(steps, before, after, gaps, groups)
     for dim in range(2 - dims, 2):
@@ -326,7 +326,7 @@ def resolve_padding(op: str, padding: Any, dims: int, stride: tuple[int, int], g
         ValueError: If padding is negative or an unknown string, or "same" is combined with a stride.
     """
     if not isinstance(padding, str):
-        both = sizes_of(op, "padding", padding, 0, dims)
+        both = as_pair(op, "padding", padding, 0, dims)
         return both, both
     if padding not in ("same", "valid"):
         raise ValueError(f'{op} expected padding as a number, "same" or "valid", got {padding!r}')
@@ -365,11 +365,11 @@ class _Conv(Module):
         super().__init__()
         name = type(self).__name__
         kernel, steps, gaps = (
-            sizes_of(name, part, given, 1, self.dims)
+            as_pair(name, part, given, 1, self.dims)
             for part, given in (("kernel_size", kernel_size), ("stride", stride), ("dilation", dilation))
         )
         resolve_padding(name, padding, self.dims, steps, gaps, kernel[2 - self.dims :])
-        in_channels, out_channels, groups = at_least_1((in_channels, out_channels, groups), name, "in_channels, out_channels and groups")
+        in_channels, out_channels, groups = positive_ints((in_channels, out_channels, groups), name, "in_channels, out_channels and groups")
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name} expected groups that divide {in_channels} and {out_channels} channels, got {groups}")
         shape = (out_channels, in_channels // groups, *kernel[2 - self.dims :])

@@ -1,4 +1,4 @@
-"""Stage 5 - Embeddings: a row of a table for each word, so that a network can learn what words are like."""
+"""Stage 5 - Embeddings: a learned vector for each word or token."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from minitorch.core.dtypes import compute_dtype
 from minitorch.kernels.losses import embedding_kernels, fusible
 from minitorch.kernels.pool import flat
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import a_tensor, at_least_1
+from minitorch.nn.sizes import check_tensor, positive_ints
 from minitorch.tensor_data import IndexingError, TensorData
 from minitorch.tensor_functions import Function
 from minitorch.tensor_ops import SimpleBackend
@@ -23,88 +23,88 @@ if TYPE_CHECKING:
 
 
 def embedding(indices: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """The rows of a table that indices name.
+    """Look up the rows of a table.
 
     Args:
-        indices: Numbers of rows, int64 or int32, of any shape.
-        weight: The table, shape (V, D): a row of D numbers for each of V words.
-        padding_idx: A row that is no word, into which no gradient flows; negative ones count from the end.
+        indices: Row indices, int64 or int32, any shape.
+        weight: The table, shape (V, D): V vectors of dimension D.
+        padding_idx: Row that receives no gradient; negative indices count from the end.
 
     Returns:
-        The shape of indices with D behind it. A row that was named several times gets the sum of their gradients.
+        Shape (*indices.shape, D). The gradient of a row is the sum over all its occurrences.
 
     Raises:
-        TypeError: If one is no Tensor, or the indices are no whole numbers.
-        ValueError: If weight has not two dimensions.
-        IndexingError: If there is no such row.
+        TypeError: If an argument is not a Tensor, or the indices are not integers.
+        ValueError: If weight does not have two dimensions.
+        IndexingError: If an index or padding_idx is out of range.
     """
-    a_tensor("embedding", indices, "indices")
-    a_tensor("embedding", weight, "weight")
+    check_tensor("embedding", indices, "indices")
+    check_tensor("embedding", weight, "weight")
     if indices.dtype.kind != "i":
         raise TypeError(f"embedding expected indices of int64 or int32, got {indices.dtype.name}; convert them: indices.to(int64)")
     if weight.dims != 2:
         raise ValueError(f"embedding expected weight of shape (V, D), a row for each word, got {weight.shape}")
     rows = weight.shape[0]
-    padding_idx = _padding("embedding", padding_idx, rows)
-    picked = indices._tensor.array()
-    if picked.size and not (picked.min() >= 0 and picked.max() < rows):
-        wrong = picked[(picked < 0) | (picked >= rows)][0]
+    padding_idx = _check_padding_idx("embedding", padding_idx, rows)
+    row_indices = indices._tensor.array()
+    if row_indices.size and not (row_indices.min() >= 0 and row_indices.max() < rows):
+        wrong = row_indices[(row_indices < 0) | (row_indices >= rows)][0]
         raise IndexingError(f"embedding expected indices from 0 to {rows - 1} for a table of {rows} rows, got {wrong}")
     return Lookup.apply(indices, weight, padding_idx)
 
 
-def _padding(op: str, padding_idx: int | None, rows: int) -> int | None:
-    """The row that is no word, counted from the front."""
+def _check_padding_idx(op: str, padding_idx: int | None, rows: int) -> int | None:
+    """Check padding_idx and return it as a non-negative index."""
     if padding_idx is None:
         return None
     if isinstance(padding_idx, bool) or not hasattr(padding_idx, "__index__"):
-        raise TypeError(f"{op} expected padding_idx as a whole number or None, got {padding_idx!r}")
+        raise TypeError(f"{op} expected padding_idx as an integer or None, got {padding_idx!r}")
     if not -rows <= padding_idx < rows:
         raise IndexingError(f"{op} expected padding_idx from {-rows} to {rows - 1} for {rows} rows, got {padding_idx}")
     return padding_idx % rows
 
 
 class Lookup(Function):
-    """The rows of a table that indices name; the gradient of each row is the sum of those of its copies."""
+    """Table lookup; the gradient of a row is the sum over all its occurrences."""
 
     @staticmethod
     def forward(ctx: Context, indices: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
-        picked = indices.to_numpy()  # a copy: what is written into the indices before backward must not matter
-        ctx.save_for_backward(picked, weight.shape, padding_idx)
-        shape = (*picked.shape, weight.shape[1])
+        row_indices = indices.to_numpy()  # a copy: in-place changes of indices before backward must not matter
+        ctx.save_for_backward(row_indices, weight.shape, padding_idx)
+        shape = (*row_indices.shape, weight.shape[1])
         if fusible(weight):
             out = TensorData.empty(shape, weight.dtype)
-            embedding_kernels().forward(out._storage, flat(weight), picked.reshape(-1).astype(np.int64), weight.shape[1])
+            embedding_kernels().forward(out._storage, flat(weight), row_indices.reshape(-1).astype(np.int64), weight.shape[1])
             return weight._like(out)
-        return weight._like(TensorData(weight._tensor.array()[picked].reshape(-1), shape))
+        return weight._like(TensorData(weight._tensor.array()[row_indices].reshape(-1), shape))
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[None, Tensor | None]:
         if not ctx.needs_input_grad[1]:
             return None, None
-        picked, shape, padding_idx = ctx.saved_values
-        grad = np.zeros(shape, compute_dtype(grad_output.dtype))  # from the system: pages that are not touched cost nothing
+        row_indices, shape, padding_idx = ctx.saved_values
+        grad = np.zeros(shape, compute_dtype(grad_output.dtype))  # calloc: untouched pages cost nothing
         if fusible(grad_output):
-            embedding_kernels().backward(grad.reshape(-1), flat(grad_output), picked.reshape(-1).astype(np.int64), shape[1])
+            embedding_kernels().backward(grad.reshape(-1), flat(grad_output), row_indices.reshape(-1).astype(np.int64), shape[1])
         else:
-            np.add.at(grad, picked, grad_output._tensor.array())
+            np.add.at(grad, row_indices, grad_output._tensor.array())
         if padding_idx is not None:
             grad[padding_idx] = 0
         return None, grad_output._like(TensorData(grad.reshape(-1), shape))
 
 
 class Embedding(Module):
-    """`embedding`: a row of a table for each word. It begins with numbers of the normal distribution of mean 0 and variance 1.
+    """Embedding layer, see `embedding`; the table is initialized from the standard normal distribution.
 
     Args:
-        num_embeddings: How many words there are.
-        embedding_dim: Numbers for each.
-        padding_idx: A row that is no word: it begins as zeros and stays as it is.
+        num_embeddings: Number of vectors.
+        embedding_dim: Dimension of each vector.
+        padding_idx: Row that is initialized to zeros and never updated.
 
     Raises:
-        TypeError: If a number is not whole.
+        TypeError: If an argument is not an integer.
         ValueError: If a size is less than 1.
-        IndexingError: If there is no row padding_idx.
+        IndexingError: If padding_idx is out of range.
     """
 
     def __init__(
@@ -116,18 +116,18 @@ class Embedding(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        shape = at_least_1((num_embeddings, embedding_dim), "Embedding", "num_embeddings and embedding_dim")
-        padding_idx = _padding("Embedding", padding_idx, num_embeddings)
+        shape = positive_ints((num_embeddings, embedding_dim), "Embedding", "num_embeddings and embedding_dim")
+        padding_idx = _check_padding_idx("Embedding", padding_idx, num_embeddings)
         weight = randn(shape, backend, dtype=dtype)
         if padding_idx is not None:
             weight[padding_idx] = 0.0
         self.weight, self.padding_idx = Parameter(weight), padding_idx
 
     def extra_repr(self) -> str:
-        """Its sizes."""
-        words, numbers = self.weight.value.shape
-        return f"{words}, {numbers}" + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
+        """The sizes, and padding_idx if there is one."""
+        num_embeddings, embedding_dim = self.weight.value.shape
+        return f"{num_embeddings}, {embedding_dim}" + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
 
     def forward(self, indices: Tensor) -> Tensor:
-        """From any shape to that shape with embedding_dim behind it."""
+        """Return vectors of shape (*indices.shape, embedding_dim)."""
         return embedding(indices, self.weight.value, self.padding_idx)

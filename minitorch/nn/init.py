@@ -1,7 +1,7 @@
-"""Stage 5 - Initial weights: what parameters are before the first step. All write into the tensor that they are given, as PyTorch's do.
+"""Stage 5 - Weight initialization. All functions write into their argument in place and return it, as in PyTorch.
 
-Where numbers are drawn, `manual_seed` makes them the same in every run. A layer's fan is how many numbers each of its outputs is made
-from (fan_in), or how many outputs each of its inputs goes into (fan_out).
+`manual_seed` makes the random ones reproducible. fan_in is the number of inputs of each output of a layer, fan_out the number of outputs
+that each input contributes to.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from minitorch.module import Parameter
 from minitorch.tensor import Tensor, generator
 
 GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
-"""By how much a function's input may vary more than its output, so that numbers neither grow nor fade from layer to layer."""
+"""Recommended gain for each nonlinearity: it keeps the variance constant from layer to layer."""
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor for the standard deviation of weights in front of a nonlinearity.
+    """Return the recommended gain for the weights before a nonlinearity.
 
     Args:
         nonlinearity: One of `GAINS`, or "leaky_relu".
-        param: For "leaky_relu", its slope below 0; left out: 0.01.
+        param: Negative slope of "leaky_relu"; 0.01 by default.
 
     Raises:
-        ValueError: If it is unknown.
+        ValueError: If the nonlinearity is unknown.
     """
     if nonlinearity == "leaky_relu":
         return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
@@ -38,10 +38,10 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def fans(shape: Sequence[int]) -> tuple[int, int]:
-    """fan_in and fan_out of weights of shape (out, in, …), such as (out_features, in_features) or (O, C, KH, KW).
+    """Return fan_in and fan_out of weights of shape (out, in, …), such as (out_features, in_features) or (O, C, KH, KW).
 
     Raises:
-        ValueError: If there are fewer than two dimensions, or no weights.
+        ValueError: If the shape has fewer than two dimensions or is empty.
     """
     if len(shape) < 2 or not math.prod(shape):
         raise ValueError(f"a fan expected weights of shape (out, in, …), got {tuple(shape)}; for a bias use zeros_ or uniform_")
@@ -49,59 +49,59 @@ def fans(shape: Sequence[int]) -> tuple[int, int]:
     return shape[1] * taps, shape[0] * taps
 
 
-# Any numbers
+# Basic initializers
 
 
 def uniform_(x: Tensor | Parameter, a: float = 0.0, b: float = 1.0) -> Tensor:
-    """Numbers drawn uniformly from [a, b), for x of any shape.
+    """Fill x, of any shape, with samples of the uniform distribution on [a, b).
 
     Raises:
-        TypeError: If x is no tensor.
-        ValueError: If b is below a.
+        TypeError: If x is not a Tensor.
+        ValueError: If b is less than a.
     """
     target = _tensor_of(x)
     if not a <= b:
         raise ValueError(f"uniform_ expected a of at most b, got {a} and {b}")
-    return _written(target, a + (b - a) * generator.random(target.shape))
+    return _assign(target, a + (b - a) * generator.random(target.shape))
 
 
 def normal_(x: Tensor | Parameter, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Numbers drawn from the normal distribution, for x of any shape.
+    """Fill x, of any shape, with samples of the normal distribution.
 
     Raises:
-        TypeError: If x is no tensor.
+        TypeError: If x is not a Tensor.
         ValueError: If std is negative.
     """
     target = _tensor_of(x)
     if not std >= 0:
         raise ValueError(f"normal_ expected std of at least 0, got {std}")
-    return _written(target, mean + std * generator.standard_normal(target.shape))
+    return _assign(target, mean + std * generator.standard_normal(target.shape))
 
 
 def constant_(x: Tensor | Parameter, val: float) -> Tensor:
-    """One number everywhere, for x of any shape.
+    """Fill x, of any shape, with a constant.
 
     Raises:
-        TypeError: If x is no tensor.
+        TypeError: If x is not a Tensor.
     """
-    return _written(_tensor_of(x), val)
+    return _assign(_tensor_of(x), val)
 
 
 def zeros_(x: Tensor | Parameter) -> Tensor:
-    """0 everywhere, for x of any shape."""
+    """Fill x, of any shape, with 0."""
     return constant_(x, 0.0)
 
 
 def ones_(x: Tensor | Parameter) -> Tensor:
-    """1 everywhere, for x of any shape."""
+    """Fill x, of any shape, with 1."""
     return constant_(x, 1.0)
 
 
-# Weights of layers
+# Initializers of layer weights
 
 
 def xavier_uniform_(x: Tensor | Parameter, gain: float = 1.0) -> Tensor:
-    """Uniform in ±gain · √(6 / (fan_in + fan_out)): values keep their variance forward, gradients theirs backward, about.
+    """Fill x uniformly in ±gain · √(6 / (fan_in + fan_out)), which roughly preserves the variance of activations and gradients.
 
     Args:
         x: Weights, shape (out, in, …).
@@ -117,17 +117,17 @@ def xavier_uniform_(x: Tensor | Parameter, gain: float = 1.0) -> Tensor:
 
 
 def xavier_normal_(x: Tensor | Parameter, gain: float = 1.0) -> Tensor:
-    """Normal with the standard deviation gain · √(2 / (fan_in + fan_out)); see `xavier_uniform_`."""
+    """Fill x from a normal distribution with standard deviation gain · √(2 / (fan_in + fan_out)); see `xavier_uniform_`."""
     return normal_(x, 0.0, gain * math.sqrt(2 / sum(fans(_tensor_of(x).shape))))
 
 
 def kaiming_uniform_(x: Tensor | Parameter, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Uniform in ±gain · √(3 / fan).
+    """Fill x uniformly in ±gain · √(3 / fan).
 
     Args:
         x: Weights, shape (out, in, …).
-        a: Slope below 0 of the leaky relu behind them; 0 for a relu.
-        mode: "fan_in" keeps the variance of values, "fan_out" that of gradients.
+        a: Negative slope of the leaky relu after this layer; 0 for relu.
+        mode: "fan_in" preserves the variance of activations, "fan_out" that of gradients.
         nonlinearity: See `calculate_gain`.
 
     Raises:
@@ -135,31 +135,31 @@ def kaiming_uniform_(x: Tensor | Parameter, a: float = 0.0, mode: str = "fan_in"
 
     Source: He et al. 2015, arXiv:1502.01852, eq. 10 and 14.
     """
-    bound = math.sqrt(3) * _kaiming(x, a, mode, nonlinearity)
+    bound = math.sqrt(3) * _kaiming_std(x, a, mode, nonlinearity)
     return uniform_(x, -bound, bound)
 
 
 def kaiming_normal_(x: Tensor | Parameter, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Normal with the standard deviation gain / √fan; see `kaiming_uniform_`."""
-    return normal_(x, 0.0, _kaiming(x, a, mode, nonlinearity))
+    """Fill x from a normal distribution with standard deviation gain / √fan; see `kaiming_uniform_`."""
+    return normal_(x, 0.0, _kaiming_std(x, a, mode, nonlinearity))
 
 
-def _kaiming(x: Tensor | Parameter, a: float, mode: str, nonlinearity: str) -> float:
-    """gain / √fan."""
+def _kaiming_std(x: Tensor | Parameter, a: float, mode: str, nonlinearity: str) -> float:
+    """Return gain / √fan."""
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f'Kaiming weights expected mode "fan_in" or "fan_out", got {mode!r}')
     fan_in, fan_out = fans(_tensor_of(x).shape)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan_in if mode == "fan_in" else fan_out)
 
 
-# What they share
+# Helpers
 
 
 def _tensor_of(x: Any) -> Tensor:
-    """The tensor to write into.
+    """Return the Tensor to write into.
 
     Raises:
-        TypeError: If it is none.
+        TypeError: If x is neither a Tensor nor a Parameter of one.
     """
     x = x.value if isinstance(x, Parameter) else x
     if not isinstance(x, Tensor):
@@ -167,8 +167,8 @@ def _tensor_of(x: Any) -> Tensor:
     return x
 
 
-def _written(x: Tensor, values: np.ndarray | float) -> Tensor:
-    """The tensor with these numbers in its storage."""
+def _assign(x: Tensor, values: np.ndarray | float) -> Tensor:
+    """Overwrite x in place and return it."""
     with no_grad():
         x[...] = values
     return x

@@ -1,4 +1,4 @@
-"""Stage 5 - Layers without parameters of their own that belong to no family: dropout and flattening."""
+"""Stage 5 - Dropout and Flatten."""
 
 from __future__ import annotations
 
@@ -6,52 +6,52 @@ from typing import TYPE_CHECKING
 
 from minitorch.nn.functional import dropout
 from minitorch.nn.module import Module
-from minitorch.nn.sizes import share
+from minitorch.nn.sizes import check_probability
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
 
 class Dropout(Module):
-    """In training, set elements to 0 at random and divide the others by what share is left, so that the mean stays; in evaluation, nothing.
+    """During training, set elements to 0 at random and scale the others by 1 / (1 - p) to preserve the mean; identity in evaluation.
 
     Args:
-        p: With which probability an element becomes 0, from 0 to 1.
+        p: Probability of an element to be zeroed, from 0 to 1.
 
     Raises:
-        TypeError: If p is no number.
-        ValueError: If it is out of range.
+        TypeError: If p is not a number.
+        ValueError: If p is outside [0, 1].
 
-    Source: Srivastava et al. 2014, Journal of Machine Learning Research 15, section 10 (there scaled in evaluation instead).
+    Source: Srivastava et al. 2014, Journal of Machine Learning Research 15, section 10 (which scales during evaluation instead).
     """
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
-        self.p = share("Dropout", "p", p, "the elements that become 0")
+        self.p = check_probability("Dropout", "p", p, "an element")
 
     def extra_repr(self) -> str:
-        """Its probability."""
+        """The probability."""
         return f"p={self.p}"
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, which stays."""
+        """Return input with dropout applied, same shape."""
         if not self.training or not self.p:
             return input
-        kept = dropout(input, self.p)
-        return kept * (1 / (1 - self.p)) if self.p < 1 else kept
+        out = dropout(input, self.p)
+        return out * (1 / (1 - self.p)) if self.p < 1 else out
 
 
 class Flatten(Module):
-    """The dimensions from start_dim to end_dim made one; unless told otherwise all but that of the samples."""
+    """Flatten the dimensions from start_dim to end_dim into one; by default all but the batch dimension."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def extra_repr(self) -> str:
-        """Its dimensions."""
+        """The dimensions."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
     def forward(self, input: Tensor) -> Tensor:
-        """From shape (B, …) to (B, product of the others)."""
+        """Map shape (B, …) to (B, product of the others) by default."""
         return input.flatten(self.start_dim, self.end_dim)

@@ -1,4 +1,4 @@
-"""Stage 5 - Linear functions with a bias, relu behind one, and the layer."""
+"""Stage 5 - The linear layer, and bias followed by relu."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from minitorch.kernels.losses import bias_relu_back, bias_then_relu, fusible
 from minitorch.kernels.pool import flat
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import a_tensor, at_least_1
+from minitorch.nn.sizes import check_tensor, positive_ints
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function, transpose_last_two
@@ -29,32 +29,32 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Args:
         input: Shape (…, in_features).
-        weight: Shape (out_features, in_features), as the field stores it: a row for each output.
-        bias: Shape (out_features,); None for none.
+        weight: Shape (out_features, in_features), one row per output, as in PyTorch.
+        bias: Shape (out_features,), or None.
 
     Returns:
         Shape (…, out_features).
 
     Raises:
-        TypeError: If input is no Tensor.
-        ValueError: If the shapes do not fit.
+        TypeError: If input is not a Tensor.
+        ValueError: If the shapes do not match.
     """
-    if weight.dims != 2 or not a_tensor("linear", input, "input").dims or input.shape[-1] != weight.shape[1]:
+    if weight.dims != 2 or not check_tensor("linear", input, "input").dims or input.shape[-1] != weight.shape[1]:
         raise ValueError(
             f"linear expected input of shape (…, in_features) and weight of shape (out_features, in_features), got {input.shape} and "
             f"{weight.shape}; the last size of both must be the same"
         )
     if bias is not None and bias.shape != weight.shape[:1]:
         raise ValueError(f"linear expected bias of shape {weight.shape[:1]} for weight of shape {weight.shape}, got {bias.shape}")
-    # one product of matrices, not one for each batch
+    # flatten the batch dimensions, so that one matrix product is enough
     rows = input if input.dims == 2 else input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
-    alike = rows.dtype == weight.dtype and (bias is None or bias.dtype == rows.dtype)
-    out = (Affine.apply if alike else Affine.composed)(rows, weight, bias)
+    same_dtype = rows.dtype == weight.dtype and (bias is None or bias.dtype == rows.dtype)
+    out = (Affine.apply if same_dtype else Affine.composed)(rows, weight, bias)
     return out if input.dims == 2 else out.view(*input.shape[:-1], weight.shape[0])
 
 
 class Affine(Function):
-    """rows @ weight.t() + bias, of matrices of one dtype."""
+    """rows @ weight.t() + bias for matrices of the same dtype."""
 
     @staticmethod
     def forward(ctx: Context, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -66,23 +66,23 @@ class Affine(Function):
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, ...]:
         rows, weight = ctx.saved_values
         product = grad_output.f.matrix_multiply
-        by_rows = product(grad_output, weight) if rows.requires_grad else None
-        by_weight = product(transpose_last_two(grad_output), rows) if weight.requires_grad else None
-        return by_rows, by_weight, grad_output  # who asks for that of bias sums it over the rows
+        grad_rows = product(grad_output, weight) if rows.requires_grad else None
+        grad_weight = product(transpose_last_two(grad_output), rows) if weight.requires_grad else None
+        return grad_rows, grad_weight, grad_output  # autograd sums the last one to the shape of bias
 
     @staticmethod
     def composed(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The same of other functions."""
+        """The same function composed of differentiable tensor operations."""
         out = rows @ weight.permute(1, 0)
         return out if bias is None else out + bias
 
 
 def bias_relu(input: Tensor, bias: Tensor) -> Tensor:
-    """`relu` of input + bias, in one pass forward, and on the compiled backend in one pass backward.
+    """relu(input + bias) in one pass; on the compiled backend the backward pass is fused, too.
 
     Args:
-        input: Of any shape.
-        bias: A shape that broadcasts to that of input, such as (C,) for (N, C), or (C, 1, 1) for (B, C, H, W).
+        input: Any shape.
+        bias: Must broadcast to the shape of input, such as (C,) for (N, C), or (C, 1, 1) for (B, C, H, W).
 
     Returns:
         Shape of input.
@@ -92,7 +92,9 @@ def bias_relu(input: Tensor, bias: Tensor) -> Tensor:
     """
     given, own = bias.shape, input.shape
     if len(given) > len(own) or any(size not in (1, other) for size, other in zip(reversed(given), reversed(own), strict=False)):
-        raise ValueError(f"bias_relu expected a bias that broadcasts to the shape of input, {own}, got {given}; view puts in a 1")
+        raise ValueError(
+            f"bias_relu expected a bias that broadcasts to the shape of input, {own}, got {given}; insert dimensions of size 1 with view"
+        )
     return BiasReLU.apply(input, bias)
 
 
@@ -102,7 +104,7 @@ class BiasReLU(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         y = a.f.zip(bias_then_relu)(a, b)
-        ctx.save_for_backward(y, b.shape)  # positive where the sum was
+        ctx.save_for_backward(y, b.shape)  # y > 0 exactly where a + b > 0
         return y
 
     @staticmethod
@@ -110,7 +112,7 @@ class BiasReLU(Function):
         y, shape = ctx.saved_values
         if not (fusible(y) and y.dims and shape == y.shape[-1:] and y.dtype == grad_output.dtype):
             grad = y.f.zip(relu_back)(y, grad_output)
-            return grad, grad  # who asks for that of b sums it over what was repeated
+            return grad, grad  # autograd sums the second one to the shape of b
         grad, grad_bias = TensorData.empty(y.shape, y.dtype), np.zeros(shape, y.dtype)
         columns = shape[0]
         bias_relu_back()(grad._storage, grad_bias, flat(y), flat(grad_output), y.size // max(columns, 1), columns)
@@ -118,36 +120,36 @@ class BiasReLU(Function):
 
 
 class Linear(Module):
-    """`linear`, x @ weight.t() + bias.
+    """Linear layer x @ weight.t() + bias.
 
     Args:
-        in_features: Size of the last dimension of what comes in.
-        out_features: Size of the last dimension of what goes out.
-        bias: Whether there is one; it begins as zeros, the weight as `init.kaiming_uniform_`.
+        in_features: Number of input features.
+        out_features: Number of output features.
+        bias: Whether to learn a bias, initialized to zeros; the weight is initialized by `init.kaiming_uniform_`.
 
     Raises:
-        TypeError: If a size is not whole.
-        ValueError: If one is less than 1.
+        TypeError: If a size is not an integer.
+        ValueError: If a size is less than 1.
     """
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, backend: TensorBackend = SimpleBackend, dtype: Any = None
     ) -> None:
         super().__init__()
-        shape = at_least_1((out_features, in_features), "Linear", "out_features and in_features")
+        shape = positive_ints((out_features, in_features), "Linear", "out_features and in_features")
         self.weight = Parameter(zeros(shape, backend, dtype=dtype))
         kaiming_uniform_(self.weight)
         self.bias = Parameter(zeros(shape[:1], backend, dtype=dtype)) if bias else None
 
     def extra_repr(self) -> str:
-        """Its sizes."""
+        """The sizes, and whether there is a bias."""
         out_features, in_features = self.weight.value.shape
         return f"in_features={in_features}, out_features={out_features}, bias={self.bias is not None}"
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
-        """Two for each weight and row; the sum with the bias is that with the first product."""
+        """Two operations per weight and row; adding the bias replaces one addition of the product."""
         return 2 * output.size * self.weight.value.shape[1]
 
     def forward(self, input: Tensor) -> Tensor:
-        """From shape (…, in_features) to (…, out_features)."""
+        """Map shape (…, in_features) to (…, out_features)."""
         return linear(input, self.weight.value, self.bias and self.bias.value)

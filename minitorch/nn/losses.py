@@ -19,7 +19,7 @@ from minitorch.kernels.losses import cross_entropy_kernels, fusible
 from minitorch.kernels.pool import flat
 from minitorch.nn.functional import logsoftmax
 from minitorch.nn.module import Module
-from minitorch.nn.sizes import a_tensor
+from minitorch.nn.sizes import check_tensor
 from minitorch.tensor import Tensor, tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
@@ -39,7 +39,7 @@ def check_reduction(reduction: Any, op: str) -> None:
 def check_tensors(input: Any, target: Any, reduction: str, op: str) -> None:
     """Check that both arguments are tensors, that input is floating-point, and that the reduction is known."""
     for name, x in (("input", input), ("target", target)):
-        a_tensor(op, x, name)
+        check_tensor(op, x, name)
     if not is_float(input.dtype):
         raise TypeError(f"{op} expected input of float64 or float32, got {input.dtype.name}; convert it: input.to(float64)")
     check_reduction(reduction, op)
@@ -49,13 +49,13 @@ def check_logits(input: Tensor, target: Tensor, reduction: str, op: str) -> None
     """Check that input has shape (N, C) with at least one class."""
     check_tensors(input, target, reduction, op)
     if input.dims != 2 or not input.shape[1]:
-        raise ValueError(f"{op} expected input of shape (N, C), a row of C classes for each sample, got {input.shape}")
+        raise ValueError(f"{op} expected input of shape (N, C) with at least one class, got {input.shape}")
 
 
 def check_class_weight(input: Tensor, weight: Any, op: str) -> None:
     """Check that weight is None or has one element per class."""
     if weight is not None and (not isinstance(weight, Tensor) or weight.shape != input.shape[1:]):
-        raise _weight_error(op, f"as weight a Tensor of shape {input.shape[1:]}, a number for each class", weight)
+        raise _weight_error(op, f"as weight a Tensor of shape {input.shape[1:]}, one element per class", weight)
 
 
 def check_element_weight(input: Tensor, factor: Any, name: str, op: str) -> None:
@@ -68,11 +68,11 @@ def check_element_weight(input: Tensor, factor: Any, name: str, op: str) -> None
         raise _weight_error(op, f"as {name} a Tensor whose shape broadcasts to that of input, {own}", factor)
 
 
-def _weight_error(op: str, wanted: str, given: Any) -> ValueError:
+def _weight_error(op: str, expected: str, given: Any) -> ValueError:
     """Return the error for a weight of the wrong type or shape."""
     got = given.shape if isinstance(given, Tensor) else repr(given)
-    remedy = f"; a reduction goes by its name: reduction={given!r}" if isinstance(given, str) else ""
-    return ValueError(f"{op} expected {wanted}, got {got}{remedy}")
+    remedy = f"; pass it by keyword: reduction={given!r}" if isinstance(given, str) else ""
+    return ValueError(f"{op} expected {expected}, got {got}{remedy}")
 
 
 def check_classes(input: Tensor, target: Tensor, op: str, ignore_index: int) -> np.ndarray:
@@ -98,7 +98,7 @@ def check_same_shape(input: Tensor, target: Tensor, reduction: str, op: str) -> 
     """Check that input and target have the same shape."""
     check_tensors(input, target, reduction, op)
     if input.shape != target.shape:
-        raise ValueError(f"{op} expected input and target of one shape, got {input.shape} and {target.shape}; view one as the other")
+        raise ValueError(f"{op} expected input and target of the same shape, got {input.shape} and {target.shape}; view one as the other")
 
 
 def check_probabilities(x: Tensor, name: str, op: str) -> None:
@@ -182,7 +182,7 @@ def cross_entropy(
     check_logits(input, target, reduction, op)
     check_class_weight(input, weight, op)
     if not 0 <= label_smoothing <= 1:
-        raise ValueError(f"{op} expected label_smoothing from 0 to 1, got {label_smoothing}, the part that is spread over all classes")
+        raise ValueError(f"{op} expected label_smoothing from 0 to 1, got {label_smoothing}, the share that is spread over all classes")
     if target.shape == input.shape:
         check_probabilities(target, "target", op)
         distribution = target.to(input.dtype)

@@ -1,4 +1,4 @@
-"""Stage 5 - Module as networks use it after the course: buffers, states to save, hooks, moves to other dtypes and backends."""
+"""Stage 5 - The complete Module: buffers, state dicts, hooks, and conversion to other dtypes and devices."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from minitorch.tensor import Tensor, make_tensor
 from minitorch.tensor_data import TensorData
 
 Node = minitorch.module.Module
-"""Any module, also one of the course's own kind."""
+"""Any module, including the minimal Module of the course."""
+
+
+# Traversal of the module tree
 
 
 def join(prefix: str, name: str) -> str:
-    """A dotted name."""
+    """Join a prefix and a name by a dot."""
     return f"{prefix}.{name}" if prefix else name
 
 
 def walk(module: Node, prefix: str, seen: set[int]) -> Iterator[tuple[str, Node]]:
-    """A module and its descendants with their names, each once."""
+    """Yield a module and its descendants with their dotted names, each module once."""
     if id(module) not in seen:
         seen.add(id(module))
         yield prefix, module
@@ -34,119 +37,121 @@ def walk(module: Node, prefix: str, seen: set[int]) -> Iterator[tuple[str, Node]
             yield from walk(child, join(prefix, name), seen)
 
 
-def upwards(module: Node, seen: set[int]) -> Iterator[Node]:
-    """A module's descendants, each once and after those below it, then the module."""
+def postorder(module: Node, seen: set[int]) -> Iterator[Node]:
+    """Yield the descendants of a module and then the module itself, in postorder, each once."""
     if id(module) not in seen:
         seen.add(id(module))
         for child in module._modules.values():
-            yield from upwards(child, seen)
+            yield from postorder(child, seen)
         yield module
 
 
-def places(module: Node, prefix: str) -> Iterator[tuple[str, Node]]:
-    """As `walk`; a module that stands in several places comes once for each."""
+def walk_with_duplicates(module: Node, prefix: str) -> Iterator[tuple[str, Node]]:
+    """Like `walk`, but yield a shared module once for every name."""
     yield prefix, module
     for name, child in module._modules.items():
-        yield from places(child, join(prefix, name))
+        yield from walk_with_duplicates(child, join(prefix, name))
 
 
-def buffers_of(module: Node) -> Iterator[tuple[str, Any, bool]]:
-    """The module's own buffers: name, value, and whether it belongs to the state. Those that are not there yet are left out."""
+def own_buffers(module: Node) -> Iterator[tuple[str, Any, bool]]:
+    """Yield name, value and persistence of the module's own buffers, except those that are None."""
     for name, persistent in module.__dict__.get("_buffers", {}).items():
         value = getattr(module, name)
         if value is not None:
             yield name, value, persistent
 
 
-# What hides
+# Unregistered modules and parameters
 
 
-def warn_of_hidden(modules: Sequence[Node], parameters: Container[int]) -> None:
-    """Say so if a plain list or dictionary holds what no optimizer will find."""
-    known = set(map(id, modules))
+def warn_about_unregistered(modules: Sequence[Node], parameters: Container[int]) -> None:
+    """Warn about parameters and modules in plain lists and dictionaries, which no optimizer would find."""
+    registered = set(map(id, modules))
     for module in modules:
         for name, value in vars(module).items():
             if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
                 continue
-            hidden = next((each for each in _inside(value) if id(each) not in known and id(each) not in parameters), None)
-            if hidden is not None:
+            unregistered = next(
+                (each for each in _nested_modules(value) if id(each) not in registered and id(each) not in parameters), None
+            )
+            if unregistered is not None:
                 container = "ModuleDict" if isinstance(value, dict) else "ModuleList"
-                remedy = "use self.add_parameter(name, value)" if isinstance(hidden, Parameter) else f"put it into a {container}"
+                remedy = "use self.add_parameter(name, value)" if isinstance(unregistered, Parameter) else f"put it into a {container}"
                 where = f"{type(module).__name__}.{name} is a plain {type(value).__name__}"
-                kind = type(hidden).__name__
-                warnings.warn(f"{where}: the {kind} in it is not found and not trained; {remedy}", UserWarning, stacklevel=4)
+                kind = type(unregistered).__name__
+                warnings.warn(f"{where}: the {kind} in it is not registered and not trained; {remedy}", UserWarning, stacklevel=4)
 
 
-def _inside(value: Any, depth: int = 3) -> Iterator[Parameter | Node]:
-    """The parameters and modules in lists, tuples and dictionaries, and in those in them, so deep."""
+def _nested_modules(value: Any, depth: int = 3) -> Iterator[Parameter | Node]:
+    """Yield the parameters and modules in nested lists, tuples and dictionaries, up to a depth."""
     if isinstance(value, (Parameter, Node)):
         yield value
     elif isinstance(value, (list, tuple, dict)) and depth:
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _inside(each, depth - 1)
+            yield from _nested_modules(each, depth - 1)
 
 
 class Keys(NamedTuple):
-    """What a state has too few and too many of."""
+    """The names by which a state dict differs from a module."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
 
 
 class Module(minitorch.module.Module):
-    """A node of a network. All that the course's `Module` is, and PyTorch's methods.
+    """Base class of neural networks: the course's `Module` with the methods of PyTorch's.
 
     A subclass calls `super().__init__()` first. Assigning a Parameter or a Module to an attribute registers it under that name. Modules in
-    a plain list or dictionary are not found: put them into a ModuleList or a ModuleDict.
+    a plain list or dictionary are not registered: use a ModuleList or a ModuleDict.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._buffers: dict[str, bool] = {}  # whether it belongs to the state, by the name of the attribute
+        self._buffers: dict[str, bool] = {}  # attribute name -> persistent
         self._pre_hooks: dict[object, Callable[..., Any]] = {}
         self._hooks: dict[object, Callable[..., Any]] = {}
 
-    # The tree
+    # Traversal
 
     def children(self) -> Sequence[Node]:
-        """The modules one level below, in the order in which they were assigned."""
+        """Return the direct child modules, in order of assignment."""
         return list(self._modules.values())
 
     def named_children(self) -> Sequence[tuple[str, Node]]:
-        """`children`, each with its name."""
+        """Return the direct child modules with their names."""
         return list(self._modules.items())
 
     def modules(self) -> Sequence[Node]:
-        """This module and all its descendants, each once. (Of the course's own Module these are its children.)"""
+        """Return this module and all its descendants, each once. (The course's own Module returns its children.)"""
         return [module for _, module in self.named_modules()]
 
     def named_modules(self, prefix: str = "") -> Sequence[tuple[str, Node]]:
-        """`modules`, each with its dotted name; that of this module is the prefix."""
+        """Return `modules()` with their dotted names; the name of this module is the prefix."""
         return list(walk(self, prefix, set()))
 
     def named_parameters(self) -> Sequence[tuple[str, Parameter]]:
-        """Every parameter of the tree with its dotted name, each once: own ones first, then each child's in order."""
+        """Return every parameter with its dotted name, each once: the module's own first, then those of its children in order."""
         modules = self.named_modules()
-        found: dict[int, tuple[str, Parameter]] = {}
+        named: dict[int, tuple[str, Parameter]] = {}
         for prefix, module in modules:
             for name, parameter in module._parameters.items():
-                found.setdefault(id(parameter), (join(prefix, name), parameter))
-        warn_of_hidden([module for _, module in modules], found)
-        return list(found.values())
+                named.setdefault(id(parameter), (join(prefix, name), parameter))
+        warn_about_unregistered([module for _, module in modules], named)
+        return list(named.values())
 
     def apply(self, fn: Callable[[Node], object]) -> Self:
-        """Call fn with every module of the tree, children before parents; returns this module."""
-        for module in upwards(self, set()):
+        """Apply fn to every module, children before parents, and return this module."""
+        for module in postorder(self, set()):
             fn(module)
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set this module and all its descendants to training mode (or, with False, to evaluation mode); returns this module.
+        """Set this module and its descendants to training mode (or evaluation mode if mode is False) and return this module.
 
-        A subclass that defines it anew decides for its own part of the tree.
+        A subclass that overrides it decides for its subtree.
 
         Raises:
-            TypeError: If mode is neither True nor False.
+            TypeError: If mode is not a bool.
         """
         if not isinstance(mode, bool):
             raise TypeError(f"{type(self).__name__}.train expected True or False, got {mode!r}; eval() is train(False)")
@@ -161,33 +166,33 @@ class Module(minitorch.module.Module):
         return self
 
     def eval(self) -> Self:
-        """Set this module and all its descendants to evaluation mode; returns this module."""
+        """Set this module and its descendants to evaluation mode and return this module."""
         return self.train(False)
 
     def requires_grad_(self, flag: bool = True) -> Self:
-        """Have all parameters keep gradients, or (False) stand still; returns this module."""
+        """Enable (or disable) gradients for all parameters and return this module."""
         for parameter in self.parameters():
             parameter.value.requires_grad_(flag)
         return self
 
     def zero_grad(self) -> None:
-        """Forget the gradients of all parameters."""
+        """Clear the gradients of all parameters."""
         for parameter in self.parameters():
             parameter.value.zero_grad_()
 
     # Buffers
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Keep a tensor that is no parameter, yet moves with the module and belongs to its state, such as a running mean.
+        """Register a tensor that is not a parameter but belongs to the module, such as a running mean.
 
         Args:
-            name: The attribute under which it is found; assigning to it gives the buffer another value.
-            tensor: The value, of any shape; None for a buffer that is not there yet.
-            persistent: Whether it belongs to the state.
+            name: Attribute name of the buffer; assigning to the attribute replaces the value.
+            tensor: Value of any shape, or None.
+            persistent: Whether the buffer is part of the state dict.
 
         Raises:
-            TypeError: If it is no tensor.
-            ValueError: If the name has a dot, or is taken.
+            TypeError: If tensor is not a Tensor or None.
+            ValueError: If the name contains a dot or is already in use.
         """
         if "." in name or not name:
             raise ValueError(f"register_buffer expected a name without a dot, got {name!r}")
@@ -198,174 +203,177 @@ class Module(minitorch.module.Module):
         setattr(self, name, tensor)
 
     def named_buffers(self) -> Sequence[tuple[str, Tensor]]:
-        """Every buffer of the tree with its dotted name."""
-        return [(join(prefix, name), value) for prefix, module in self.named_modules() for name, value, _ in buffers_of(module)]
+        """Return every buffer with its dotted name."""
+        return [(join(prefix, name), value) for prefix, module in self.named_modules() for name, value, _ in own_buffers(module)]
 
     def buffers(self) -> Sequence[Tensor]:
-        """Every buffer of the tree."""
+        """Return every buffer."""
         return [value for _, value in self.named_buffers()]
 
-    # The state
+    # State dicts
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Parameters and persistent buffers by their dotted names, as constants over the storages that the module computes with.
+        """Return parameters and persistent buffers by dotted name, detached but sharing storage with the module.
 
-        A parameter that stands in several places has a name for each, as in PyTorch.
+        A shared parameter appears under each of its names, as in PyTorch.
         """
         return {name: value.detach() for name, value in self._state()}
 
     def _state(self) -> Iterator[tuple[str, Tensor]]:
-        """What belongs to the state, each with its name; parameters before the buffers of the same module."""
-        for prefix, module in places(self, ""):
+        """Yield the entries of the state dict; the parameters of a module come before its buffers."""
+        for prefix, module in walk_with_duplicates(self, ""):
             for name, parameter in module._parameters.items():
                 yield join(prefix, name), parameter.value
-            for name, value, persistent in buffers_of(module):
+            for name, value, persistent in own_buffers(module):
                 if persistent:
                     yield join(prefix, name), value
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> Keys:
-        """Take over a state: copies, in the dtype and on the backend that the module has. Without an error all of it is taken.
+        """Copy a state dict into this module, converted to the module's dtypes and backend; on an error nothing changes.
 
         Args:
-            state: Tensors or arrays by name, as `state_dict` gives them, PyTorch's among them. Of a parameter that stands in several
-                places one of its names is enough.
-            strict: Whether the names must be those of this module, no more and no fewer.
+            state: Tensors or arrays by name, as returned by `state_dict`, including PyTorch's. One name of a shared parameter is enough.
+            strict: Whether the names must match those of this module exactly.
 
         Returns:
-            The names that are missing in the state, and those that are too many.
+            The missing and the unexpected names.
 
         Raises:
-            TypeError: If the state is no dictionary.
-            ValueError: If the names are others, or a shape or a kind of number does not fit; all of them are listed.
+            TypeError: If state is not a mapping.
+            ValueError: If names, shapes or dtypes do not match; the message lists all differences.
         """
         if not isinstance(state, Mapping):
             kind = type(self).__name__
-            raise TypeError(f"{kind}.load_state_dict expected tensors by their names, got {type(state).__name__}; pass a state_dict()")
+            raise TypeError(
+                f"{kind}.load_state_dict expected a mapping of names to tensors, got {type(state).__name__}; pass a state_dict()"
+            )
         own = dict(self._state())
-        found = {id(value) for name, value in own.items() if name in state}
-        missing = [name for name, value in own.items() if name not in state and id(value) not in found]
+        present = {id(value) for name, value in own.items() if name in state}
+        missing = [name for name, value in own.items() if name not in state and id(value) not in present]
         keys = Keys(missing, [name for name in state if name not in own])
-        wrong = [f"missing {name}" for name in keys.missing_keys if strict]
-        wrong += [f"unexpected {name}" for name in keys.unexpected_keys if strict]
-        given = {}
+        mismatches = [f"missing {name}" for name in keys.missing_keys if strict]
+        mismatches += [f"unexpected {name}" for name in keys.unexpected_keys if strict]
+        loaded = {}
         for name, value in own.items():
             try:
                 if name in state:
-                    given[name] = _like(value, state[name], name)
+                    loaded[name] = _copy_like(value, state[name], name)
             except (TypeError, ValueError) as error:
-                wrong.append(str(error))
-        if wrong:
-            names = "its own names, shapes and kinds of numbers" if strict else "its own shapes and kinds of numbers"
-            listed = "".join(f"\n  {line}" for line in wrong)
-            raise ValueError(f"{type(self).__name__}.load_state_dict expected {names}, got a state with {len(wrong)} that differ:{listed}")
-        for prefix, module in places(self, ""):
+                mismatches.append(str(error))
+        if mismatches:
+            names = "matching names, shapes and dtypes" if strict else "matching shapes and dtypes"
+            listed = "".join(f"\n  {line}" for line in mismatches)
+            raise ValueError(
+                f"{type(self).__name__}.load_state_dict expected {names}, got a state with {len(mismatches)} that differ:{listed}"
+            )
+        for prefix, module in walk_with_duplicates(self, ""):
             for name, parameter in module._parameters.items():
-                if (full := join(prefix, name)) in given:
-                    keeps = parameter.value.requires_grad
-                    parameter.update(given[full])
-                    parameter.value.requires_grad_(keeps)
-            for name, _, _ in list(buffers_of(module)):
-                if (full := join(prefix, name)) in given:
-                    setattr(module, name, given[full])
+                if (full := join(prefix, name)) in loaded:
+                    requires_grad = parameter.value.requires_grad
+                    parameter.update(loaded[full])
+                    parameter.value.requires_grad_(requires_grad)
+            for name, _, _ in list(own_buffers(module)):
+                if (full := join(prefix, name)) in loaded:
+                    setattr(module, name, loaded[full])
         return keys
 
-    # Moves
+    # Conversion
 
     def to(self, *targets: Any, dtype: Any = None, device: Any = None) -> Self:
-        """Move all parameters, their gradients and all buffers; returns this module.
+        """Convert all parameters, their gradients and all buffers, and return this module.
 
         Args:
-            targets: dtypes and places, as `Tensor.to` takes them: `to(float32)`, `to("cuda")`, `to("cpu", float32)`.
-            dtype: Of floats; whole numbers and truth values stay as they are.
+            targets: dtypes and devices, as in `Tensor.to`: `to(float32)`, `to("cuda")`, `to("cpu", float32)`.
+            dtype: Floating-point dtype; integer and bool buffers keep theirs.
             device: "cpu", "cuda", "simple" or a backend.
 
         Raises:
-            TypeError: If one is neither a place nor a dtype of floats; nothing is moved then.
+            TypeError: If a target is neither a device nor a floating-point dtype; nothing is converted in this case.
         """
-        wanted = [resolve_backend(target) or as_dtype(target) for target in (*targets, device, dtype) if target is not None]
-        for target in wanted:
+        resolved = [resolve_backend(target) or as_dtype(target) for target in (*targets, device, dtype) if target is not None]
+        for target in resolved:
             if isinstance(target, np.dtype) and not is_float(target):
                 raise TypeError(f"{type(self).__name__}.to expected a dtype of floats, got {target.name}; convert single tensors instead")
 
-        def moved(x: Tensor) -> Tensor:
-            for target in wanted:
+        def convert(x: Tensor) -> Tensor:
+            for target in resolved:
                 x = x.to(target) if is_float(x.dtype) or not isinstance(target, np.dtype) else x
             return x
 
         for module in self.modules():
             for parameter in module._parameters.values():
-                _replace(parameter, moved)
-            for name, value, _ in list(buffers_of(module)):
-                setattr(module, name, moved(value))
+                _convert_parameter(parameter, convert)
+            for name, value, _ in list(own_buffers(module)):
+                setattr(module, name, convert(value))
         return self
 
     def half(self) -> Self:
-        """All floats as float16."""
+        """Convert all floating-point values to float16."""
         return self.to("float16")
 
     def bfloat16(self) -> Self:
-        """All floats as bfloat16."""
+        """Convert all floating-point values to bfloat16."""
         return self.to("bfloat16")
 
     def float(self) -> Self:
-        """All floats as float32."""
+        """Convert all floating-point values to float32."""
         return self.to("float32")
 
     def double(self) -> Self:
-        """All floats as float64."""
+        """Convert all floating-point values to float64."""
         return self.to("float64")
 
     def cpu(self) -> Self:
-        """Onto the compiled backend."""
+        """Move to the compiled CPU backend."""
         return self.to("cpu")
 
     def cuda(self) -> Self:
-        """Onto the GPU."""
+        """Move to the GPU."""
         return self.to("cuda")
 
-    # Calls
+    # Hooks
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Hook:
-        """Have hook(module, args) called before every `forward`; what it returns takes the place of the arguments, unless that is None.
+        """Call hook(module, args) before every `forward`; a return value other than None replaces the arguments.
 
         Returns:
-            A handle whose `remove()` ends it.
+            A handle whose `remove()` unregisters the hook.
 
         Raises:
-            TypeError: If it is no function.
+            TypeError: If hook is not callable.
         """
-        return _entered(self._pre_hooks, hook)
+        return _register_hook(self._pre_hooks, hook)
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> Hook:
-        """Have hook(module, args, output) called after every `forward`; what it returns takes the output's place, unless that is None.
+        """Call hook(module, args, output) after every `forward`; a return value other than None replaces the output.
 
         Returns:
-            A handle whose `remove()` ends it.
+            A handle whose `remove()` unregisters the hook.
 
         Raises:
-            TypeError: If it is no function.
+            TypeError: If hook is not callable.
         """
-        return _entered(self._hooks, hook)
+        return _register_hook(self._hooks, hook)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run `forward`, and the hooks before and after it."""
+        """Run `forward` between the registered hooks."""
         for hook in list(self._pre_hooks.values()):
-            changed = hook(self, args)
-            args = args if changed is None else changed if isinstance(changed, tuple) else (changed,)
+            result = hook(self, args)
+            args = args if result is None else result if isinstance(result, tuple) else (result,)
         output = self.forward(*args, **kwargs)
         for hook in list(self._hooks.values()):
-            changed = hook(self, args, output)
-            output = output if changed is None else changed
+            result = hook(self, args, output)
+            output = output if result is None else result
         return output
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
-        """How many additions and multiplications `forward` does, without its children's; 0 where nobody counts."""
+        """Number of additions and multiplications in `forward`, excluding child modules; 0 if not implemented."""
         return 0
 
-    # Text
+    # Representation
 
     def extra_repr(self) -> str:
-        """What stands between the brackets of this module's text, such as "in_features=2, out_features=3"."""
+        """The arguments to show in the repr, such as "in_features=2, out_features=3"."""
         return ""
 
     def __repr__(self) -> str:
@@ -377,10 +385,10 @@ class Module(minitorch.module.Module):
         return "\n".join([f"{type(self).__name__}(", *(f"  {line}" for line in lines), ")"])
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Bind a name, be it an attribute's, a parameter's, a child's or a buffer's.
+        """Assign an attribute, parameter, child module or buffer.
 
         Raises:
-            TypeError: If the name is a buffer's, and the value neither a tensor nor a parameter or module that takes its place.
+            TypeError: If the name is a buffer's and the value is not a Tensor, None, a Parameter or a Module.
         """
         if name in self.__dict__.get("_buffers", ()):
             if isinstance(value, (Parameter, Node)):
@@ -390,7 +398,8 @@ class Module(minitorch.module.Module):
         super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
-        return super().__getattr__("training" if name in ("_buffers", "_pre_hooks", "_hooks") else name)  # it says what to call first
+        # without super().__init__() these are missing, too; the lookup of "training" then raises the error that says so
+        return super().__getattr__("training" if name in ("_buffers", "_pre_hooks", "_hooks") else name)
 
     def __delattr__(self, name: str) -> None:
         super().__delattr__(name)
@@ -401,29 +410,29 @@ class Module(minitorch.module.Module):
 
 
 def _check_buffer(module: Node, name: str, value: Any) -> None:
-    """That a value can be a buffer."""
+    """Raise TypeError if a value cannot be a buffer."""
     if value is not None and not isinstance(value, Tensor):
         raise TypeError(f"{type(module).__name__}.{name} expected a Tensor or None as a buffer, got {type(value).__name__}")
 
 
-# States
+# Loading a state dict
 
 
-def _like(own: Tensor, given: Any, name: str) -> Tensor:
-    """A copy of what a state has under a name, with the dtype and on the backend of its predecessor.
+def _copy_like(own: Tensor, given: Any, name: str) -> Tensor:
+    """Copy an entry of a state dict, converted to the dtype and backend of the current value.
 
     Args:
-        own: The predecessor.
-        given: A tensor of ours, of PyTorch's, or an array.
-        name: For the message.
+        own: The current value.
+        given: A Tensor, a PyTorch tensor or an array.
+        name: Its name, for the error message.
 
     Raises:
-        TypeError: If there is anything but numbers.
-        ValueError: If its shape or its kind of numbers is another.
+        TypeError: If the entry is not numeric.
+        ValueError: If its shape differs, or it would have to be converted from floating-point to integer.
     """
     if hasattr(given, "detach"):
         given = given.detach()
-    if hasattr(given, "cpu") and not isinstance(given, Tensor):  # PyTorch's, whose bfloat16 NumPy does not know
+    if hasattr(given, "cpu") and not isinstance(given, Tensor):  # a PyTorch tensor; NumPy has no bfloat16
         given = given.cpu().float() if str(given.dtype) == "torch.bfloat16" else given.cpu()
     values = to_array(given.to_numpy() if isinstance(given, Tensor) else given, name)
     if values.shape != own.shape:
@@ -433,28 +442,28 @@ def _like(own: Tensor, given: Any, name: str) -> Tensor:
     return make_tensor(TensorData(convert_array(values, own.dtype, name).reshape(-1), values.shape), own.backend, False)
 
 
-# Calls
+# Hooks
 
 
-def _entered(hooks: dict[object, Callable[..., Any]], hook: Callable[..., Any]) -> Hook:
-    """Put a hook behind those that there are."""
+def _register_hook(hooks: dict[object, Callable[..., Any]], hook: Callable[..., Any]) -> Hook:
+    """Append a hook and return its handle."""
     if not callable(hook):
-        raise TypeError(f"a hook expected a function, got {type(hook).__name__}; pass it without calling it")
+        raise TypeError(f"a hook expected a callable, got {type(hook).__name__}; pass it without calling it")
     key = object()
     hooks[key] = hook
     return Hook(hooks, key)
 
 
-# Moves
+# Conversion
 
 
-def _replace(parameter: Parameter, moved: Callable[[Tensor], Tensor]) -> None:
-    """Move the value of a parameter and its gradient."""
-    value, before = parameter.value, parameter.value.detach()
-    after = moved(before)
-    if after is before:
+def _convert_parameter(parameter: Parameter, convert: Callable[[Tensor], Tensor]) -> None:
+    """Convert the value of a parameter and its gradient."""
+    value, old = parameter.value, parameter.value.detach()
+    new = convert(old)
+    if new is old:
         return
-    gradient, keeps = value.grad, value.requires_grad
-    parameter.update(after)
-    parameter.value.requires_grad_(keeps)
-    parameter.value.grad = None if gradient is None else moved(gradient)
+    grad, requires_grad = value.grad, value.requires_grad
+    parameter.update(new)
+    parameter.value.requires_grad_(requires_grad)
+    parameter.value.grad = None if grad is None else convert(grad)

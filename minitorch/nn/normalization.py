@@ -19,7 +19,7 @@ from minitorch.kernels.losses import fusible
 from minitorch.kernels.norm import column_gradient, column_norm, plane_gradient, plane_norm, row_gradient, row_norm
 from minitorch.kernels.pool import Loop, flat
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import at_least_1
+from minitorch.nn.sizes import positive_ints
 from minitorch.tensor import Tensor, tensor, zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
@@ -381,7 +381,7 @@ def check_parameter(op: str, name: str, x: Any, shape: tuple[int, ...], input: T
 
 def _check_groups(op: str, num_groups: Any, channels: int) -> None:
     """Check that num_groups divides the number of channels."""
-    (groups,) = at_least_1((num_groups,), op, "num_groups")
+    (groups,) = positive_ints((num_groups,), op, "num_groups")
     if channels % groups:
         raise ValueError(f"{op} expected num_groups that divides the number of channels, {channels}, got {groups}")
 
@@ -403,7 +403,7 @@ def _shape_of(op: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]
     sizes = tuple(normalized_shape) if isinstance(normalized_shape, Sequence) else (normalized_shape,)
     if not sizes:
         raise ValueError(f"{op} expected normalized_shape as the sizes of at least one dimension, got {normalized_shape!r}")
-    return at_least_1(sizes, op, "sizes")
+    return positive_ints(sizes, op, "sizes")
 
 
 # Layers
@@ -425,7 +425,7 @@ class _BatchNorm(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        shape = at_least_1((num_features,), type(self).__name__, "num_features")
+        shape = positive_ints((num_features,), type(self).__name__, "num_features")
         self.num_features, self.eps, self.momentum = shape[0], eps, momentum
         self.weight = Parameter(ones(shape, backend, dtype=dtype)) if affine else None
         self.bias = Parameter(zeros(shape, backend, dtype=dtype)) if affine else None
@@ -528,7 +528,7 @@ class GroupNorm(_SampleNorm):
         backend: TensorBackend = SimpleBackend,
         dtype: Any = None,
     ) -> None:
-        shape = at_least_1((num_channels,), "GroupNorm", "num_channels")
+        shape = positive_ints((num_channels,), "GroupNorm", "num_channels")
         _check_groups("GroupNorm", num_groups, num_channels)
         super().__init__(shape, eps, affine, affine, backend, dtype)
         self.num_groups, self.num_channels = num_groups, num_channels

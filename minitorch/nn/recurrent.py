@@ -25,7 +25,7 @@ from minitorch.nn.functional import dropout
 from minitorch.nn.init import uniform_
 from minitorch.nn.linear import linear
 from minitorch.nn.module import Module, Parameter
-from minitorch.nn.sizes import at_least_1
+from minitorch.nn.sizes import positive_ints
 from minitorch.tensor import Tensor, zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
@@ -367,9 +367,9 @@ class _Recurrent(Module):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        at_least_1((input_size, hidden_size, num_layers), name, "input_size, hidden_size and num_layers")
+        positive_ints((input_size, hidden_size, num_layers), name, "input_size, hidden_size and num_layers")
         if not 0 <= dropout <= 1:
-            raise ValueError(f"{name} expected dropout from 0 to 1, got {dropout}; it is the share of the elements that become 0")
+            raise ValueError(f"{name} expected dropout from 0 to 1, got {dropout}; it is the probability that an element is zeroed")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
         rows = KINDS[self.kind].gates * hidden_size
@@ -539,7 +539,7 @@ class _Cell(Module):
     def __init__(self, kind: str, input_size: int, hidden_size: int, bias: bool, backend: TensorBackend, dtype: Any) -> None:
         super().__init__()
         self.kind = kind
-        self.input_size, self.hidden_size = at_least_1((input_size, hidden_size), type(self).__name__, "input_size and hidden_size")
+        self.input_size, self.hidden_size = positive_ints((input_size, hidden_size), type(self).__name__, "input_size and hidden_size")
         rows = KINDS[kind].gates * hidden_size
         self.weight_ih = _add_uniform(self, "weight_ih", (rows, input_size), hidden_size, backend, dtype)
         self.weight_hh = _add_uniform(self, "weight_hh", (rows, hidden_size), hidden_size, backend, dtype)

@@ -1,4 +1,4 @@
-"""Stage 5 - What layers are given, checked: tensors, sizes (one number for height and width, or one for each), and shares."""
+"""Stage 5 - Argument checks of functions and layers: tensors, sizes and probabilities."""
 
 from __future__ import annotations
 
@@ -11,56 +11,56 @@ from minitorch.core.dtypes import is_float
 from minitorch.tensor import Tensor
 
 Sizes = int | Sequence[int]
-"""One number for all dimensions of a picture, or one for each."""
+"""An int for all spatial dimensions, or one per dimension."""
 
 
-def sizes_of(op: str, name: str, given: Any, least: int, dims: int = 2) -> tuple[int, int]:
-    """A setting for height and for width.
+def as_pair(op: str, name: str, given: Any, minimum: int, dims: int = 2) -> tuple[int, int]:
+    """Return an option as a pair (height, width).
 
     Args:
-        op: Who asks.
-        name: Of the setting.
-        given: What was passed for it.
-        least: The smallest that it may be.
-        dims: Of a picture; with 1 there are rows alone, whose height gets the least.
+        op: Name of the function or layer, for the error message.
+        name: Name of the option.
+        given: The value passed by the caller.
+        minimum: The smallest allowed value.
+        dims: Number of spatial dimensions; with 1, the height is the minimum.
 
     Raises:
-        TypeError: If a number is not whole.
-        ValueError: If there are too few or too many, or one is too small.
+        TypeError: If a value is not an integer.
+        ValueError: If the number of values is wrong, or one is too small.
     """
-    both = " or two" * (dims == 2)
+    or_two = " or two" * (dims == 2)
     try:
         sizes = tuple(map(operator.index, given)) if isinstance(given, (tuple, list)) else (operator.index(given),) * dims
     except TypeError:
-        raise TypeError(f"{op} expected {name} as a whole number{both}, got {given!r}") from None
+        raise TypeError(f"{op} expected {name} as an integer{or_two}, got {given!r}") from None
     if len(sizes) != dims:
-        raise ValueError(f"{op} expected {name} as a whole number{both}, got {given!r}")
-    if min(sizes) < least:
-        raise ValueError(f"{op} expected {name} of at least {least}, got {given!r}")
-    return (sizes[0], sizes[1]) if dims == 2 else (least, sizes[0])
+        raise ValueError(f"{op} expected {name} as an integer{or_two}, got {given!r}")
+    if min(sizes) < minimum:
+        raise ValueError(f"{op} expected {name} of at least {minimum}, got {given!r}")
+    return (sizes[0], sizes[1]) if dims == 2 else (minimum, sizes[0])
 
 
-def a_tensor(op: str, x: Any, name: str) -> Tensor:
-    """A tensor as it is.
+def check_tensor(op: str, x: Any, name: str) -> Tensor:
+    """Return x if it is a Tensor.
 
     Args:
-        op: Who asks.
-        x: What was passed.
-        name: As what.
+        op: Name of the function, for the error message.
+        x: The argument.
+        name: Name of the argument.
 
     Raises:
-        TypeError: If it is none.
+        TypeError: If x is not a Tensor.
     """
     if not isinstance(x, Tensor):
         raise TypeError(f"{op} expected a Tensor as {name}, got {type(x).__name__}; make one with tensor(...)")
     return x
 
 
-def floats(op: str, x: Any, name: str = "") -> Tensor:
-    """A tensor of floats as it is; see `a_tensor`.
+def check_float_tensor(op: str, x: Any, name: str = "") -> Tensor:
+    """Return x if it is a floating-point Tensor; see `check_tensor`.
 
     Raises:
-        TypeError: If it is none.
+        TypeError: If it is not.
     """
     if not isinstance(x, Tensor) or not is_float(x.dtype):
         got = x.dtype.name if isinstance(x, Tensor) else type(x).__name__
@@ -68,43 +68,43 @@ def floats(op: str, x: Any, name: str = "") -> Tensor:
     return x
 
 
-def share(op: str, name: str, given: Any, of: str) -> float:
-    """A share from 0 to 1.
+def check_probability(op: str, name: str, given: Any, what: str) -> float:
+    """Return a probability as a float.
 
     Args:
-        op: Who asks.
-        name: Of the setting.
-        given: What was passed for it.
-        of: What it is a share of, in words.
+        op: Name of the function or layer, for the error message.
+        name: Name of the option.
+        given: The value passed by the caller.
+        what: What is zeroed with this probability, for the error message.
 
     Raises:
-        TypeError: If it is no number.
-        ValueError: If it is out of range.
+        TypeError: If it is not a number.
+        ValueError: If it is outside [0, 1].
     """
     if not isinstance(given, Real):
-        raise TypeError(f"{op} expected {name} as a number from 0 to 1, got {given!r}; it is the share of {of}")
+        raise TypeError(f"{op} expected {name} as a number from 0 to 1, got {given!r}; it is the probability that {what} is zeroed")
     number = float(given)
     if not 0 <= number <= 1:
-        raise ValueError(f"{op} expected {name} from 0 to 1, got {given}; it is the share of {of}")
+        raise ValueError(f"{op} expected {name} from 0 to 1, got {given}; it is the probability that {what} is zeroed")
     return number
 
 
-def at_least_1(sizes: Sequence[int], layer: str, names: str) -> tuple[int, ...]:
-    """Sizes that are whole numbers of at least 1.
+def positive_ints(sizes: Sequence[int], layer: str, names: str) -> tuple[int, ...]:
+    """Return sizes as a tuple of positive integers.
 
     Args:
-        sizes: Of a layer.
-        layer: Its name.
-        names: Theirs.
+        sizes: The values passed by the caller.
+        layer: Name of the layer, for the error message.
+        names: Names of the sizes.
 
     Raises:
-        TypeError: If one is not whole.
-        ValueError: If one is less than 1.
+        TypeError: If a size is not an integer.
+        ValueError: If a size is less than 1.
     """
     try:
-        found = tuple(map(operator.index, sizes))
+        integers = tuple(map(operator.index, sizes))
     except TypeError:
-        raise TypeError(f"{layer} expected {names} as whole numbers, got {', '.join(map(repr, sizes))}") from None
-    if min(found) < 1:
+        raise TypeError(f"{layer} expected {names} as integers, got {', '.join(map(repr, sizes))}") from None
+    if min(integers) < 1:
         raise ValueError(f"{layer} expected {names} of at least 1, got {', '.join(map(str, sizes))}")
-    return found
+    return integers

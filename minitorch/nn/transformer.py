@@ -1,4 +1,4 @@
-"""Stage 5 - The block that transformers are stacked from: attention, then two linear layers, each added to what came in."""
+"""Stage 5 - The transformer block: self-attention and a feed-forward network, each with a residual connection."""
 
 from __future__ import annotations
 
@@ -18,33 +18,32 @@ if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": gelu}
-"""What may stand between the two linear layers, by name."""
+"""Activations of the feed-forward network by name."""
 
 
 class TransformerBlock(Module):
-    """x + attention(norm1(x)), then x + linear2(activation(linear1(norm2(x)))); sequences come as (N, L, E).
+    """Transformer block: x + attention(norm1(x)), then x + linear2(activation(linear1(norm2(x)))), for sequences (N, L, E).
 
-    With the same weights it computes what PyTorch's TransformerEncoderLayer of these settings (batch_first) does with a causal mask: its
-    parameters have the same names. They begin as in `MultiheadAttention`, `Linear` and `LayerNorm`.
+    Equivalent to PyTorch's TransformerEncoderLayer (batch_first) with a causal mask, including the parameter names. Parameters are
+    initialized as in `MultiheadAttention`, `Linear` and `LayerNorm`.
 
     Args:
-        d_model: E, numbers of each element.
-        nhead: How many heads; must divide d_model.
-        dim_feedforward: Numbers between the two linear layers.
-        dropout: With which probability a weight of attention, a number between the linear layers, and one that is added become 0 in
-            training.
-        activation: "relu", "gelu", or a function of a tensor.
-        layer_norm_eps: See LayerNorm.
-        norm_first: Whether attention and linear layers get what is normalized; else (as in the paper) what comes out of them is, after it
-            was added.
+        d_model: Dimension of each sequence element, E.
+        nhead: Number of heads; must divide d_model.
+        dim_feedforward: Hidden dimension of the feed-forward network.
+        dropout: Dropout probability of attention weights, hidden features and residual branches.
+        activation: "relu", "gelu" or a function from Tensor to Tensor.
+        layer_norm_eps: See `LayerNorm`.
+        norm_first: Whether to normalize before attention and feed-forward network (pre-norm); otherwise after the residual addition, as
+            in the paper (post-norm).
         bias: Whether linear layers, attention and norms have biases.
-        is_causal: Whether no element sees those behind it.
+        is_causal: Whether elements attend only to earlier elements and themselves.
 
     Raises:
-        ValueError: If a size is less than 1, nhead does not divide d_model, dropout is not from 0 to 1, or activation is an unknown
-            word or no function.
+        ValueError: If a size is less than 1, nhead does not divide d_model, dropout is outside [0, 1], or activation is neither a known
+            name nor a function.
 
-    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.1; norms first: Xiong et al. 2020, arXiv:2002.04745.
+    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.1; pre-norm: Xiong et al. 2020, arXiv:2002.04745.
     """
 
     def __init__(
@@ -76,18 +75,18 @@ class TransformerBlock(Module):
         self.dropout2 = Dropout(dropout)
 
     def forward(self, input: Tensor, attn_mask: Tensor | None = None, key_padding_mask: Tensor | None = None) -> Tensor:
-        """Of shape (N, L, E) or (L, E), which stays; for the masks see `MultiheadAttention.forward`."""
+        """Return the output, same shape as input, (N, L, E) or (L, E); for the masks see `MultiheadAttention.forward`."""
         if self.norm_first:
-            x = input + self._attended(self.norm1(input), attn_mask, key_padding_mask)
-            return x + self._fed_forward(self.norm2(x))
-        x = self.norm1(input + self._attended(input, attn_mask, key_padding_mask))
-        return self.norm2(x + self._fed_forward(x))
+            x = input + self._self_attention(self.norm1(input), attn_mask, key_padding_mask)
+            return x + self._feed_forward(self.norm2(x))
+        x = self.norm1(input + self._self_attention(input, attn_mask, key_padding_mask))
+        return self.norm2(x + self._feed_forward(x))
 
-    def _attended(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None) -> Tensor:
-        """What the elements gather from each other."""
+    def _self_attention(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None) -> Tensor:
+        """Self-attention with dropout."""
         out, _ = self.self_attn(x, x, x, key_padding_mask, False, attn_mask, is_causal=self.is_causal)
         return self.dropout1(out)
 
-    def _fed_forward(self, x: Tensor) -> Tensor:
-        """What the linear layers make of each element."""
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        """Feed-forward network with dropout."""
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))

@@ -307,7 +307,7 @@ def test_bfloat16_weights_become_the_modules_dtype(path):
 def test_every_name_and_shape_that_differs_is_listed_at_once(path):
     write_arrays(path, {"weight": np.zeros((2, 2), np.float32), "more": np.zeros(1)})
     message = (
-        "Linear.load_state_dict expected its own names, shapes and kinds of numbers, got a state with 3 that differ:\n"
+        "Linear.load_state_dict expected matching names, shapes and dtypes, got a state with 3 that differ:\n"
         "  missing bias\n  unexpected more\n  weight of shape (1, 2), got (2, 2)"
     )
     with raises(ValueError, message):

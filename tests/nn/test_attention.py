@@ -135,9 +135,9 @@ def test_what_does_not_fit_is_refused():
         scaled_dot_product_attention(x, x[:0], x[:0])
     with raises(ValueError, f"{op} expected a mask that broadcasts to the scores, (3, 3), got (2, 3)"):
         scaled_dot_product_attention(x, x, x, tensor(np.ones((2, 3))))
-    with raises(TypeError, f"{op} expected a Tensor of bool or floats as mask, got int64; compare first, such as x != 0"):
+    with raises(TypeError, f"{op} expected a Tensor of bool or floats as mask, got int64; convert it, for example with x != 0"):
         scaled_dot_product_attention(x, x, x, tensor(np.ones((3, 3), int)))
-    with raises(ValueError, f"{op} expected dropout_p from 0 to 1, got 1.5; it is the share of the weights that become 0"):
+    with raises(ValueError, f"{op} expected dropout_p from 0 to 1, got 1.5; it is the probability that a weight is zeroed"):
         scaled_dot_product_attention(x, x, x, dropout_p=1.5)
 
 
@@ -182,11 +182,11 @@ def test_layers_refuse_what_does_not_fit():
         MultiheadAttention(6, 4)
     with raises(ValueError, f"{name} expected embed_dim and num_heads of at least 1, got 6, 0"):
         MultiheadAttention(6, 0)
-    with raises(ValueError, f"{name} expected dropout from 0 to 1, got 2; it is the share of the weights that become 0"):
+    with raises(ValueError, f"{name} expected dropout from 0 to 1, got 2; it is the probability that a weight is zeroed"):
         MultiheadAttention(6, 2, 2)
     with raises(ValueError, f"{name} expected kdim and vdim of at least 1, got 0, 6"):
         MultiheadAttention(6, 2, kdim=0)
-    with raises(TypeError, f"{name} expected embed_dim and num_heads as whole numbers, got '6', 2"):
+    with raises(TypeError, f"{name} expected embed_dim and num_heads as integers, got '6', 2"):
         MultiheadAttention("6", 2)
     layer, x = MultiheadAttention(2, 1), tensor(numbers((3, 4, 2)))
     shapes = f"{name} expected query, key and value of shapes (L, N, 2), (S, N, 2), (S, N, 2), or each without N, got"
@@ -196,7 +196,7 @@ def test_layers_refuse_what_does_not_fit():
         layer(x, x, x, tensor(np.zeros((3, 4), bool)))
     with raises(ValueError, f"{name} expected attn_mask of shape (3, 3) or (4, 3, 3), got (4, 3)"):
         layer(x, x, x, attn_mask=tensor(np.zeros((4, 3), bool)))
-    with raises(TypeError, f"{name} expected a Tensor of bool or floats as attn_mask, got int64; compare first, such as x != 0"):
+    with raises(TypeError, f"{name} expected a Tensor of bool or floats as attn_mask, got int64; convert it, for example with x != 0"):
         layer(x, x, x, attn_mask=tensor(np.zeros((3, 3), int)))
     with raises(ValueError, "TransformerBlock expected activation relu or gelu, or a function, got 'tanh'"):
         TransformerBlock(2, 1, activation="tanh")

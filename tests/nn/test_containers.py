@@ -78,7 +78,7 @@ def test_a_list_of_modules_behaves_as_a_list_and_names_by_place():
 def test_a_list_of_modules_stays_as_it_is_where_something_does_not_fit():
     modules = ModuleList([Plus(1.0), Plus(2.0)])
     for change in (lambda: modules.insert(0, abs), lambda: modules.extend([Plus(3.0), abs]), lambda: modules.__setitem__(0, abs)):
-        with pytest.raises(TypeError, match=r"^ModuleList expected Modules, got builtin_function_or_method as '[01]'; functions"):
+        with pytest.raises(TypeError, match=r"^ModuleList expected Modules, got builtin_function_or_method as '[01]'; call"):
             change()
         assert [module.number for module in modules] == [1.0, 2.0]
     with raises(TypeError, "ModuleList expected a list of Modules, got ReLU; write [module] for one"):
@@ -101,7 +101,7 @@ def test_a_dictionary_of_modules_behaves_as_a_dictionary():
 @pytest.mark.parametrize("container", [lambda: Sequential(abs), lambda: ModuleList([ReLU(), abs]), lambda: ModuleDict({"a": abs})])
 def test_what_is_no_module_is_refused(container):
     with pytest.raises(
-        TypeError, match=r"^(Sequential|ModuleList|ModuleDict) expected Modules, got builtin_function_or_method as '.*'; func"
+        TypeError, match=r"^(Sequential|ModuleList|ModuleDict) expected Modules, got builtin_function_or_method as '.*'; call"
     ):
         container()
 
@@ -110,5 +110,5 @@ def test_names_must_be_usable():
     for name in ("", "a.b", "training", "forward"):
         with raises(ValueError, f"ModuleDict expected a name without a dot that is no attribute of it, got {name!r}; choose another"):
             ModuleDict({name: ReLU()})
-    with raises(TypeError, "ModuleDict expected names as text, got 1"):
+    with raises(TypeError, "ModuleDict expected names as strings, got 1"):
         ModuleDict({1: ReLU()})

@@ -322,10 +322,10 @@ def test_a_device_may_register_its_own_convolution(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("settings", "error", "expected"),
     [
-        ({"bias": zeros((4,))}, ValueError, "conv2d expected a bias of shape (3,), one number for each output channel, got (4,)"),
+        ({"bias": zeros((4,))}, ValueError, "conv2d expected a bias of shape (3,), one element per output channel, got (4,)"),
         ({"stride": 0}, ValueError, "conv2d expected stride of at least 1, got 0"),
-        ({"stride": (1, 2, 3)}, ValueError, "conv2d expected stride as a whole number or two, got (1, 2, 3)"),
-        ({"dilation": 1.5}, TypeError, "conv2d expected dilation as a whole number or two, got 1.5"),
+        ({"stride": (1, 2, 3)}, ValueError, "conv2d expected stride as an integer or two, got (1, 2, 3)"),
+        ({"dilation": 1.5}, TypeError, "conv2d expected dilation as an integer or two, got 1.5"),
         ({"padding": -1}, ValueError, "conv2d expected padding of at least 0, got -1"),
         ({"padding": "full"}, ValueError, 'conv2d expected padding as a number, "same" or "valid", got \'full\''),
         (

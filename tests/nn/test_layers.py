@@ -193,16 +193,16 @@ def test_wrong_sizes_are_refused():
         Embedding(0, 2)
     with raises(IndexingError, "Embedding expected padding_idx from -2 to 1 for 2 rows, got 2"):
         Embedding(2, 2, padding_idx=2)
-    with raises(TypeError, "Embedding expected padding_idx as a whole number or None, got 1.0"):
+    with raises(TypeError, "Embedding expected padding_idx as an integer or None, got 1.0"):
         Embedding(2, 2, padding_idx=1.0)
-    with raises(TypeError, "Linear expected out_features and in_features as whole numbers, got 5, 2.0"):
+    with raises(TypeError, "Linear expected out_features and in_features as integers, got 5, 2.0"):
         Linear(2.0, 5)
     for p in (-0.1, 1.1, math.nan):
-        with raises(ValueError, f"Dropout expected p from 0 to 1, got {p}; it is the share of the elements that become 0"):
+        with raises(ValueError, f"Dropout expected p from 0 to 1, got {p}; it is the probability that an element is zeroed"):
             Dropout(p)
-    with raises(TypeError, "Dropout expected p as a number from 0 to 1, got None; it is the share of the elements that become 0"):
+    with raises(TypeError, "Dropout expected p as a number from 0 to 1, got None; it is the probability that an element is zeroed"):
         Dropout(None)
-    with raises(TypeError, "Sequential expected Modules, got function as '1'; functions go into a forward"):
+    with raises(TypeError, "Sequential expected Modules, got function as '1'; call functions in a forward method"):
         Sequential(ReLU(), lambda x: x)
 
 
@@ -213,11 +213,14 @@ def test_layers_refuse_at_once_what_their_functions_would():
             layer(*before, 2, stride=0)
         with raises(ValueError, f"{layer.__name__} expected padding of at least 0, got -1"):
             layer(*before, 2, padding=-1)
-    with raises(ValueError, "MaxPool2d expected padding of at most half of kernel_size (3, 3), got (2, 2); else a window would be empty"):
+    with raises(
+        ValueError,
+        "MaxPool2d expected padding of at most half of kernel_size (3, 3), got (2, 2); windows may not lie in the padding",
+    ):
         MaxPool2d(3, padding=2)
     with raises(ValueError, "AdaptiveAvgPool2d expected output_size of at least 1, got (0, 1)"):
         AdaptiveAvgPool2d((0, None))
-    with raises(TypeError, "Conv2d expected dilation as a whole number or two, got 1.5"):
+    with raises(TypeError, "Conv2d expected dilation as an integer or two, got 1.5"):
         Conv2d(1, 1, 3, dilation=1.5)
     with raises(ValueError, 'Conv2d expected padding as a number, "same" or "valid", got \'full\''):
         Conv2d(1, 1, 3, padding="full")

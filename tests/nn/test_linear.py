@@ -108,7 +108,7 @@ def test_no_rows_give_a_bias_no_gradient(backend):
 
 @pytest.mark.parametrize("bias", [(4,), (2, 1), (1, 3)])
 def test_a_bias_must_fit_into_the_input(bias):
-    said = f"bias_relu expected a bias that broadcasts to the shape of input, (3,), got {bias}; view puts in a 1"
+    said = f"bias_relu expected a bias that broadcasts to the shape of input, (3,), got {bias}; insert dimensions of size 1 with view"
     with raises(ValueError, said):
         bias_relu(tensor(np.zeros(3)), tensor(np.zeros(bias)))
 

@@ -116,12 +116,12 @@ def test_elements_and_yeses_count_by_their_weights(backend):
 
 def test_what_does_not_fit_is_refused():
     x, target = tensor(LOGITS), tensor(CLASSES)
-    with raises(ValueError, "cross_entropy expected as weight a Tensor of shape (3,), a number for each class, got (4,)"):
+    with raises(ValueError, "cross_entropy expected as weight a Tensor of shape (3,), one element per class, got (4,)"):
         cross_entropy(x, target, weight=tensor(np.ones(4)))
-    with raises(ValueError, "nll_loss expected as weight a Tensor of shape (3,), a number for each class, got [1, 1, 1]"):
+    with raises(ValueError, "nll_loss expected as weight a Tensor of shape (3,), one element per class, got [1, 1, 1]"):
         nll_loss(x, target, weight=[1, 1, 1])
-    named = "; a reduction goes by its name: reduction='none'"
-    with raises(ValueError, f"cross_entropy expected as weight a Tensor of shape (3,), a number for each class, got 'none'{named}"):
+    named = "; pass it by keyword: reduction='none'"
+    with raises(ValueError, f"cross_entropy expected as weight a Tensor of shape (3,), one element per class, got 'none'{named}"):
         cross_entropy(x, target, "none")
     yes = tensor([0.5, 0.25])
     for loss in (binary_cross_entropy, binary_cross_entropy_with_logits):
@@ -138,13 +138,13 @@ def test_what_does_not_fit_is_refused():
     broadcasts = "binary_cross_entropy_with_logits expected as pos_weight a Tensor whose shape broadcasts to that of input, (2,), got (3,)"
     with raises(ValueError, broadcasts):
         binary_cross_entropy_with_logits(yes, yes, pos_weight=tensor([1.0, 2.0, 3.0]))
-    with raises(ValueError, "cross_entropy expected label_smoothing from 0 to 1, got 1.5, the part that is spread over all classes"):
+    with raises(ValueError, "cross_entropy expected label_smoothing from 0 to 1, got 1.5, the share that is spread over all classes"):
         cross_entropy(x, target, label_smoothing=1.5)
     with raises(ValueError, "cross_entropy expected classes from 0 to 2, of 3, got 3 for sample 1"):
         cross_entropy(x, tensor(np.array([-100, 3, 0, 0])))
     with raises(ValueError, "smooth_l1_loss expected beta of at least 0, got -1"):
         smooth_l1_loss(x, x, beta=-1)
-    with raises(ValueError, "l1_loss expected input and target of one shape, got (4, 3) and (3,); view one as the other"):
+    with raises(ValueError, "l1_loss expected input and target of the same shape, got (4, 3) and (3,); view one as the other"):
         l1_loss(x, x[0])
     with raises(ValueError, 'MSELoss expected reduction "mean", "sum" or "none", got \'max\''):
         MSELoss("max")

@@ -113,12 +113,12 @@ def test_gradients_are_forgotten_and_parameters_stand_still():
 @pytest.mark.parametrize(
     ("hidden", "message"),
     [
-        ([ReLU()], "Net.layers is a plain list: the ReLU in it is not found and not trained; put it into a ModuleList"),
-        ([[1], [ReLU()]], "Net.layers is a plain list: the ReLU in it is not found and not trained; put it into a ModuleList"),
-        ({"a": Linear(1, 1)}, "Net.layers is a plain dict: the Linear in it is not found and not trained; put it into a ModuleDict"),
+        ([ReLU()], "Net.layers is a plain list: the ReLU in it is not registered and not trained; put it into a ModuleList"),
+        ([[1], [ReLU()]], "Net.layers is a plain list: the ReLU in it is not registered and not trained; put it into a ModuleList"),
+        ({"a": Linear(1, 1)}, "Net.layers is a plain dict: the Linear in it is not registered and not trained; put it into a ModuleDict"),
         (
             (Parameter(tensor([1.0])),),
-            "Net.layers is a plain tuple: the Parameter in it is not found and not trained; use self.add_parameter(name, value)",
+            "Net.layers is a plain tuple: the Parameter in it is not registered and not trained; use self.add_parameter(name, value)",
         ),
     ],
     ids=["list", "lists", "dict", "tuple"],
@@ -230,7 +230,7 @@ def test_a_state_that_does_not_fit_is_refused_with_everything_that_is_wrong_and_
     state = {"scale": np.full(3, 9.0), "linear.weight": np.zeros((3, 3)), "calls": np.array([0.5]), "linear.wieght": np.zeros(1)}
     with raises(
         ValueError,
-        "Scaled.load_state_dict expected its own names, shapes and kinds of numbers, got a state with 4 that differ:"
+        "Scaled.load_state_dict expected matching names, shapes and dtypes, got a state with 4 that differ:"
         "\n  missing linear.bias\n  unexpected linear.wieght\n  calls of int64, got float64\n  linear.weight of shape (3, 2), got (3, 3)",
     ):
         module.load_state_dict(state)
@@ -243,13 +243,13 @@ def test_what_holds_no_numbers_or_numbers_out_of_range_is_listed_too():
     module.register_buffer("pixels", tensor([1, 2], dtype="uint8"))
     with raises(
         ValueError,
-        "Module.load_state_dict expected its own names, shapes and kinds of numbers, got a state with 3 that differ:"
+        "Module.load_state_dict expected matching names, shapes and dtypes, got a state with 3 that differ:"
         "\n  weight expected numbers, got ['a', 'b']\n  bias expected numbers, got None"
         "\n  pixels expected whole numbers from 0 to 255 for uint8, got [7, 256]",
     ):
         module.load_state_dict({"weight": ["a", "b"], "bias": None, "pixels": np.array([7, 256])})
     assert module.pixels.tolist() == [1, 2]
-    with raises(TypeError, "Module.load_state_dict expected tensors by their names, got list; pass a state_dict()"):
+    with raises(TypeError, "Module.load_state_dict expected a mapping of names to tensors, got list; pass a state_dict()"):
         module.load_state_dict([1.0])
 
 
@@ -257,7 +257,7 @@ def test_without_strictness_names_may_differ_but_shapes_may_not():
     module = Linear(2, 1)
     assert module.load_state_dict({"bias": [4.0], "other": [1.0]}, strict=False) == (["weight"], ["other"])
     assert module.bias.value.tolist() == [4.0]
-    message = "Linear.load_state_dict expected its own shapes and kinds of numbers, got a state with 1 that differ:"
+    message = "Linear.load_state_dict expected matching shapes and dtypes, got a state with 1 that differ:"
     with raises(ValueError, f"{message}\n  bias of shape (1,), got (2,)"):
         module.load_state_dict({"bias": [4.0, 5.0]}, strict=False)
 
@@ -347,7 +347,7 @@ def test_hooks_see_and_may_replace_arguments_and_output_until_they_are_removed()
     assert module(tensor([-2.0, 2.0])).tolist() == [0.0, 2.0]
     assert len(seen) == 1
     for register in (module.register_forward_hook, module.register_forward_pre_hook):
-        with raises(TypeError, "a hook expected a function, got NoneType; pass it without calling it"):
+        with raises(TypeError, "a hook expected a callable, got NoneType; pass it without calling it"):
             register(None)
 
 

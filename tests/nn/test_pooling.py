@@ -183,11 +183,14 @@ def test_wrong_sizes_are_refused(pool):
     with raises(ValueError, f"{name} expected padding of at least 0, got -1"):
         pool(x, 2, 2, -1)
     for wrong, error in ((1.5, TypeError), ((1, 2.5), TypeError), ("2", TypeError), ((1, 2, 3), ValueError)):
-        with raises(error, f"{name} expected kernel_size as a whole number or two, got {wrong!r}"):
+        with raises(error, f"{name} expected kernel_size as an integer or two, got {wrong!r}"):
             pool(x, wrong)
-    with raises(ValueError, f"{name} expected padding of at most half of kernel_size (3, 2), got (2, 0); else a window would be empty"):
+    with raises(
+        ValueError,
+        f"{name} expected padding of at most half of kernel_size (3, 2), got (2, 0); windows may not lie in the padding",
+    ):
         pool(x, (3, 2), 1, (2, 0))
-    asked = f"{name} expected images that hold a window of (7, 2) with padding (1, 0)"
+    asked = f"{name} expected images no smaller than a window of (7, 2) with padding (1, 0)"
     with raises(ValueError, f"{asked}, got input of shape (1, 1, 4, 4); take smaller windows"):
         pool(x, (7, 2), 1, (1, 0))
 
@@ -255,11 +258,11 @@ def test_windows_that_fill_nothing_are_refused():
         adaptive_avg_pool2d(x[0], 1)
     with raises(ValueError, f"{name} expected output_size of at least 1, got (0, 1)"):
         adaptive_avg_pool2d(x, (0, 1))
-    with raises(TypeError, f"{name} expected output_size as a whole number or two, got (1.5, 1)"):
+    with raises(TypeError, f"{name} expected output_size as an integer or two, got (1.5, 1)"):
         adaptive_avg_pool2d(x, (1.5, 1))
-    with raises(ValueError, f"{name} expected output_size as a whole number or two, got (1, 2, 3)"):
+    with raises(ValueError, f"{name} expected output_size as an integer or two, got (1, 2, 3)"):
         adaptive_avg_pool2d(x, (1, 2, 3))
-    with raises(ValueError, f"{name} expected images with rows and columns, got input of shape (1, 1, 0, 4)"):
+    with raises(ValueError, f"{name} expected non-empty images, got input of shape (1, 1, 0, 4)"):
         adaptive_avg_pool2d(x[:, :, :0], 1)
 
 

@@ -176,7 +176,7 @@ def test_what_does_not_fit_is_refused():
         layer(x[:0])
     with raises(ValueError, 'RNN expected nonlinearity "tanh" or "relu", got \'sigmoid\''):
         RNN(3, 2, nonlinearity="sigmoid")
-    with raises(ValueError, "GRU expected dropout from 0 to 1, got -1; it is the share of the elements that become 0"):
+    with raises(ValueError, "GRU expected dropout from 0 to 1, got -1; it is the probability that an element is zeroed"):
         GRU(3, 2, dropout=-1)
     with raises(ValueError, "LSTM expected input_size, hidden_size and num_layers of at least 1, got 3, 2, 0"):
         LSTM(3, 2, 0)
