@@ -49,6 +49,7 @@ from minitorch import nn as nn
 from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
 # Stage 5 - After the course
+from minitorch.kernels import optimizers as _optimizers
 from minitorch.core.number_formats import bits, finfo, iinfo
 from minitorch.optim.grad_scaler import GradScaler
 from minitorch import models as models

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 import minitorch
 from minitorch import FastBackend, FastOps, SimpleBackend, Tensor, TensorBackend, fast_ops, operators
 from minitorch.core.dtypes import accumulator_dtype, comparison_dtype, promote_to_float, promote_to_number, promote_types
-from minitorch.kernels import elementwise as loops
-from minitorch.kernels import matmul as blocked_matmul
-from minitorch.kernels import reduce as folds
+from minitorch.kernels import elementwise, matmul, reduce
 from minitorch.tensor_data import TensorData
 
 QUICK = settings(max_examples=60, deadline=None, database=None)
@@ -25,8 +23,8 @@ QUICK = settings(max_examples=60, deadline=None, database=None)
 def launched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """However little the work, it is done by one thread, or shared."""
     least = 1 << 60 if request.param == "one thread" else 1
-    for module in (loops, folds, blocked_matmul):
-        monkeypatch.setattr(module, "PARALLEL", least)
+    for module in (elementwise, reduce, matmul):
+        monkeypatch.setattr(module, "PARALLEL_THRESHOLD", least)
     return request.param
 
 
@@ -307,7 +305,7 @@ def test_exp_sigmoid_and_tanh_at_the_ends_of_the_numbers(dtype: str, last: float
 @pytest.mark.parametrize("name", ["add_zip", "mul_zip"])
 def test_a_large_result_of_one_layout_is_shared_among_threads_too(name: str) -> None:
     a, b = numbers((600, 500), seed=1), numbers((600, 500), seed=2)
-    assert a.size >= loops.PARALLEL
+    assert a.size >= elementwise.PARALLEL_THRESHOLD
     np.testing.assert_array_equal(getattr(FastBackend, name)(tensor(a), tensor(b)).to_numpy(), a + b if name == "add_zip" else a * b)
 
 

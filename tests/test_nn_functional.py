@@ -161,15 +161,15 @@ def test_gradients_of_what_is_used_in_two_places_are_summed(backend):
 @pytest.mark.parametrize(
     ("body", "sizes", "of_a_task", "operands"),
     [
-        (pool.spread_mean, (2, 2, 3), 12, [2]),
-        (pool.spread_largest, (2, 2, 3), 12, [12, 2, 2]),
-        (softmax_kernels.keep_largest, (5, 1), 5, [5, 1, 1]),
-        (softmax_kernels.keep_largest, (3, 2), 6, [6, 2, 2]),
-        (softmax_kernels.row_maxima, (9,), 1, [9]),
+        (pool.avgpool_backward, (2, 2, 3), 12, [2]),
+        (pool.maxpool_backward, (2, 2, 3), 12, [12, 2, 2]),
+        (softmax_kernels.max_backward, (5, 1), 5, [5, 1, 1]),
+        (softmax_kernels.max_backward, (3, 2), 6, [6, 2, 2]),
+        (softmax_kernels.max_rows, (9,), 1, [9]),
         (softmax_kernels.softmax_rows, (9,), 9, [9]),
-        (softmax_kernels.softmax_back, (9,), 9, [9, 9]),
+        (softmax_kernels.softmax_backward, (9,), 9, [9, 9]),
         (softmax_kernels.logsoftmax_rows, (9,), 9, [9]),
-        (softmax_kernels.logsoftmax_back, (9,), 9, [9, 9]),
+        (softmax_kernels.logsoftmax_backward, (9,), 9, [9, 9]),
     ],
 )
 def test_a_loop_may_be_dealt_in_shares(body, sizes, of_a_task, operands):
@@ -185,7 +185,7 @@ def test_a_loop_may_be_dealt_in_shares(body, sizes, of_a_task, operands):
 
 @pytest.mark.exhaustive
 def test_several_threads_compute_what_one_does(monkeypatch):
-    monkeypatch.setattr(pool, "PARALLEL", 1)
+    monkeypatch.setattr(pool, "PARALLEL_THRESHOLD", 1)
     array = numbers((3, 2, 4, 6))
     x = tensor(array, backend=FastBackend)
     check(maxpool2d(x, (2, 3)), windows_of(array, (2, 3)).max((3, 5)))

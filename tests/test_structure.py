@@ -194,6 +194,17 @@ def test_datasets_is_the_dict_whatever_is_imported_first(first):
     assert python("-c", program) == "True"
 
 
+def test_importing_the_library_registers_every_kernel():
+    """A kernel that nothing imports would never run, and only a clock would notice."""
+    package = ROOT / "minitorch"
+    files = [path for path in package.rglob("*.py") if re.search(r"^ *register_kernel\(", path.read_text(encoding="utf-8"), re.M)]
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files}
+    assert len(modules) > 5
+    program = "import minitorch, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
+    assert modules <= set(loaded)
+
+
 def test_importing_the_library_loads_nothing_heavy():
     heavy = {"streamlit", "torch", "pytest", "hypothesis", "course", "project"}
     assert python("-c", f"import sys, minitorch\nprint(sorted({heavy} & set(sys.modules)))") == "[]"

@@ -225,7 +225,7 @@ def select_forward(ctx: Any, x: Tensor) -> Tensor:
 LINEAR: dict[type[Function], Callable[[Any, Tensor], Tensor]] = {
     layout.Select: select_forward,
     reductions.CumSum: lambda ctx, x: x.cumsum(*ctx.saved_values),
-    pool.MeanPool: lambda ctx, x: pool.MeanPool.apply(x, ctx.saved_values[1]),
+    pool.AvgPool: lambda ctx, x: pool.AvgPool.apply(x, ctx.saved_values[1]),
     pooling.AvgPool: lambda ctx, x: pooling.AvgPool.apply(x, ctx.saved_values[1]),
 }
 

@@ -1,15 +1,14 @@
-"""Stage 4 - The loops of convolution: images laid out so that every tap of a kernel is one shift, and sums of shifted rows.
+"""Stage 4 - Optimized convolution: images copied into padded planes, where each tap of the weight is a constant offset.
 
-Written down, a convolution has seven loops, whose innermost are as short as its kernel and ask at every step whether they are still inside
-the image. Three ideas leave loops as long as an image:
+A direct convolution has seven nested loops. The innermost ones are as short as the window and check the bounds at every step. Three
+techniques turn them into loops as long as an image:
 
-* Images are first copied to planes: with zeros around them, so that nothing is outside; one row behind the other, so that the pixel that
-  a tap meets stands everywhere at the same distance from the one that it is added to; and, where a kernel goes in steps, columns and rows
-  that are a step apart next to each other. A tap is then one offset, whatever padding, step and dilation are. What is computed across the
-  ends of rows is not copied out.
-* The innermost loop adds four taps to two channels at once: eight multiplications for six numbers read and two written.
-* An image is cut into bands of rows whose planes stay in the cache for all channels of the result; of small images, several lie in planes
-  one below the other, so that loops are long even there.
+* Images are first copied into planes, padded with zeros, so that no bounds checks are needed. Rows are contiguous, so that the input that a
+  tap multiplies is always at the same offset from the output. For strides above 1, rows and columns one stride apart are stored next to
+  each other. Each tap is then a single offset, whatever padding, stride and dilation are. Results that span the end of a row are discarded.
+* The innermost loop adds four taps to two channels at once: eight multiplications for six loads and two stores.
+* An image is divided into bands of rows whose planes stay in the cache for all output channels. Small images are stacked in one plane, so
+  that loops are long for them as well.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ from numba import prange
 from minitorch.kernels.jit import code_key, jitable, launch, parallel, serial, threads
 from minitorch.tensor_data import Storage
 
-PARALLEL = 1 << 21
-"""Multiplications below which waking the other threads costs more than they save."""
+PARALLEL_THRESHOLD = 1 << 21
+"""Number of multiplications below which waking the other threads costs more time than they save."""
 
 PLANES = 1 << 16
-"""At most so many numbers should the planes of one band have: then they stay in the cache."""
+"""Target for the numbers in the planes of one band, so that they stay in the cache."""
 
 WIDTH = 288
-"""At most so many columns are computed at once: with two channels and four taps they stay in the nearest cache."""
+"""Maximum number of columns computed at once; with two channels and four taps they stay in the L1 cache."""
 
 STACKED = 2 * WIDTH
-"""Pictures whose planes have fewer columns in all of their rows together are put together until they have as many."""
+"""Images whose planes hold fewer numbers per channel are stacked until they have this many."""
 
 DEPTH = 16
-"""So many times four taps are added to two channels before it is the next two's turn."""
+"""Number of groups of four taps added to a pair of channels before the next pair."""
 
 
 class Axis(NamedTuple):
-    """One dimension of a picture in a correlation: out[i] = Σ_k in[i · step + shift_k] · weight[k], where a place outside in counts as 0.
+    """One dimension of a correlation: out[i] = Σ_k in[i · step + shift_k] · weight[tap_k], with zeros outside of in.
 
     Attributes:
         out: Size of the result.
         size: Size of the input.
-        step: From one place of the input to that of the next result.
-        shifts: Of every tap, how far from there it looks.
-        taps: Which place of the weight belongs to each shift.
+        step: Stride: the distance in the input between neighboring results.
+        shifts: Offset in the input of each tap.
+        taps: Index in the weight of each tap.
     """
 
     out: int
@@ -64,23 +63,23 @@ class Axis(NamedTuple):
 
     @property
     def reach(self) -> int:
-        """How many steps the largest shift is further than the smallest, rounded down."""
+        """The distance between the smallest and the largest shift in steps, rounded down."""
         return (max(self.shifts, default=0) - self.first) // self.step
 
 
 def axis(out: int, size: int, shifts: Sequence[int], step: int = 1, taps: Sequence[int] | None = None) -> Axis:
-    """The Axis with those taps that meet the input anywhere."""
+    """Make an Axis without the taps that only read padding."""
     numbered = zip(range(len(shifts)) if taps is None else taps, shifts, strict=True)
     kept = [(tap, shift) for tap, shift in numbered if shift < size and shift + (out - 1) * step >= 0]
     return Axis(out, size, step, tuple(shift for _, shift in kept), tuple(tap for tap, _ in kept))
 
 
 class Operand(NamedTuple):
-    """Pictures or weights as the kernels take them.
+    """Images or weights, as arguments of the kernels.
 
     Attributes:
-        storage: The numbers, from the first element on.
-        strides: Of batch, channel, row and column; of weights, of output channel, input channel, row and column.
+        storage: The storage, starting at the first element.
+        strides: Strides of batch, channel, row and column; for weights, of output channel, input channel, row and column.
     """
 
     storage: Storage
@@ -88,14 +87,14 @@ class Operand(NamedTuple):
 
 
 class Channels(NamedTuple):
-    """How the channels of a correlation belong together.
+    """Batch and channel dimensions of a correlation.
 
     Attributes:
-        batch: Number of pictures.
-        groups: In how many parts the channels fall, each of which is a correlation of its own.
-        out: Channels of the result in a group.
-        size: Channels of the input in a group.
-        weight_step: From the weights of a group to those of the next.
+        batch: Number of images.
+        groups: Number of groups of channels; each group is an independent correlation.
+        out: Output channels in a group.
+        size: Input channels in a group.
+        weight_step: Stride between the weights of consecutive groups.
     """
 
     batch: int
@@ -106,24 +105,24 @@ class Channels(NamedTuple):
 
 
 class Planes(NamedTuple):
-    """Where a band of a picture, or several small pictures, lie in their planes.
+    """Layout of the planes of a band of an image, or of several small images.
 
-    With the steps s of rows and t of columns, the place (channel, row, column) of the p-th picture's band stands at position
-    (((channel · s + row % s) · t + column % t) · pictures + p) · height · width + (row // s) · width + column // t.
+    For strides s of rows and t of columns, the element (channel, row, column) of the p-th image's band has the position
+    (((channel · s + row % s) · t + column % t) · images + p) · height · width + (row // s) · width + column // t.
 
     Attributes:
-        pictures: That lie one below the other.
-        band: Rows of the result that are computed of each.
-        rows: Of a picture in a band.
-        columns: Of a picture in a band.
+        images: Number of images stacked in a plane.
+        band: Rows of the result in a band.
+        rows: Rows of the input that a band reads.
+        columns: Columns of the input that a band reads.
         row_step: See `Axis`.
         column_step: See `Axis`.
-        height: Rows of a picture's part of a plane.
-        width: Columns of a plane, and from one row of the result to the next.
-        size: Numbers in all planes.
+        height: Rows of one image in a plane.
+        width: Columns of a plane, and the distance between rows of the result.
+        size: Number of elements in all planes.
     """
 
-    pictures: int
+    images: int
     band: int
     rows: int
     columns: int
@@ -134,45 +133,45 @@ class Planes(NamedTuple):
     size: int
 
     def offset(self, row: int, column: int) -> int:
-        """Position in the first channel's planes of a place in the band."""
+        """Return the position in the first channel's planes of an element of the band."""
         phase = row % self.row_step * self.column_step + column % self.column_step
-        return (phase * self.pictures * self.height + row // self.row_step) * self.width + column // self.column_step
+        return (phase * self.images * self.height + row // self.row_step) * self.width + column // self.column_step
 
 
 def planes_for(rows: Axis, columns: Axis, channels: Channels, workers: int) -> Planes:
-    """Cut pictures into bands, or put several together: no more than fit the cache, and enough for all threads that are at work."""
+    """Divide images into bands, or stack several images, so that planes fit the cache and there is work for all threads."""
     width = columns.out + columns.reach
     per_row = max(1, channels.size * rows.step * columns.step * width)
     most = max(4, PLANES // per_row - rows.reach)
     bands = max(-(-rows.out // most), -(-workers // max(1, channels.batch * channels.groups)))
     band = max(1, -(-rows.out // bands))
     height = band + rows.reach
-    pictures = 1
+    images = 1
     if band >= rows.out:
         enough = -(-STACKED // (height * width)), PLANES // (per_row * height), channels.batch * channels.groups // workers
-        pictures = max(1, min(*enough, channels.batch))
+        images = max(1, min(*enough, channels.batch))
     down = ((band - 1) * rows.step + 1 + max(rows.shifts) - rows.first) if rows.shifts else 0
     across = ((columns.out - 1) * columns.step + 1 + max(columns.shifts) - columns.first) if columns.shifts else 0
-    return Planes(pictures, band, down, across, rows.step, columns.step, height, width, per_row * pictures * height)
+    return Planes(images, band, down, across, rows.step, columns.step, height, width, per_row * images * height)
 
 
-def offsets_of(rows: Axis, columns: Axis, planes: Planes, channels: int) -> np.ndarray:
-    """Of every tap of every channel, the channels running slowest, where in the planes it begins."""
-    one = planes.row_step * planes.column_step * planes.pictures * planes.height * planes.width
-    places = [planes.offset(r - rows.first, c - columns.first) for r in rows.shifts for c in columns.shifts]
-    return (np.arange(channels).reshape(-1, 1) * one + np.array(places, np.int64).reshape(1, -1)).reshape(-1)
+def plane_offsets(rows: Axis, columns: Axis, planes: Planes, channels: int) -> np.ndarray:
+    """Return the offset in the planes of every tap of every channel, in the order channel, row, column."""
+    one = planes.row_step * planes.column_step * planes.images * planes.height * planes.width
+    offsets = [planes.offset(r - rows.first, c - columns.first) for r in rows.shifts for c in columns.shifts]
+    return (np.arange(channels).reshape(-1, 1) * one + np.array(offsets, np.int64).reshape(1, -1)).reshape(-1)
 
 
-def places_of(rows: Axis, columns: Axis, channels: int, strides: tuple[int, ...]) -> np.ndarray:
-    """Of the same taps, where their weights stand, by the strides of channel, row and column."""
+def weight_offsets(rows: Axis, columns: Axis, channels: int, strides: tuple[int, ...]) -> np.ndarray:
+    """Return the offset in the weight of the same taps, from the strides of channel, row and column."""
     by_channel, by_row, by_column = strides
-    places = [r * by_row + c * by_column for r in rows.taps for c in columns.taps]
-    return (np.arange(channels).reshape(-1, 1) * by_channel + np.array(places, np.int64).reshape(1, -1)).reshape(-1)
+    offsets = [r * by_row + c * by_column for r in rows.taps for c in columns.taps]
+    return (np.arange(channels).reshape(-1, 1) * by_channel + np.array(offsets, np.int64).reshape(1, -1)).reshape(-1)
 
 
 @jitable
 def aligned_zeros(size, like):
-    """Zeros that begin where a cache line (64 bytes) begins."""
+    """Return zeros aligned to a cache line (64 bytes)."""
     raw = np.zeros(size + 64 // like.itemsize, like.dtype)
     start = (-raw.ctypes.data % 64) // like.itemsize
     return raw[start : start + size]
@@ -180,14 +179,14 @@ def aligned_zeros(size, like):
 
 @jitable
 def copy_band(copy, number, source, position, steps, sizes, planes, top, left):
-    """Copy the part of a picture that begins at row `top` and column `left` to its place in the planes; what is outside of it becomes 0.
+    """Copy the part of an image that begins at row `top` and column `left` into the planes, with zeros for rows outside of the image.
 
-    Columns outside are left as they are: they are the same in all bands.
+    Columns outside of the image are not written: they are zero in all bands.
     """
     s_channel, s_row, s_column = steps
     channels, height, width = sizes
-    pictures, _, rows, columns, row_step, column_step, plane_height, plane_width, _ = planes
-    plane = pictures * plane_height * plane_width
+    images, _, rows, columns, row_step, column_step, plane_height, plane_width, _ = planes
+    plane = images * plane_height * plane_width
     begin, end = max(0, -left), min(columns, width - left)
     for channel in range(channels):
         for row in range(rows):
@@ -201,13 +200,13 @@ def copy_band(copy, number, source, position, steps, sizes, planes, top, left):
                     to[i] = line[i]
             else:
                 for i in range(begin, end):
-                    place = target + i % column_step * plane + i // column_step
-                    copy[place] = source[start + i * s_column] if inside else 0
+                    position_in_plane = target + i % column_step * plane + i // column_step
+                    copy[position_in_plane] = source[start + i * s_column] if inside else 0
 
 
 @jitable
 def add_four(tile, second, planes, offsets, weights, n):
-    """Add four taps to two channels: the first and the second half of the tile, n columns of each, a multiple of 32."""
+    """Add four taps to two channels, tile and second, n columns each (a multiple of 32)."""
     a0, a1, a2, a3 = weights[0], weights[1], weights[2], weights[3]
     b0, b1, b2, b3 = weights[4], weights[5], weights[6], weights[7]
     p0, p1 = planes[offsets[0] : offsets[0] + n], planes[offsets[1] : offsets[1] + n]
@@ -229,7 +228,7 @@ def add_one(tile, second, planes, a, b, n):
 
 @jitable
 def copy_out(out, position, o_row, o_column, row, begin, rows, columns, width):
-    """Write what stands in a row of a tile into the rows of one result; it begins `begin` places after the first element, or before."""
+    """Copy a row of a tile into the rows of one result; it starts `begin` elements after the first element, or before it."""
     j = max(0, -begin)
     y, x = (begin + j) // width, (begin + j) % width
     while j < len(row) and y < rows:
@@ -247,44 +246,44 @@ def copy_out(out, position, o_row, o_column, row, begin, rows, columns, width):
 
 
 @jitable
-def packed_weights(weight, places, groups, pairs, channels, w_group, w_row):
-    """The weights in the order in which they are met: of two channels and four taps eight numbers, then two of each tap that is left over.
+def pack_weights(weight, offsets, groups, pairs, channels, w_group, w_row):
+    """Return the weights in the order of access: eight numbers for two channels and four taps, then two for each remaining tap.
 
-    Those of a channel that is not there are zeros.
+    With an odd number of channels, the last pair is completed with zeros.
     """
-    fours = len(places) // 4 * 4
-    packed = np.zeros(groups * pairs * 2 * len(places), weight.dtype)
+    fours = len(offsets) // 4 * 4
+    packed = np.zeros(groups * pairs * 2 * len(offsets), weight.dtype)
     for group in range(groups):
         for channel in range(channels):
-            begin = (group * pairs + channel // 2) * 2 * len(places)
+            begin = (group * pairs + channel // 2) * 2 * len(offsets)
             start = group * w_group + channel * w_row
             for tap in range(0, fours, 4):
                 for i in range(4):
-                    packed[begin + 2 * tap + channel % 2 * 4 + i] = weight[start + places[tap + i]]
-            for tap in range(fours, len(places)):
-                packed[begin + 2 * tap + channel % 2] = weight[start + places[tap]]
+                    packed[begin + 2 * tap + channel % 2 * 4 + i] = weight[start + offsets[tap + i]]
+            for tap in range(fours, len(offsets)):
+                packed[begin + 2 * tap + channel % 2] = weight[start + offsets[tap]]
     return packed
 
 
 @cache
-def make_kernels() -> tuple[Any, Any]:
-    """The correlation, for one thread and for several.
+def correlation_kernels() -> tuple[Any, Any]:
+    """Make the correlation, for one thread and for several.
 
-    They are called with out, source, weight and bias (flat storages, the last one empty if there is none); the taps, an array with a row of
-    their offsets and one of their places in the weights of one channel; how many tasks there are, and how many get a share of them; and the
-    tuples of `plan`.
+    The kernels' arguments are out, source, weight and bias (flat storages; the bias is empty if there is none); the taps (an array with a
+    row of offsets in the planes and a row of offsets in the weight); the number of tasks, the number of shares that they are divided
+    into; and the tuples of `plan`.
     """
     key = code_key(copy_band)
 
     @jitable
-    def correlate(start, stop, out, source, packed, bias, offsets, counts, picture, planes, steps):
-        """The tasks from start to stop, counted over pictures, then groups, then bands."""
+    def correlate(start, stop, out, source, packed, bias, offsets, counts, image, planes, steps):
+        """Compute the tasks from start to stop, numbered over images, then groups, then bands."""
         groups, bands, channels, sources, pairs, _, _ = counts
-        batch, rows, columns, height, width, top, left = picture
+        batch, rows, columns, height, width, top, left = image
         o_batch, o_channel, o_row, o_column, s_batch, s_channel, s_row, s_column = steps
-        pictures, band, row_step, row_length = planes[0], planes[1], planes[4], planes[7]
-        apart = planes[6] * row_length  # from a picture in the planes to the next
-        length = (pictures - 1) * apart + (band - 1) * row_length + columns
+        images, band, row_step, row_length = planes[0], planes[1], planes[4], planes[7]
+        apart = planes[6] * row_length  # distance between images in the planes
+        length = (images - 1) * apart + (band - 1) * row_length + columns
         pieces = (length + WIDTH - 1) // WIDTH
         n = ((length + pieces - 1) // pieces + 31) // 32 * 32
         copy = aligned_zeros(planes[8] + pieces * n - length, out)  # the last piece is read to its end
@@ -292,8 +291,8 @@ def make_kernels() -> tuple[Any, Any]:
         fours = len(offsets) // 4
         for task in range(start, stop):
             t, b = task // bands, task % bands * band
-            t, group = t // groups * pictures, t % groups
-            together = min(pictures, batch - t)
+            t, group = t // groups * images, t % groups
+            together = min(images, batch - t)
             for p in range(together):
                 position = (t + p) * s_batch + group * sources * s_channel
                 copy_band(
@@ -322,22 +321,22 @@ def make_kernels() -> tuple[Any, Any]:
                         copy_out(out, o + p * o_batch, o_row, o_column, part, begin - p * apart, min(band, rows - b), columns, row_length)
 
     @serial
-    def serial_kernel(out, source, weight, bias, taps, tasks, shares, counts, picture, planes, steps):
+    def serial_kernel(out, source, weight, bias, taps, tasks, shares, counts, image, planes, steps):
         _ = key
         groups, _, channels, _, pairs, w_group, w_row = counts
-        packed = packed_weights(weight, taps[1], groups, pairs, channels, w_group, w_row)
-        correlate(0, tasks, out, source, packed, bias, taps[0], counts, picture, planes, steps)
+        packed = pack_weights(weight, taps[1], groups, pairs, channels, w_group, w_row)
+        correlate(0, tasks, out, source, packed, bias, taps[0], counts, image, planes, steps)
 
     @parallel
-    def parallel_kernel(out, source, weight, bias, taps, tasks, shares, counts, picture, planes, steps):
+    def parallel_kernel(out, source, weight, bias, taps, tasks, shares, counts, image, planes, steps):
         _ = key
         groups, _, channels, _, pairs, w_group, w_row = counts
-        packed = packed_weights(weight, taps[1], groups, pairs, channels, w_group, w_row)
+        packed = pack_weights(weight, taps[1], groups, pairs, channels, w_group, w_row)
         offsets = taps[0]
         for share in prange(shares):
             share = np.int64(share)  # else its arithmetic becomes float64
             start, stop = share * tasks // shares, (share + 1) * tasks // shares
-            correlate(start, stop, out, source, packed, bias, offsets, counts, picture, planes, steps)
+            correlate(start, stop, out, source, packed, bias, offsets, counts, image, planes, steps)
 
     return serial_kernel, parallel_kernel
 
@@ -352,38 +351,38 @@ def plan(
     weight_strides: tuple[int, ...],
     workers: int,
 ) -> tuple[Any, ...]:
-    """What the kernels are called with behind the storages."""
+    """Return the arguments of the kernels after the storages."""
     planes = planes_for(rows, columns, channels, workers)
-    offsets = offsets_of(rows, columns, planes, channels.size)
-    taps = np.stack([offsets, places_of(rows, columns, channels.size, weight_strides[1:])])
+    offsets = plane_offsets(rows, columns, planes, channels.size)
+    taps = np.stack([offsets, weight_offsets(rows, columns, channels.size, weight_strides[1:])])
     taps.flags.writeable = False
     bands = -(-rows.out // planes.band)
     counts = (channels.groups, bands, channels.out, channels.size, -(-channels.out // 2))
-    picture = (channels.batch, rows.out, columns.out, rows.size, columns.size, rows.first, columns.first)
-    tasks = -(-channels.batch // planes.pictures) * channels.groups * bands
+    image = (channels.batch, rows.out, columns.out, rows.size, columns.size, rows.first, columns.first)
+    tasks = -(-channels.batch // planes.images) * channels.groups * bands
     return (
         taps,
         tasks,
         min(tasks, workers),
         (*counts, channels.weight_step, weight_strides[0]),
-        picture,
+        image,
         tuple(planes),
         (*out_strides, *strides),
     )
 
 
 def correlate(out: Operand, source: Operand, weight: Operand, rows: Axis, columns: Axis, channels: Channels, bias: Any = None) -> None:
-    """out = Σ over channels and taps of shifted source · weight, + bias, all of one dtype; every element of out is written."""
+    """Compute out = Σ over channels and taps of shifted source · weight, + bias; all operands have one dtype."""
     work = channels.batch * channels.groups * channels.out * rows.out * columns.out
     if not work:
         return
     work *= channels.size * len(rows.taps) * len(columns.taps)
-    workers = threads() if work >= PARALLEL else 1
+    workers = threads() if work >= PARALLEL_THRESHOLD else 1
     args = plan(rows, columns, channels, out.strides, source.strides, weight.strides, workers)
     if bias is None:
         bias = np.empty(0, out.storage.dtype)
-    in_one, in_several = make_kernels()
+    serial_kernel, parallel_kernel = correlation_kernels()
     if workers == 1:
-        in_one(out.storage, source.storage, weight.storage, bias, *args)
+        serial_kernel(out.storage, source.storage, weight.storage, bias, *args)
     else:
-        launch(in_several, out.storage, source.storage, weight.storage, bias, *args)
+        launch(parallel_kernel, out.storage, source.storage, weight.storage, bias, *args)

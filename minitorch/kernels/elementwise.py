@@ -1,11 +1,12 @@
-"""Stage 3 - The loops of the fast backend: map and zip over any layout, with the innermost loop plain enough to become vector instructions.
+"""Stage 3 - Elementwise kernels of the fast backend: map and zip over any layout, with an inner loop that the compiler can vectorize.
 
-A loop that works out the position of every element spends its time on that. Here Python looks at shapes and strides first (once for every
-layout: the answer is kept) and leaves as few and as long loops as it can:
+A loop that computes the position of every element spends most of its time there. Here Python examines shapes and strides first (once for
+each layout; the plan is cached) and reduces the work to a few long loops:
 
-* Dimensions of size 1 go, and dimensions that run on in every operand become one. Tensors without gaps become one loop.
-* What remains is cut into blocks of rows. A row is a loop over numbers that lie side by side, or one number for all of them.
-* Where an operand runs down while the result runs across, a square block of it is first copied, so that each cache line is read once.
+* Dimensions of size 1 are dropped, and adjacent dimensions that are contiguous in every operand are merged. Contiguous tensors become one
+  loop.
+* The remaining dimensions are divided into blocks of rows. Within a row, each operand is contiguous or one broadcast value.
+* If an operand is transposed with respect to the result, a block of it is copied first, so that each cache line is read only once.
 """
 
 from __future__ import annotations
@@ -23,24 +24,24 @@ from minitorch.kernels.jit import FLAGS, code_key, jitable, launch, parallel, se
 from minitorch.kernels.vector_math import fast_equivalents
 from minitorch.tensor_data import Storage, TensorData, broadcast_strides
 
-PARALLEL = 1 << 18
-"""Elements below which waking the other threads costs more than they save; an eighth, if a function of `math` is called for each."""
+PARALLEL_THRESHOLD = 1 << 18
+"""Elements below which waking the other threads costs more time than they save; an eighth of it for functions that call `math`."""
 
 BLOCK = 1 << 13
-"""Elements of a block of rows."""
+"""Elements in a block of rows."""
 
-COPIED = (16, 256)
-"""Rows and columns of a block that is copied first."""
+TRANSPOSED_BLOCK = (16, 256)
+"""Rows and columns of a block that is copied because an operand is transposed."""
 
 
-class Layout(NamedTuple):
-    """How the elements are gone through.
+class Plan(NamedTuple):
+    """The loops over the elements of one combination of layouts.
 
     Attributes:
         size: Number of elements.
-        blocks: Number of blocks; 0 if all operands are without gaps, and one loop does.
-        args: What the kernel for blocks is called with behind the storages: an array with a row for the sizes of the dimensions and one
-            for the strides of each operand, height and width of a block, and whether a's part and b's part are copied first.
+        blocks: Number of blocks; 0 if all operands are contiguous, so that one loop is enough.
+        args: The blocked kernel's arguments after the storages: an array with a row of sizes and a row of strides for each operand, the
+            height and width of a block, and whether the blocks of a and of b are copied first.
     """
 
     size: int
@@ -49,15 +50,15 @@ class Layout(NamedTuple):
 
 
 def coalesce_dims(sizes: Sequence[int], strides: Sequence[Sequence[int]], keep_order: bool = False) -> tuple[list[int], list[list[int]]]:
-    """The same elements in as few dimensions as possible.
+    """Describe the same elements with as few dimensions as possible.
 
     Args:
-        sizes: Of the dimensions.
-        strides: Of every operand.
-        keep_order: Whether the elements must be met in the same order; otherwise dimensions may change places.
+        sizes: Sizes of the dimensions.
+        strides: Strides of every operand.
+        keep_order: Whether to visit the elements in the same order; otherwise dimensions may be reordered.
 
     Returns:
-        Sizes and strides; the dimension with the smallest strides is the last.
+        Sizes and strides of the merged dimensions, the one with the smallest strides last.
     """
     dims = [dim for dim, size in enumerate(sizes) if size != 1]
     if not keep_order:
@@ -77,53 +78,53 @@ def coalesce_dims(sizes: Sequence[int], strides: Sequence[Sequence[int]], keep_o
 
 
 def dims_table(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> np.ndarray:
-    """Sizes and strides as the kernels take them: an array with one row for each."""
+    """Return sizes and strides as one array for the kernels: a row of sizes, then a row of strides for each operand."""
     rows = np.array([sizes, *strides], np.int64).reshape(1 + len(strides), len(sizes))
     rows.flags.writeable = False
     return rows
 
 
 @lru_cache(maxsize=4096)
-def layout(
+def plan(
     out_shape: tuple[int, ...],
     out_strides: tuple[int, ...],
     a_shape: tuple[int, ...],
     a_strides: tuple[int, ...],
     b_shape: tuple[int, ...],
     b_strides: tuple[int, ...],
-) -> Layout:
-    """How to go through a result and two operands that broadcast to it."""
+) -> Plan:
+    """Plan the loops over a result and two operands that broadcast to its shape."""
     size = math.prod(out_shape)
     inputs = [broadcast_strides(a_shape, a_strides, out_shape), broadcast_strides(b_shape, b_strides, out_shape)]
     sizes, strides = coalesce_dims(out_shape, [out_strides, *inputs])
     if size < 2 or (len(sizes) == 1 and all(operand == [1] for operand in strides)):
-        return Layout(size, 0, ())
+        return Plan(size, 0, ())
 
-    def down(operand: list[int]) -> int:
-        """The dimension that an operand runs along, if that is not the last."""
+    def smallest_stride_dim(operand: list[int]) -> int:
+        """The dimension with the operand's smallest nonzero stride."""
         return min(range(len(sizes)), key=lambda dim: operand[dim] or size)
 
-    crossing = [operand for operand in strides[1:] if operand[-1] > 1 and operand[down(operand)] < operand[-1]]
-    large = bool(crossing) and size >= BLOCK and min(sizes[-1], sizes[down(crossing[0])]) >= 8
-    copied = [large and strides[0][-1] == 1 and operand in crossing for operand in strides[1:]]
+    transposed = [operand for operand in strides[1:] if operand[-1] > 1 and operand[smallest_stride_dim(operand)] < operand[-1]]
+    large = bool(transposed) and size >= BLOCK and min(sizes[-1], sizes[smallest_stride_dim(transposed[0])]) >= 8
+    copied = [large and strides[0][-1] == 1 and operand in transposed for operand in strides[1:]]
     if len(sizes) == 1:
         sizes.insert(0, 1)
         for operand in strides:
             operand.insert(0, 0)
-    row_dim = down(crossing[0]) if any(copied) else max(range(len(sizes) - 1), key=sizes.__getitem__)
+    row_dim = smallest_stride_dim(transposed[0]) if any(copied) else max(range(len(sizes) - 1), key=sizes.__getitem__)
     for row in [sizes, *strides]:
         row.insert(-1, row.pop(row_dim))
     if any(copied):
-        height, width = COPIED
+        height, width = TRANSPOSED_BLOCK
     else:
         width = min(sizes[-1], BLOCK)
         height = min(sizes[-2], max(1, BLOCK // width))
     blocks = math.prod(sizes[:-2]) * -(-sizes[-2] // height) * -(-sizes[-1] // width)
-    return Layout(size, blocks, (dims_table(sizes, strides), height, width, *copied))
+    return Plan(size, blocks, (dims_table(sizes, strides), height, width, *copied))
 
 
-class Kernels(NamedTuple):
-    """The loops for one function: through tensors without gaps, and through blocks of rows; for one thread and for several."""
+class ZipKernels(NamedTuple):
+    """The compiled loops of one function: over contiguous tensors and over blocks of rows, for one thread and for several."""
 
     flat: Any
     flat_parallel: Any
@@ -131,21 +132,21 @@ class Kernels(NamedTuple):
     blocks_parallel: Any
 
 
-def zip_kernels(fn: Callable[[Any, Any], Any], unary: Callable[..., Any] | None = None) -> Kernels:
-    """The loops for a function of two numbers.
+def zip_kernels(fn: Callable[[Any, Any], Any], unary: Callable[..., Any] | None = None) -> ZipKernels:
+    """Make the loops that apply a function of two numbers.
 
     Args:
         fn: The function.
-        unary: The function of one number that it consists of, if it ignores the second.
+        unary: The function of one number that fn wraps, if fn ignores its second argument.
     """
     key = code_key(fn, unary or fn)
     two_operands = unary is None
 
     @jitable
     def zip_rows(out, a, b, o, p, q, o_i, a_i, b_i, o_j, a_j, b_j, rows, n):
-        """Rows of length n, from the positions o, p, q on.
+        """Compute rows of length n, starting at positions o, p and q.
 
-        Positions are unsigned: of others the compiler must ask each time whether they are negative, and count from the end.
+        Positions are unsigned: for signed ones, the compiler must check each time whether to count from the end.
         """
         o_i, a_i, b_i, o, p, q, n = np.uint64(o_i), np.uint64(a_i), np.uint64(b_i), np.uint64(o), np.uint64(p), np.uint64(q), np.uint64(n)
         for _ in range(rows):
@@ -167,16 +168,16 @@ def zip_kernels(fn: Callable[[Any, Any], Any], unary: Callable[..., Any] | None 
 
     @jitable
     def zip_blocks(out, a, b, dims, height, width, a_copied, b_copied, start, stop):
-        """The blocks from start to stop, counted over the last two dimensions, then over the others."""
+        """Compute the blocks from start to stop, numbered over the last two dimensions first, then over the others."""
         last = dims.shape[1] - 1
-        down, across = (dims[0, last - 1] + height - 1) // height, (dims[0, last] + width - 1) // width
+        blocks_down, blocks_across = (dims[0, last - 1] + height - 1) // height, (dims[0, last] + width - 1) // width
         o_i, a_i, b_i = dims[1, last - 1], dims[2, last - 1], dims[3, last - 1]
         o_j, a_j, b_j = dims[1, last], dims[2, last], dims[3, last]
         a_copy = np.empty(height * width if a_copied else 0, a.dtype)
         b_copy = np.empty(height * width if b_copied else 0, b.dtype)
         for block in range(start, stop):
-            n, t = block // (down * across), block % (down * across)
-            i, j = t // across * height, t % across * width
+            n, t = block // (blocks_down * blocks_across), block % (blocks_down * blocks_across)
+            i, j = t // blocks_across * height, t % blocks_across * width
             o, p, q = i * o_i + j * o_j, i * a_i + j * a_j, i * b_i + j * b_j
             for dim in range(last - 2, -1, -1):
                 index, n = n % dims[0, dim], n // dims[0, dim]
@@ -221,12 +222,12 @@ def zip_kernels(fn: Callable[[Any, Any], Any], unary: Callable[..., Any] | None 
             share = np.int64(share)  # else its arithmetic becomes float64
             zip_blocks(out, a, b, dims, height, width, a_copied, b_copied, share * count // shares, (share + 1) * count // shares)
 
-    return Kernels(flat, flat_parallel, blocks, blocks_parallel)
+    return ZipKernels(flat, flat_parallel, blocks, blocks_parallel)
 
 
 @jitable
 def copy_block(copy, a, p, a_i, a_j, rows, columns):
-    """Copy a block, in the order in which it lies in a."""
+    """Copy a block, reading a in memory order."""
     for j in range(columns):
         for i in range(rows):
             copy[i * columns + j] = a[p + i * a_i + j * a_j]
@@ -237,7 +238,7 @@ class Zip:
 
     Args:
         fn: The function.
-        unary: The function of one number that it consists of, if it ignores the second; see `zip_kernels`.
+        unary: The function of one number that fn wraps, if fn ignores its second argument; see `zip_kernels`.
     """
 
     writes_all = True
@@ -245,12 +246,12 @@ class Zip:
 
     def __init__(self, fn: Callable[[Any, Any], Any], unary: Callable[..., Any] | None = None) -> None:
         self.kernels = zip_kernels(jitable(fn), unary)
-        self.flat, self.blocks = self.kernels.flat, self.kernels.blocks  # one attribute lookup less in each call
-        self.threshold = PARALLEL >> 3 if "math" in (unary or fn).__code__.co_names else PARALLEL
+        self.flat, self.blocks = self.kernels.flat, self.kernels.blocks  # saves an attribute lookup in every call
+        self.threshold = PARALLEL_THRESHOLD >> 3 if "math" in (unary or fn).__code__.co_names else PARALLEL_THRESHOLD
 
     def __call__(self, out: TensorData, a: TensorData, b: TensorData | None = None) -> None:
-        """Write fn of a and b into out; small contiguous tensors of one shape without looking further."""
-        if b is None:  # a map
+        """Write fn(a, b) into out. Small contiguous tensors of equal shape skip planning."""
+        if b is None:  # called as a map
             b = a
         size = out.size
         if out.strides == a.strides == b.strides and out.shape == a.shape == b.shape and size < self.threshold:
@@ -272,8 +273,8 @@ class Zip:
         b_shape: tuple[int, ...],
         b_strides: tuple[int, ...],
     ) -> None:
-        """Compute on storages of any layout."""
-        size, blocks, args = layout(out_shape, out_strides, a_shape, a_strides, b_shape, b_strides)
+        """Write fn(a, b) into out, for operands of any layout."""
+        size, blocks, args = plan(out_shape, out_strides, a_shape, a_strides, b_shape, b_strides)
         if size < self.threshold or (workers := threads()) == 1:
             if blocks:
                 self.blocks(out, a, b, *args, blocks, 1)
@@ -285,24 +286,24 @@ class Zip:
             launch(self.kernels.flat_parallel, out, a, b, size)
 
     def parallel_diagnostics(self, level: int = 1) -> None:
-        """Print what numba made of the parallel loop, for the operands of an earlier call."""
+        """Print numba's diagnostics of the parallel loops, for the operand types of an earlier call."""
         for used, kernel in ((self.kernels.flat, self.kernels.flat_parallel), (self.kernels.blocks, self.kernels.blocks_parallel)):
             print_diagnostics(used, kernel, level)
 
 
-def print_diagnostics(used: Any, kernel: Any, level: int) -> None:
-    """Print numba's diagnostics of a parallel kernel, for the kind of arguments that it, or else its serial twin, was last compiled for."""
-    signatures = [*used.overloads, *kernel.overloads]
+def print_diagnostics(serial_kernel: Any, parallel_kernel: Any, level: int) -> None:
+    """Print numba's diagnostics of a parallel kernel, for the argument types that it or its serial version was last compiled for."""
+    signatures = [*serial_kernel.overloads, *parallel_kernel.overloads]
     if signatures:
-        fresh = njit(parallel=True, **FLAGS)(kernel.py_func)  # what comes from disk has no diagnostics
-        fresh.compile(signatures[-1])
-        fresh.parallel_diagnostics(level=level)
+        compiled = njit(parallel=True, **FLAGS)(parallel_kernel.py_func)  # code loaded from disk has no diagnostics
+        compiled.compile(signatures[-1])
+        compiled.parallel_diagnostics(level=level)
 
 
 class Map(Zip):
     """The optimized kernel that applies a function of one number to every element of a tensor.
 
-    It is a zip that ignores its second operand: the compiler removes the unused load.
+    It is a zip that ignores its second operand; the compiler removes the unused load.
 
     Args:
         fn: The function.
@@ -311,10 +312,10 @@ class Map(Zip):
     def __init__(self, fn: Callable[[Any], Any]) -> None:
         fn = jitable(fn)
 
-        def of_first(x, _):
+        def ignore_second(x, _):
             return fn(x)
 
-        super().__init__(of_first, fn)
+        super().__init__(ignore_second, fn)
 
 
 register_kernel("map", "fast", lambda fn: Map(fast_equivalents.get(fn) or fn))

@@ -1,13 +1,13 @@
-"""Stage 3 - The matrix product near the machine's limit: packed, blocked for the caches, tiled for the registers.
+"""Stage 3 - The optimized matrix product: packed, blocked for the caches, tiled for the registers.
 
-A product of N × N matrices does N³ multiplications on N² numbers, so that its speed is decided by how often a number comes from memory.
-Three ideas decide that:
+A product of N × N matrices performs N³ multiplications on N² numbers, so its speed depends on how often each number is read from memory.
+Three techniques reduce that:
 
-* A tile of the result stays in a small array of its own while all that goes into it is added up.
-* For each stretch of the inner dimension, the part of b that the tile needs is packed into consecutive memory, in rows of a fixed width.
-  It stays in the cache for all rows of the tile, and it makes no difference how b was laid out.
-* The innermost loop adds four products to two rows at once: eight multiplications for six numbers read and two written. Its length is a
-  constant, so that the compiler turns it into vector instructions without leftovers.
+* A tile of the result is accumulated in a small array that stays in the cache.
+* For each block of the inner dimension, the part of b that the tile needs is packed into contiguous rows of fixed width. It stays in the
+  cache for all rows of the tile, whatever the layout of b.
+* The innermost loop adds four products to two rows at once: eight multiplications for six loads and two stores. Its length is a constant,
+  so the compiler vectorizes it without a remainder loop.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ from minitorch.kernels.jit import code_key, jitable, launch, parallel, serial, t
 from minitorch.tensor_data import TensorData, broadcast_strides
 
 DEPTH = 64
-"""How much of the inner dimension is packed at once; a multiple of 4."""
+"""Length of a block of the inner dimension; a multiple of 4."""
 
 WIDTHS = (32, 64, 128)
-"""Columns of a tile."""
+"""Possible numbers of columns of a tile."""
 
-PARALLEL = 1 << 19
-"""Multiplications below which waking the other threads costs more than they save."""
+PARALLEL_THRESHOLD = 1 << 19
+"""Number of multiplications below which waking the other threads costs more time than they save."""
 
 
-class Kernels(NamedTuple):
-    """The product for one tile size; see `make_kernels` for the arguments."""
+class MatmulKernels(NamedTuple):
+    """The compiled products for one tile width; see `matmul_kernels` for the arguments."""
 
     serial: Any
     parallel: Any
 
 
 @cache
-def make_kernels(width: int) -> Kernels:
-    """The product in tiles of a certain width, for one thread and for several.
+def matmul_kernels(width: int) -> MatmulKernels:
+    """Make the product in tiles of a given width, for one thread and for several.
 
-    The kernels are called with out, a, b (flat storages); the layout (see `plan`); the number of tiles and their height; the sizes of the
-    result's rows, columns and the inner dimension; and the strides of these dimensions.
+    The kernels' arguments are out, a and b (flat storages); the batch layout (see `plan`); the number and the height of tiles; the numbers
+    of rows and columns of the result and the length of the inner dimension; and the strides of these dimensions.
     """
     key = code_key()
 
     @jitable
     def aligned(size, like):
-        """An array that begins where a cache line (64 bytes) begins, so that no vector is cut by the end of one."""
+        """Return an uninitialized array aligned to a cache line (64 bytes), so that no vector crosses two lines."""
         raw = np.empty(size + 64 // like.itemsize, like.dtype)
         start = (-raw.ctypes.data % 64) // like.itemsize
         return raw[start : start + size]
 
     @jitable
     def pack(packed, b, position, b_k, b_j, depth, columns):
-        """Copy depth × columns numbers of b into rows of the full width, the rest zeros; and zeros up to a multiple of 4 rows."""
+        """Copy depth × columns numbers of b into rows of full width; pad with zeros, up to a multiple of 4 rows."""
         for k in range(depth):
             start = position + k * b_k
             row = packed[k * width : (k + 1) * width]
@@ -76,7 +76,7 @@ def make_kernels(width: int) -> Kernels:
 
     @jitable
     def add_two_rows(tile, a, first, second, a_k, packed, quarters):
-        """tile[0:2] += a[two rows] @ packed, 4 · quarters deep."""
+        """Add the product of two rows of a, 4 · quarters long, with packed to two rows of the tile."""
         q = 0
         for _ in range(quarters):
             a00, a01, a02, a03 = a[first], a[first + a_k], a[first + 2 * a_k], a[first + 3 * a_k]
@@ -91,7 +91,7 @@ def make_kernels(width: int) -> Kernels:
 
     @jitable
     def multiply_tile(out, a, b, origins, strides, rows, columns, inner):
-        """One tile of the result, from where the three origins point to."""
+        """Compute the tile of the result at the given origins in out, a and b."""
         o, p, q = origins
         o_i, o_j, a_i, a_k, b_k, b_j = strides
         tile = aligned((rows + 1) * width, out)
@@ -124,8 +124,8 @@ def make_kernels(width: int) -> Kernels:
                     out[start + j * o_j] = row[j]
 
     @jitable
-    def multiply_one(t, out, a, b, layout, height, rows, columns, inner, strides):
-        """The t-th tile of all, counted over batches, then rows, then columns."""
+    def multiply_nth_tile(t, out, a, b, layout, height, rows, columns, inner, strides):
+        """Compute the t-th tile, numbered over batches, then rows, then columns."""
         o_i, o_j, a_i, _, _, b_j = strides
         tiles_down, tiles_across = (rows + height - 1) // height, (columns + width - 1) // width
         n, t = t // (tiles_down * tiles_across), t % (tiles_down * tiles_across)
@@ -142,15 +142,15 @@ def make_kernels(width: int) -> Kernels:
     def multiply_serial(out, a, b, layout, tiles, height, rows, columns, inner, strides):
         _ = key
         for t in range(tiles):
-            multiply_one(t, out, a, b, layout, height, rows, columns, inner, strides)
+            multiply_nth_tile(t, out, a, b, layout, height, rows, columns, inner, strides)
 
     @parallel
     def multiply_parallel(out, a, b, layout, tiles, height, rows, columns, inner, strides):
         _ = key
         for t in prange(tiles):
-            multiply_one(np.int64(t), out, a, b, layout, height, rows, columns, inner, strides)
+            multiply_nth_tile(np.int64(t), out, a, b, layout, height, rows, columns, inner, strides)
 
-    return Kernels(multiply_serial, multiply_parallel)
+    return MatmulKernels(multiply_serial, multiply_parallel)
 
 
 @lru_cache(maxsize=4096)
@@ -164,13 +164,13 @@ def plan(
     itemsize: int,
     workers: int,
 ) -> tuple[Any, tuple[Any, ...]]:
-    """Choose tiles, and lay out the batches.
+    """Choose the tile size and describe the batch dimensions.
 
-    The layout is an array with a row for the sizes of the batch dimensions, and one for the strides of out, of a and of b in them. Where
-    one b serves a whole batch, the batch is more rows of one product.
+    The batch layout is an array with a row of sizes and rows of strides for out, a and b. A batch that shares one b is computed as
+    additional rows of a single product.
 
     Returns:
-        The kernel, and what it is called with behind the storages.
+        The kernel and its arguments after the storages.
     """
     rows, inner, columns = out_shape[-2], a_shape[-1], out_shape[-1]
     sizes = list(out_shape[:-2])
@@ -187,27 +187,27 @@ def plan(
             step.pop()
     layout = np.array([sizes, *steps], np.int64).reshape(4, len(sizes))
     layout.flags.writeable = False
-    widest = 128 if itemsize < 8 else 64  # a row of the tile takes 512 bytes: what was fastest on Zen 3 and Zen 5
+    widest = 128 if itemsize < 8 else 64  # rows of 512 bytes were the fastest on Zen 3 and Zen 5
     width = next(width for width in WIDTHS if columns <= width or width == widest)
     batches = int(np.prod(sizes, dtype=np.int64))
-    for height in (max(2 * width, 128), 64, 32):  # high tiles pack b less often
+    for height in (max(2 * width, 128), 64, 32):  # taller tiles pack b less often
         tiles = batches * -(-rows // height) * -(-columns // width)
         if tiles >= workers:
             break
-    kernels = make_kernels(width)
+    kernels = matmul_kernels(width)
     strides = (*out_strides[-2:], *a_strides[-2:], *b_strides[-2:])
     return kernels.serial if workers == 1 else kernels.parallel, (layout, tiles, height, rows, columns, inner, strides)
 
 
 class MatrixMultiply:
-    """The optimized kernel of out = a @ b for any layouts; the dimensions before the last two broadcast."""
+    """The optimized kernel of out = a @ b for operands of any layout; dimensions before the last two broadcast."""
 
     writes_all = True
     reduces_many = False
 
     def __call__(self, out: TensorData, a: TensorData, b: TensorData) -> None:
         """Write the product into out."""
-        workers = threads() if out.size * a.shape[-1] >= PARALLEL else 1
+        workers = threads() if out.size * a.shape[-1] >= PARALLEL_THRESHOLD else 1
         itemsize = out.dtype.itemsize
         kernel, args = plan(out.shape, out.strides, a.shape, a.strides, b.shape, b.strides, itemsize, workers)
         storages = out._storage[out.offset :], a._storage[a.offset :], b._storage[b.offset :]
@@ -217,9 +217,9 @@ class MatrixMultiply:
             launch(kernel, *storages, *args)
 
     def parallel_diagnostics(self, level: int = 1) -> None:
-        """Print what numba made of the parallel loop, for the operands of an earlier call."""
+        """Print numba's diagnostics of the parallel loops, for the operand types of an earlier call."""
         for width in WIDTHS:
-            kernels = make_kernels(width)
+            kernels = matmul_kernels(width)
             print_diagnostics(kernels.serial, kernels.parallel, level)
 
 

@@ -1,7 +1,7 @@
-"""Stage 4 - What pooling, the maximum and softmax stand on in the fast backend: one loop forward, one backward, and nothing in between.
+"""Stage 4 - Fused pooling kernels, and the loop over tasks that all fused kernels share: one loop forward, one backward.
 
-Composed of tensor operations, a pool copies its input twice and softmax writes four tensors of its size. Here every number is read while
-it lies in the cache: a row of windows is folded downwards, where rows are vectors, and then across.
+Composed of tensor operations, pooling copies its input twice. Here each number is read once: a row of windows is first reduced vertically,
+which vectorizes over whole rows, and then horizontally.
 """
 
 from __future__ import annotations
@@ -25,76 +25,78 @@ from minitorch.tensor_functions import Function
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
-PARALLEL = 1 << 18
-"""Elements below which waking the other threads costs more than they save, if little is done with each."""
+PARALLEL_THRESHOLD = 1 << 18
+"""Number of elements below which waking the other threads costs more time than they save, for a cheap function of each element."""
 
 
 def accepts(a: Tensor) -> bool:
-    """Whether the kernel can compute on a tensor: float64 or float32, not empty, on the compiled backend."""
+    """Return whether the fused kernels accept a tensor: float64 or float32, not empty, on the fast backend."""
     return a.backend.ops is FastOps and a.dtype.kind == "f" and a.dtype.itemsize > 2 and a.size > 0 and not compiler_is_off()
 
 
 def flat(x: Tensor) -> Storage:
-    """The elements of a tensor one after the other: its storage if that is all it holds, else a copy."""
+    """Return the elements of a tensor as a contiguous 1D array: its storage if possible, otherwise a copy."""
     data = x._tensor
     return data.tuple()[0] if data.is_contiguous() else data.array().reshape(-1)
 
 
 class Loop(NamedTuple):
-    """A loop over tasks, for one thread and for several.
+    """A compiled loop over tasks, for one thread and for several.
+
+    The kernels' arguments are out and three operands (flat and contiguous; out is passed for unused ones), a tuple of sizes, the number of
+    tasks, and the number of shares that the tasks are divided into.
 
     Attributes:
-        alone: Called with out and three operands (flat, without gaps; one that is not needed is out again), a tuple of sizes, the number of
-            tasks and that of the shares that they are dealt in.
-        shared: The same.
-        halvings: How often PARALLEL is halved for it: 3 times if a power of e is computed for each element.
+        serial: The loop on one thread.
+        parallel: The loop on several threads.
+        halvings: How many times PARALLEL_THRESHOLD is halved for it: 3 for loops that compute an exponential for each element.
     """
 
-    alone: Any
-    shared: Any
+    serial: Any
+    parallel: Any
     halvings: int
 
     def run(self, out: Storage, operands: tuple[Storage, ...], sizes: tuple[int, ...], tasks: int) -> None:
-        """Compute, on as many threads as the work is worth."""
+        """Run the loop, in parallel if there is enough work."""
         a, b, c, *_ = *operands, out, out
-        workers = threads() if max(out.size, a.size) >= PARALLEL >> self.halvings else 1
+        workers = threads() if max(out.size, a.size) >= PARALLEL_THRESHOLD >> self.halvings else 1
         if workers == 1 or tasks <= 1:
-            self.alone(out, a, b, c, sizes, tasks, 1)
+            self.serial(out, a, b, c, sizes, tasks, 1)
         else:
-            launch(self.shared, out, a, b, c, sizes, tasks, min(tasks, workers))
+            launch(self.parallel, out, a, b, c, sizes, tasks, min(tasks, workers))
 
 
 def loop(body: Callable[..., None], halvings: int = 0, calls: tuple[Callable[..., Any], ...] = ()) -> Loop:
-    """The loop whose tasks from start to stop are done by body(out, a, b, c, sizes, start, stop).
+    """Make a loop from a function that computes the tasks from start to stop.
 
     Args:
-        body: What it does.
+        body: Called as body(out, a, b, c, sizes, start, stop).
         halvings: See `Loop`.
-        calls: Functions made at run time that body calls.
+        calls: Functions created at run time that body calls.
     """
     body = jitable(body)
     key = code_key(body, *calls)
 
     @serial
-    def alone(out, a, b, c, sizes, tasks, shares):
+    def serial_loop(out, a, b, c, sizes, tasks, shares):
         _ = key
         body(out, a, b, c, sizes, 0, tasks)
 
     @parallel
-    def shared(out, a, b, c, sizes, tasks, shares):
+    def parallel_loop(out, a, b, c, sizes, tasks, shares):
         _ = key
         for share in prange(shares):
             share = np.int64(share)  # else its arithmetic becomes float64
             body(out, a, b, c, sizes, share * tasks // shares, (share + 1) * tasks // shares)
 
-    return Loop(alone, shared, halvings)
+    return Loop(serial_loop, parallel_loop, halvings)
 
 
-# Pooling. A task is a row of windows; sizes are the windows of a row, kh and kw.
+# Pooling. A task is a row of windows; sizes are the number of windows in a row, kh and kw.
 
 
-def pooled_by(fn: Callable[[Any, Any], Any], mean: bool) -> Loop:
-    """Windows folded by a function of two numbers, and divided by their number if it is their mean that one wants."""
+def pooling_loop(fn: Callable[[Any, Any], Any], mean: bool) -> Loop:
+    """Make the loop that reduces each window with a function of two numbers and, for a mean, divides by the size of the window."""
     fn = jitable(fn)
 
     def pool(out, a, b, c, sizes, start, stop):
@@ -120,8 +122,8 @@ def pooled_by(fn: Callable[[Any, Any], Any], mean: bool) -> Loop:
     return loop(pool)
 
 
-def spread_mean(out, grad, b, c, sizes, start, stop):
-    """To each number of a window its part of the window's gradient."""
+def avgpool_backward(out, grad, b, c, sizes, start, stop):
+    """Divide the gradient of each window equally among its elements."""
     columns, kh, kw = sizes
     width = columns * kw
     line, share = np.empty(width, out.dtype), np.empty(1, out.dtype)
@@ -136,8 +138,8 @@ def spread_mean(out, grad, b, c, sizes, start, stop):
             out[p : p + width] = line
 
 
-def spread_largest(out, a, largest, grad, sizes, start, stop):
-    """To each number of a window that is its largest the window's gradient, and 0 to the others."""
+def maxpool_backward(out, a, largest, grad, sizes, start, stop):
+    """Give the gradient of each window to its largest elements, and 0 to the others."""
     columns, kh, kw = sizes
     width = columns * kw
     line, best = np.empty(width, out.dtype), np.empty(width, a.dtype)
@@ -153,62 +155,62 @@ def spread_largest(out, a, largest, grad, sizes, start, stop):
                 target[j] = line[j] if row[j] == best[j] else 0
 
 
-class MeanPool(Function):
-    """The mean over windows that do not overlap."""
+class AvgPool(Function):
+    """Mean over non-overlapping windows."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, kernel: tuple[int, int]) -> Tensor:
         ctx.save_for_backward(a.shape, kernel)
-        return pooled(MEANS, a, kernel)
+        return run_forward(AVGPOOL, a, kernel)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         shape, kernel = ctx.saved_values
-        return unpooled(SPREAD_MEAN, shape, kernel, grad_output)
+        return run_backward(AVGPOOL_BACKWARD, shape, kernel, grad_output)
 
 
 class MaxPool(Function):
-    """The maximum over windows that do not overlap. Of equal elements each gets the whole gradient."""
+    """Maximum over non-overlapping windows. If several elements are the largest, each receives the whole gradient."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, kernel: tuple[int, int]) -> Tensor:
         a = a.contiguous()
-        largest = pooled(MAXIMA, a, kernel)
+        largest = run_forward(MAXPOOL, a, kernel)
         ctx.save_for_backward(a, largest, kernel)
         return largest
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         a, largest, kernel = ctx.saved_values
-        return unpooled(SPREAD_LARGEST, a.shape, kernel, a, largest, grad_output)
+        return run_backward(MAXPOOL_BACKWARD, a.shape, kernel, a, largest, grad_output)
 
 
-def pooled(pool: Loop, a: Tensor, kernel: tuple[int, int]) -> Tensor:
-    """Images of shape (B, C, H, W), window by window."""
+def run_forward(pool: Loop, a: Tensor, kernel: tuple[int, int]) -> Tensor:
+    """Pool images of shape (B, C, H, W)."""
     (batch, channels, height, width), (kh, kw) = a.shape, kernel
     out = TensorData.empty((batch, channels, height // kh, width // kw), a.dtype)
     pool.run(out._storage, (flat(a),), (width // kw, kh, kw), batch * channels * (height // kh))
     return a._like(out)
 
 
-def unpooled(spread: Loop, shape: tuple[int, ...], kernel: tuple[int, int], *operands: Tensor) -> Tensor:
-    """The gradient of the images, from that of the windows, which is the last of the operands."""
+def run_backward(backward: Loop, shape: tuple[int, ...], kernel: tuple[int, int], *operands: Tensor) -> Tensor:
+    """Compute the gradient of the images; the last of the operands is the gradient of the windows."""
     batch, channels, rows, columns = operands[-1].shape
     out = TensorData.empty(shape, operands[-1].dtype)
-    spread.run(out._storage, tuple([flat(x) for x in operands]), (columns, *kernel), batch * channels * rows)
+    backward.run(out._storage, tuple([flat(x) for x in operands]), (columns, *kernel), batch * channels * rows)
     return operands[-1]._like(out)
 
 
-MEANS, MAXIMA = pooled_by(operators.add, True), pooled_by(maximum, False)
-SPREAD_MEAN, SPREAD_LARGEST = loop(spread_mean), loop(spread_largest)
+AVGPOOL, MAXPOOL = pooling_loop(operators.add, True), pooling_loop(maximum, False)
+AVGPOOL_BACKWARD, MAXPOOL_BACKWARD = loop(avgpool_backward), loop(maxpool_backward)
 
 
-# The published functions on the compiled backend
+# Equivalents of the published functions on the fast backend
 
 
 def fused_avgpool2d(input: Tensor, kernel: tuple[int, int]) -> Any:
     """`nn.functional.avgpool2d` in one pass."""
-    return MeanPool.apply(input, check_windows(input, kernel)) if accepts(input) else NotImplemented
+    return AvgPool.apply(input, check_windows(input, kernel)) if accepts(input) else NotImplemented
 
 
 def fused_maxpool2d(input: Tensor, kernel: tuple[int, int]) -> Any:

@@ -1,9 +1,9 @@
-"""Stage 3 - Reductions of the fast backend: fold any dimensions of a tensor in one pass, along the order in which its elements lie.
+"""Stage 3 - Reductions on the fast backend: reduce any dimensions of a tensor in one pass, in memory order.
 
-Two loops do it. Where the innermost dimension stays, whole rows are folded into a row of results; every result gets its elements in their
-order. Where the innermost dimension is folded, each result is the fold of runs. In order that is a chain in which each step waits for the
-last. If the function lets its elements change places (a sum does), 64 folds go side by side and are put together in the end, which is
-also more exact: rounding errors grow with the length of a chain.
+There are two loops. If the innermost dimension is kept, whole rows are reduced into a row of results, and each result receives its elements
+in order. If the innermost dimension is reduced, each result is the reduction of a contiguous run, in which every step depends on the one
+before it. If the function is associative and commutative, as a sum is, 64 partial results are computed independently and combined at the
+end. That is also more accurate, because rounding errors grow with the length of a dependency chain.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from minitorch.kernels.jit import FLAGS, IN_ANY_ORDER, code_key, jitable, launch
 from minitorch.operators import maximum, minimum
 from minitorch.tensor_data import Storage, TensorData
 
-ARITHMETIC: set[Any] = {operators.add, operators.mul}
-"""Functions whose fold the compiler may turn into several that go side by side."""
+REASSOCIABLE: set[Any] = {operators.add, operators.mul}
+"""Functions whose reduction the compiler may reassociate and vectorize."""
 
-ANY_ORDER: set[Any] = ARITHMETIC | {maximum, minimum}
-"""Functions whose fold does not depend on the order of the elements, but for rounding."""
+COMMUTATIVE: set[Any] = REASSOCIABLE | {maximum, minimum}
+"""Functions whose reduction does not depend on the order of the elements, except for rounding."""
 
 LANES = 64
-"""Folds that go side by side where the compiler cannot see that they may."""
+"""Independent partial results, for functions that the compiler cannot reassociate by itself."""
 
-PARALLEL = 1 << 19
-"""Elements below which waking the other threads costs more than they save."""
+PARALLEL_THRESHOLD = 1 << 19
+"""Number of elements below which waking the other threads costs more time than they save."""
 
-CHAIN = 1 << 14
-"""Elements that they take before they are put together."""
+CHUNK = 1 << 14
+"""Elements reduced into the lanes before the lanes are combined."""
 
-ROW = 2048
-"""Results that are folded into at once: with four rows of elements they fit the first cache."""
+ROW_WIDTH = 2048
+"""Results computed at once: together with four rows of elements they fit the L1 cache."""
 
 
-class Part(NamedTuple):
+class Pass(NamedTuple):
     """One pass over the elements.
 
     Attributes:
-        by_rows: Whether rows are folded into rows of results; otherwise runs into single results.
+        by_rows: Whether rows are reduced into rows of results; otherwise runs are reduced into single results.
         tasks: Number of rows of results, or of results.
-        args: What the kernel is called with behind the storages: kept dimensions and folded dimensions (arrays with one row for the sizes
-            and one for each operand's strides: out's and a's, a's alone) and the length of a row of results.
+        args: The kernel's arguments after the storages: the kept dimensions (an array with a row of sizes, a row of out's strides and a
+            row of a's), the reduced dimensions (sizes and a's strides), and the number of results in a row.
     """
 
     by_rows: bool
@@ -57,86 +57,86 @@ class Part(NamedTuple):
     args: tuple[Any, ...]
 
 
-class Layout(NamedTuple):
-    """How a reduction goes.
+class Plan(NamedTuple):
+    """The passes of a reduction.
 
     Attributes:
-        whole: All in one pass.
-        shares: 0, or the number of shares that the elements are cut into because there are too few results to give each thread some.
+        whole: The whole reduction in one pass.
+        shares: Number of shares that the elements are divided into if there are fewer results than threads; otherwise 0.
         results: Number of results.
-        first: The pass from the elements to a result for each share, in a storage of its own.
-        second: From there to the results.
-        tail: The pass over what is left where the number of shares does not divide that of the elements, and where in a it begins.
+        first: The pass that reduces each share into a buffer.
+        second: The pass that reduces the buffer into the results.
+        tail: The pass over the elements that remain after dividing into equal shares, and their offset in a.
     """
 
-    whole: Part
+    whole: Pass
     shares: int = 0
     results: int = 0
-    first: Part | None = None
-    second: Part | None = None
-    tail: tuple[Part, int] | None = None
+    first: Pass | None = None
+    second: Pass | None = None
+    tail: tuple[Pass, int] | None = None
 
 
-def part(kept: Sequence[tuple[int, int, int]], folded: Sequence[tuple[int, int]], workers: int) -> Part:
-    """The pass over kept dimensions (size, out's stride, a's stride) and folded ones (size, a's stride)."""
+def plan_pass(kept: Sequence[tuple[int, int, int]], reduced: Sequence[tuple[int, int]], workers: int) -> Pass:
+    """Return the pass over kept dimensions (size, out's stride, a's stride) and reduced ones (size, a's stride)."""
     kept_sizes, kept_strides = coalesce_dims([dim[0] for dim in kept], [[dim[2] for dim in kept], [dim[1] for dim in kept]])
     kept_strides.reverse()  # sorted by a's strides, but given with out's first
-    folded_sizes, folded_strides = coalesce_dims([dim[0] for dim in folded], [[dim[1] for dim in folded]], keep_order=True)
+    reduced_sizes, reduced_strides = coalesce_dims([dim[0] for dim in reduced], [[dim[1] for dim in reduced]], keep_order=True)
     by_rows = bool(kept_sizes) and kept_strides[1][-1] == 1
     results, width = math.prod(kept_sizes), 1
     tasks = results
     if by_rows:
-        width = min(ROW, kept_sizes[-1])
+        width = min(ROW_WIDTH, kept_sizes[-1])
         if workers > 1 and results // width < workers:
             width = max(16, -(-kept_sizes[-1] // workers))
         tasks = results // kept_sizes[-1] * -(-kept_sizes[-1] // width)
-    if not folded_sizes:
-        folded_sizes, folded_strides = [1], [[1]]
-    args = (dims_table(kept_sizes, kept_strides), dims_table(folded_sizes, folded_strides), width)
-    return Part(by_rows, tasks, args)
+    if not reduced_sizes:
+        reduced_sizes, reduced_strides = [1], [[1]]
+    args = (dims_table(kept_sizes, kept_strides), dims_table(reduced_sizes, reduced_strides), width)
+    return Pass(by_rows, tasks, args)
 
 
 @lru_cache(maxsize=4096)
-def layout(
+def plan(
     out_strides: tuple[int, ...],
     a_shape: tuple[int, ...],
     a_strides: tuple[int, ...],
     dims: tuple[int, ...],
     any_order: bool,
     workers: int,
-) -> Layout:
-    """How to fold some dimensions of a."""
+) -> Plan:
+    """Return the passes that reduce dimensions of a."""
     kept = [(a_shape[dim], out_strides[dim], a_strides[dim]) for dim in range(len(a_shape)) if dim not in dims]
     order = sorted(dims, key=lambda dim: -a_strides[dim]) if any_order else sorted(dims)
-    folded = [(a_shape[dim], a_strides[dim]) for dim in order]
-    whole = part(kept, folded, workers)
+    reduced = [(a_shape[dim], a_strides[dim]) for dim in order]
+    whole = plan_pass(kept, reduced, workers)
     if workers == 1 or not any_order or whole.tasks >= workers:
-        return Layout(whole)
-    sizes, (strides,) = coalesce_dims([dim[0] for dim in folded], [[dim[1] for dim in folded]], keep_order=True)
+        return Plan(whole)
+    sizes, (strides,) = coalesce_dims([dim[0] for dim in reduced], [[dim[1] for dim in reduced]], keep_order=True)
     if max(sizes, default=0) < workers:
-        return Layout(whole)
+        return Plan(whole)
     longest = max(range(len(sizes)), key=sizes.__getitem__)
     others = [(sizes[dim], strides[dim]) for dim in range(len(sizes)) if dim != longest]
     share, stride = sizes[longest] // workers, strides[longest]
     results = math.prod(dim[0] for dim in kept)
-    packed, step = [], results
+    buffer, step = [], results  # the kept dimensions as they are in the contiguous buffer
     for size, _, a_step in kept:
         step //= size
-        packed.append((size, step, a_step))
-    inside = [*others[:longest], (share, stride), *others[longest:]]
+        buffer.append((size, step, a_step))
+    one_share = [*others[:longest], (share, stride), *others[longest:]]
     rest = sizes[longest] - share * workers
-    return Layout(
+    return Plan(
         whole,
         workers,
         results,
-        part([(workers, results, share * stride), *packed], inside, workers),
-        part([(size, o, p) for (size, o, _), (_, p, _) in zip(kept, packed, strict=True)], [(workers, results)], 1),
-        (part(kept, [*others[:longest], (rest, stride), *others[longest:]], 1), share * workers * stride) if rest else None,
+        plan_pass([(workers, results, share * stride), *buffer], one_share, workers),
+        plan_pass([(size, o, p) for (size, o, _), (_, p, _) in zip(kept, buffer, strict=True)], [(workers, results)], 1),
+        (plan_pass(kept, [*others[:longest], (rest, stride), *others[longest:]], 1), share * workers * stride) if rest else None,
     )
 
 
-class Kernels(NamedTuple):
-    """The folds of one function, by rows and by runs, for one thread and for several."""
+class ReduceKernels(NamedTuple):
+    """The compiled reductions with one function, by rows and by runs, for one thread and for several."""
 
     rows: Any
     rows_parallel: Any
@@ -144,38 +144,38 @@ class Kernels(NamedTuple):
     runs_parallel: Any
 
 
-def reduce_kernels(fn: Callable[[Any, Any], Any]) -> Kernels:
-    """The folds of one function.
+def reduce_kernels(fn: Callable[[Any, Any], Any]) -> ReduceKernels:
+    """Make the reductions with one function.
 
-    The kernels are called with out and a (storages), the arguments of a `Part`, `fresh` (1 if a fold begins with its first element instead
-    of what stands in out), the number of tasks and that of the shares they are dealt in.
+    The kernels' arguments are out and a (storages), the args of a `Pass`, `overwrite` (1 to start from the first element, 0 to start from
+    the value in out), the number of tasks, and the number of shares that the tasks are divided into.
     """
     key = code_key(fn)
-    any_order, arithmetic = fn in ANY_ORDER, fn in ARITHMETIC
-    flags = IN_ANY_ORDER if arithmetic else FLAGS
+    any_order, reassociable = fn in COMMUTATIVE, fn in REASSOCIABLE
+    flags = IN_ANY_ORDER if reassociable else FLAGS
 
     @jitable
-    def reduce_rows(out, a, kept, folded, width, fresh, start, stop):
-        """Fold the rows of results from start to stop. Positions are unsigned, as in `loops.zip_kernels`."""
+    def reduce_rows(out, a, kept, reduced, width, overwrite, start, stop):
+        """Compute the rows of results from start to stop. Positions are unsigned, as in `elementwise.zip_kernels`."""
         last = kept.shape[1] - 1
         across = (kept[0, last] + width - 1) // width
-        n, step = folded[0, folded.shape[1] - 1], np.uint64(folded[1, folded.shape[1] - 1])
+        n, step = reduced[0, reduced.shape[1] - 1], np.uint64(reduced[1, reduced.shape[1] - 1])
         two_steps, o_step = step + step, np.uint64(kept[1, last])
-        passes = count_all_but_last(folded)
+        passes = count_rows(reduced)
         results = np.empty(width, out.dtype)
         for task in range(start, stop):
             j = task % across * width
             columns = np.uint64(min(width, kept[0, last] - j))
-            o, p = find(kept, task // across)
+            o, p = row_positions(kept, task // across)
             o, p = np.uint64(o + j * kept[1, last]), np.uint64(p + j)
             for i in range(columns):
-                results[i] = a[p + i] if fresh else out[o + i * o_step]
+                results[i] = a[p + i] if overwrite else out[o + i * o_step]
             for index in range(passes):
-                q = p + np.uint64(find_one(folded, index))
+                q = p + np.uint64(row_position(reduced, index))
                 k = 0
-                if fresh and index == 0:
+                if overwrite and index == 0:
                     k, q = 1, q + step
-                while k + 4 <= n:  # four rows for every time that the results are read and written
+                while k + 4 <= n:  # read and write the results once for four rows
                     second, third, fourth = q + step, q + two_steps, q + two_steps + step
                     for i in range(columns):
                         results[i] = fn(fn(fn(fn(results[i], a[q + i]), a[second + i]), a[third + i]), a[fourth + i])
@@ -189,8 +189,8 @@ def reduce_kernels(fn: Callable[[Any, Any], Any]) -> Kernels:
 
     @jitable
     def reduce_many(lanes, a, p, n):
-        """Fold n >= LANES numbers in any order; the result is lanes[0]."""
-        if arithmetic:
+        """Reduce n >= LANES contiguous numbers, in any order, into lanes[0]."""
+        if reassociable:
             lanes[0] = a[p]
             value, row = lanes[0], a[p + 1 : p + n]
             for i in range(n - 1):
@@ -221,21 +221,21 @@ def reduce_kernels(fn: Callable[[Any, Any], Any]) -> Kernels:
             half //= 2
 
     @jitable
-    def reduce_runs(out, a, kept, folded, width, fresh, start, stop):
+    def reduce_runs(out, a, kept, reduced, width, overwrite, start, stop):
         """Compute the results from start to stop."""
-        n, step = folded[0, folded.shape[1] - 1], folded[1, folded.shape[1] - 1]
-        passes = count_all_but_last(folded)
+        n, step = reduced[0, reduced.shape[1] - 1], reduced[1, reduced.shape[1] - 1]
+        passes = count_rows(reduced)
         lanes = np.empty(LANES, out.dtype)
         result = np.empty(1, out.dtype)
         for task in range(start, stop):
-            o, p = find_both(kept, task)
-            result[0] = a[p] if fresh else out[o]
+            o, p = element_positions(kept, task)
+            result[0] = a[p] if overwrite else out[o]
             for index in range(passes):
-                q = p + find_one(folded, index)
-                k = 1 if fresh and index == 0 else 0
+                q = p + row_position(reduced, index)
+                k = 1 if overwrite and index == 0 else 0
                 if any_order and step == 1:
                     while n - k >= LANES:
-                        length = min(n - k, CHAIN)
+                        length = min(n - k, CHUNK)
                         reduce_many(lanes, a, q + k, length)
                         result[0] = fn(result[0], lanes[0])
                         k += length
@@ -243,35 +243,35 @@ def reduce_kernels(fn: Callable[[Any, Any], Any]) -> Kernels:
                     result[0] = fn(result[0], a[q + i * step])
             out[o] = result[0]
 
-    def rows(out, a, kept, folded, width, fresh, tasks, shares):
+    def rows(out, a, kept, reduced, width, overwrite, tasks, shares):
         _ = key
-        reduce_rows(out, a, kept, folded, width, fresh, 0, tasks)
+        reduce_rows(out, a, kept, reduced, width, overwrite, 0, tasks)
 
-    def rows_parallel(out, a, kept, folded, width, fresh, tasks, shares):
+    def rows_parallel(out, a, kept, reduced, width, overwrite, tasks, shares):
         _ = key
         for share in prange(shares):
-            share = np.int64(share)  # else its arithmetic becomes float64
-            reduce_rows(out, a, kept, folded, width, fresh, share * tasks // shares, (share + 1) * tasks // shares)
+            share = np.int64(share)  # else its reassociable becomes float64
+            reduce_rows(out, a, kept, reduced, width, overwrite, share * tasks // shares, (share + 1) * tasks // shares)
 
-    def runs(out, a, kept, folded, width, fresh, tasks, shares):
+    def runs(out, a, kept, reduced, width, overwrite, tasks, shares):
         _ = key
-        reduce_runs(out, a, kept, folded, width, fresh, 0, tasks)
+        reduce_runs(out, a, kept, reduced, width, overwrite, 0, tasks)
 
-    def runs_parallel(out, a, kept, folded, width, fresh, tasks, shares):
+    def runs_parallel(out, a, kept, reduced, width, overwrite, tasks, shares):
         _ = key
         for share in prange(shares):
             share = np.int64(share)
-            reduce_runs(out, a, kept, folded, width, fresh, share * tasks // shares, (share + 1) * tasks // shares)
+            reduce_runs(out, a, kept, reduced, width, overwrite, share * tasks // shares, (share + 1) * tasks // shares)
 
-    return Kernels(serial(rows, flags), parallel(rows_parallel, flags), serial(runs, flags), parallel(runs_parallel, flags))
+    return ReduceKernels(serial(rows, flags), parallel(rows_parallel, flags), serial(runs, flags), parallel(runs_parallel, flags))
 
 
-# Positions from tables of dimensions
+# Positions, computed from tables of dimensions (see dims_table)
 
 
 @jitable
-def count_all_but_last(dims):
-    """How many indices all dimensions but the last have."""
+def count_rows(dims):
+    """Return the number of indices over all dimensions except the last."""
     count = 1
     for dim in range(dims.shape[1] - 1):
         count *= dims[0, dim]
@@ -279,8 +279,8 @@ def count_all_but_last(dims):
 
 
 @jitable
-def find(dims, n):
-    """Where the n-th index of all dimensions but the last leads, in both operands."""
+def row_positions(dims, n):
+    """Return the positions in both operands of the n-th index over all dimensions except the last."""
     o = p = 0
     for dim in range(dims.shape[1] - 2, -1, -1):
         index, n = n % dims[0, dim], n // dims[0, dim]
@@ -290,8 +290,8 @@ def find(dims, n):
 
 
 @jitable
-def find_both(dims, n):
-    """Where the n-th index of all dimensions leads, in both operands."""
+def element_positions(dims, n):
+    """Return the positions in both operands of the n-th index over all dimensions."""
     o = p = 0
     for dim in range(dims.shape[1] - 1, -1, -1):
         index, n = n % dims[0, dim], n // dims[0, dim]
@@ -301,8 +301,8 @@ def find_both(dims, n):
 
 
 @jitable
-def find_one(dims, n):
-    """Where the n-th index of all dimensions but the last leads, in the one operand of the table."""
+def row_position(dims, n):
+    """Return the position of the n-th index over all dimensions except the last, for a table of one operand."""
     p = 0
     for dim in range(dims.shape[1] - 2, -1, -1):
         index, n = n % dims[0, dim], n // dims[0, dim]
@@ -314,7 +314,7 @@ class Reduce:
     """The optimized kernel that reduces one or several dimensions of a tensor with a function of two numbers.
 
     Args:
-        fn: From the result so far and the next element to a number.
+        fn: Combines the result so far with the next element.
     """
 
     writes_all = False
@@ -322,38 +322,38 @@ class Reduce:
 
     def __init__(self, fn: Callable[[Any, Any], Any]) -> None:
         fn = jitable(fn)
-        self.any_order = fn in ANY_ORDER
+        self.any_order = fn in COMMUTATIVE
         self.kernels = reduce_kernels(fn)
 
     def __call__(self, out: TensorData, a: TensorData, reduce_dim: int | tuple[int, ...]) -> None:
-        """Reduce into the values already in out; reduce_dim may be several dimensions."""
+        """Reduce one or several dimensions of a, starting from the values in out."""
         if not a.size:
             return
         dims = reduce_dim if isinstance(reduce_dim, tuple) else (int(reduce_dim),)
         (target, _, out_strides), (source, a_shape, a_strides) = out.tuple(), a.tuple()
-        workers = threads() if a.size >= PARALLEL else 1
-        plan = layout(out_strides, a_shape, a_strides, dims, self.any_order, workers)
-        if plan.first is None or plan.second is None:
-            self.run(plan.whole, target, source, 0, workers)
+        workers = threads() if a.size >= PARALLEL_THRESHOLD else 1
+        passes = plan(out_strides, a_shape, a_strides, dims, self.any_order, workers)
+        if passes.first is None or passes.second is None:
+            self.run(passes.whole, target, source, 0, workers)
             return
-        shares = np.empty(plan.shares * plan.results, out.dtype)
-        self.run(plan.first, shares, source, 1, workers)
-        self.run(plan.second, target, shares, 0, 1)
-        if plan.tail:
-            self.run(plan.tail[0], target, source[plan.tail[1] :], 0, 1)
+        buffer = np.empty(passes.shares * passes.results, out.dtype)
+        self.run(passes.first, buffer, source, 1, workers)
+        self.run(passes.second, target, buffer, 0, 1)
+        if passes.tail:
+            self.run(passes.tail[0], target, source[passes.tail[1] :], 0, 1)
 
-    def run(self, part: Part, out: Storage, a: Storage, fresh: int, workers: int) -> None:
-        """One pass."""
-        by_rows, tasks, args = part
+    def run(self, one_pass: Pass, out: Storage, a: Storage, overwrite: int, workers: int) -> None:
+        """Run one pass."""
+        by_rows, tasks, args = one_pass
         if workers == 1 or tasks == 1:
             kernel = self.kernels.rows if by_rows else self.kernels.runs
-            kernel(out, a, *args, fresh, tasks, 1)
+            kernel(out, a, *args, overwrite, tasks, 1)
         else:
             kernel = self.kernels.rows_parallel if by_rows else self.kernels.runs_parallel
-            launch(kernel, out, a, *args, fresh, tasks, min(tasks, workers))
+            launch(kernel, out, a, *args, overwrite, tasks, min(tasks, workers))
 
     def parallel_diagnostics(self, level: int = 1) -> None:
-        """Print what numba made of the parallel loop, for the operands of an earlier call."""
+        """Print numba's diagnostics of the parallel loops, for the operand types of an earlier call."""
         for used, kernel in ((self.kernels.rows, self.kernels.rows_parallel), (self.kernels.runs, self.kernels.runs_parallel)):
             print_diagnostics(used, kernel, level)
 

@@ -1,6 +1,6 @@
-"""Stage 4 - Fused kernels of the maximum along a dimension, softmax and logsoftmax: one loop forward, one backward.
+"""Stage 4 - Fused kernels for the maximum along a dimension, softmax and logsoftmax: one loop forward, one backward.
 
-Composed of tensor operations, softmax writes four tensors of its size. Here each row is read while it is in the cache.
+Composed of tensor operations, softmax writes four tensors of the size of its input. Here each row stays in the cache until it is done.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 # Rows
 
 
-def by_eights(fn: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """The fold of a row by a function whose arguments may change places: eight at once, that need not wait for each other."""
+def row_reduction(fn: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Make the reduction of a row with an associative, commutative function, as eight independent partial results."""
     fn = jitable(fn)
 
     @jitable
-    def fold(row):
+    def reduce_row(row):
         n = len(row)
         if n < 8:
             value = row[0]
@@ -50,23 +50,23 @@ def by_eights(fn: Callable[[Any, Any], Any]) -> Callable[..., Any]:
             value = fn(value, row[j])
         return value
 
-    return fold
+    return reduce_row
 
 
-def above(x: float, y: float) -> float:
-    """The larger of two numbers, which is one instruction; of NaN and a number either."""
+def unordered_max(x: float, y: float) -> float:
+    """The larger of two numbers, in one instruction; if one of them is NaN, either."""
     return x if x > y else y
 
 
-_row_sum, _row_larger, _row_above = by_eights(operators.add), by_eights(maximum), by_eights(above)
+_row_sum, _row_max, _row_unordered_max = row_reduction(operators.add), row_reduction(maximum), row_reduction(unordered_max)
 
 
-# The maximum along a dimension. A task is what one index of the dimensions before it leads to; sizes are the dimension's own and that of
-# all behind it.
+# The maximum along a dimension. A task is one index of the dimensions before it; sizes are the size of the dimension and the product of the
+# sizes after it.
 
 
-def keep_largest(out, a, largest, grad, sizes, start, stop):
-    """The gradient where an element is the largest, 0 elsewhere."""
+def max_backward(out, a, largest, grad, sizes, start, stop):
+    """Give the gradient to the largest elements, and 0 to the others."""
     length, inner = sizes
     for task in range(start, stop):
         if inner == 1:
@@ -82,27 +82,27 @@ def keep_largest(out, a, largest, grad, sizes, start, stop):
                     target[i] = values[i] if row[i] == bests[i] else 0
 
 
-def to_largest(a: Tensor, largest: Tensor, dim: int, grad_output: Tensor) -> Tensor:
-    """The gradient of a tensor, from that of its maximum along a dimension."""
+def run_max_backward(a: Tensor, largest: Tensor, dim: int, grad_output: Tensor) -> Tensor:
+    """Compute the gradient of a from the gradient of its maximum along a dimension."""
     out = TensorData.empty(a.shape, grad_output.dtype)
     sizes = a.shape[dim], math.prod(a.shape[dim + 1 :])
-    KEEP_LARGEST.run(out._storage, (flat(a), flat(largest), flat(grad_output)), sizes, math.prod(a.shape[:dim]))
+    MAX_BACKWARD.run(out._storage, (flat(a), flat(largest), flat(grad_output)), sizes, math.prod(a.shape[:dim]))
     return a._like(out)
 
 
-def row_maxima(out, a, b, c, sizes, start, stop):
-    """The largest of every row; NaN if there is one."""
+def max_rows(out, a, b, c, sizes, start, stop):
+    """Compute the maximum of every row; NaN if the row contains NaN."""
     n = sizes[0]
     for task in range(start, stop):
-        out[task] = _row_larger(a[task * n : (task + 1) * n])
+        out[task] = _row_max(a[task * n : (task + 1) * n])
 
 
-def largest_along(a: Tensor, dim: int) -> Tensor:
-    """The largest element along a dimension, which keeps size 1; NaN if there is one."""
+def run_max(a: Tensor, dim: int) -> Tensor:
+    """Compute the maximum along a dimension, which keeps size 1; NaN takes precedence."""
     if math.prod(a.shape[dim + 1 :]) > 1:
-        return reduce_extreme(a, dim, largest=True)  # whole rows are folded into a row
+        return reduce_extreme(a, dim, largest=True)  # reduces whole rows at once
     out = TensorData.empty((*a.shape[:dim], 1, *a.shape[dim + 1 :]), a.dtype)
-    ROW_MAXIMA.run(out._storage, (flat(a),), (a.shape[dim],), out.size)
+    MAX_ROWS.run(out._storage, (flat(a),), (a.shape[dim],), out.size)
     return a._like(out)
 
 
@@ -110,26 +110,26 @@ def largest_along(a: Tensor, dim: int) -> Tensor:
 
 
 @jitable
-def row_powers(target, row):
-    """e to the power of every number less the largest; returns that one and the sum, which NaN reaches in any case."""
-    largest = _row_above(row)
+def exp_row(target, row):
+    """Write exp(row - max) into target. Returns the maximum and the sum; the sum is NaN if the row contains NaN."""
+    largest = _row_unordered_max(row)
     for j in range(len(row)):
         target[j] = exp(row[j] - largest)
     return largest, _row_sum(target)
 
 
 def softmax_rows(out, a, b, c, sizes, start, stop):
-    """Softmax of rows."""
+    """Compute softmax of every row."""
     n = sizes[0]
     for task in range(start, stop):
         row, target = a[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
-        _, total = row_powers(target, row)
+        _, total = exp_row(target, row)
         for j in range(n):
             target[j] = target[j] / total
 
 
-def softmax_back(out, y, grad, c, sizes, start, stop):
-    """y · (g - Σ g·y)."""
+def softmax_backward(out, y, grad, c, sizes, start, stop):
+    """Compute the gradient of every row: y · (g - Σ g·y)."""
     n = sizes[0]
     for task in range(start, stop):
         row, given, target = y[task * n : (task + 1) * n], grad[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
@@ -141,18 +141,18 @@ def softmax_back(out, y, grad, c, sizes, start, stop):
 
 
 def logsoftmax_rows(out, a, b, c, sizes, start, stop):
-    """The logarithm of softmax of rows: the largest is taken away first, for in one sum with the logarithm digits of that would be lost."""
+    """Compute log-softmax of every row. Subtracts the maximum first: added to the logarithm in one sum, it would cancel digits."""
     n = sizes[0]
     for task in range(start, stop):
         row, target = a[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
-        largest, total = row_powers(target, row)
+        largest, total = exp_row(target, row)
         logarithm = math.log(total)
         for j in range(n):
             target[j] = (row[j] - largest) - logarithm
 
 
-def logsoftmax_back(out, y, grad, c, sizes, start, stop):
-    """g - e^y · Σ g."""
+def logsoftmax_backward(out, y, grad, c, sizes, start, stop):
+    """Compute the gradient of every row: g - e^y · Σ g."""
     n = sizes[0]
     for task in range(start, stop):
         row, given, target = y[task * n : (task + 1) * n], grad[task * n : (task + 1) * n], out[task * n : (task + 1) * n]
@@ -162,37 +162,37 @@ def logsoftmax_back(out, y, grad, c, sizes, start, stop):
 
 
 class Softmax(Function):
-    """e^x, divided by the sum of these along the last dimension."""
+    """Softmax along the last dimension."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
-        y = by_rows(SOFTMAX, a)
+        y = run_rows(SOFTMAX, a)
         ctx.save_for_backward(y)
         return y
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         (y,) = ctx.saved_values
-        return by_rows(SOFTMAX_BACK, y, grad_output)
+        return run_rows(SOFTMAX_BACKWARD, y, grad_output)
 
 
 class LogSoftmax(Function):
-    """The logarithm of softmax along the last dimension."""
+    """Log-softmax along the last dimension."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
-        y = by_rows(LOGSOFTMAX, a)
+        y = run_rows(LOGSOFTMAX, a)
         ctx.save_for_backward(y)
         return y
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         (y,) = ctx.saved_values
-        return by_rows(LOGSOFTMAX_BACK, y, grad_output)
+        return run_rows(LOGSOFTMAX_BACKWARD, y, grad_output)
 
 
-def by_rows(rows: Loop, *operands: Tensor) -> Tensor:
-    """What a loop over rows makes of tensors of one shape."""
+def run_rows(rows: Loop, *operands: Tensor) -> Tensor:
+    """Run a loop over the rows of operands of equal shape."""
     first = operands[0]
     out = TensorData.empty(first.shape, first.dtype)
     n = out.shape[-1]
@@ -201,30 +201,30 @@ def by_rows(rows: Loop, *operands: Tensor) -> Tensor:
 
 
 class FastMax(Function):
-    """The largest element along one dimension, which keeps size 1. Of equal ones each gets the whole gradient."""
+    """Maximum along one dimension, which keeps size 1. If several elements are the largest, each receives the whole gradient."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
-        largest = largest_along(a, dim)
+        largest = run_max(a, dim)
         ctx.save_for_backward(a, largest, dim)
         return largest
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         a, largest, dim = ctx.saved_values
-        return to_largest(a, largest, dim, grad_output)
+        return run_max_backward(a, largest, dim, grad_output)
 
 
-KEEP_LARGEST, ROW_MAXIMA = loop(keep_largest), loop(row_maxima)
-SOFTMAX, SOFTMAX_BACK = loop(softmax_rows, 3), loop(softmax_back)
-LOGSOFTMAX, LOGSOFTMAX_BACK = loop(logsoftmax_rows, 3), loop(logsoftmax_back, 3)
+MAX_BACKWARD, MAX_ROWS = loop(max_backward), loop(max_rows)
+SOFTMAX, SOFTMAX_BACKWARD = loop(softmax_rows, 3), loop(softmax_backward)
+LOGSOFTMAX, LOGSOFTMAX_BACKWARD = loop(logsoftmax_rows, 3), loop(logsoftmax_backward, 3)
 
 
-# The published functions on the compiled backend
+# Equivalents of the published functions on the fast backend
 
 
 def fused_max(input: Tensor, dim: Any = None) -> Any:
-    """`nn.functional.max` with both passes compiled."""
+    """`nn.functional.max`, with both passes compiled."""
     return input._reduce(FastMax.apply, dim, keepdim=True) if accepts(input) else NotImplemented
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from minitorch.core.dtypes import is_float
 from minitorch.kernels.losses import fusible
 from minitorch.kernels.pool import flat, loop
-from minitorch.kernels.softmax import SOFTMAX_BACK, by_rows, row_powers
+from minitorch.kernels.softmax import SOFTMAX_BACKWARD, exp_row, run_rows
 from minitorch.nn.functional import dropout, softmax
 from minitorch.nn.init import xavier_uniform_
 from minitorch.nn.linear import Linear, linear
@@ -114,7 +114,7 @@ class CausalSoftmax(Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         (y,) = ctx.saved_values
-        return by_rows(SOFTMAX_BACK, y, grad_output)
+        return run_rows(SOFTMAX_BACKWARD, y, grad_output)
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ def causal_softmax_rows(out, a, b, c, sizes, start, stop):
     for task in range(start, stop):
         visible = min(task % queries + 1, n)
         row, target = a[task * n : task * n + visible], out[task * n : (task + 1) * n]
-        _, total = row_powers(target[:visible], row)
+        _, total = exp_row(target[:visible], row)
         for j in range(visible):
             target[j] = target[j] / total
         for j in range(visible, n):

@@ -17,7 +17,7 @@ from minitorch.autodiff import Context
 from minitorch.core.dtypes import compute_dtype, promote_to_float
 from minitorch.core.gradients import sum_to_shape
 from minitorch.kernels.conv import Axis, Channels, Operand, axis, correlate
-from minitorch.kernels.conv_matmul import products
+from minitorch.kernels.conv_matmul import accumulate_weight_gradient
 from minitorch.kernels.losses import fusible
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.module import Module, Parameter
@@ -135,7 +135,7 @@ def weight_gradient(grad_output: Tensor, input: Tensor, weight: Tensor, geometry
         for dim, (size, windows, taps) in enumerate(zip(*(shape_4d(x)[2:] for x in (input, grad_output, weight)), strict=True))
     ]
     channels = channel_layout(input, weight, geometry)._replace(weight_step=weight.shape[0] // geometry.groups * out._tensor.strides[0])
-    products(operand(out), operand(grad_output), operand(input), axes[0], axes[1], channels)
+    accumulate_weight_gradient(operand(out), operand(grad_output), operand(input), axes[0], axes[1], channels)
     return out
 
 

@@ -19,9 +19,7 @@ import pytest
 
 import minitorch
 from minitorch import FastBackend, FastOps, TensorBackend, fast_ops, operators
-from minitorch.kernels import elementwise as loops
-from minitorch.kernels import matmul as blocked_matmul
-from minitorch.kernels import reduce as folds
+from minitorch.kernels import elementwise, matmul, reduce
 from minitorch.kernels.jit import code_key, jitable, launch, threads
 
 PACKAGE = Path(minitorch.__file__).parent
@@ -229,8 +227,8 @@ def test_a_compiled_function_is_taken_by_its_source() -> None:
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little the work, it is shared among threads."""
-    for module in (loops, folds, blocked_matmul):
-        monkeypatch.setattr(module, "PARALLEL", 1)
+    for module in (elementwise, reduce, matmul):
+        monkeypatch.setattr(module, "PARALLEL_THRESHOLD", 1)
 
 
 @pytest.mark.usefixtures("shared")
@@ -282,10 +280,10 @@ import os, sys
 import numpy as np
 import minitorch
 from minitorch.kernels import jit as compiled
-from minitorch.kernels import reduce as folds
-from minitorch.kernels import elementwise as loops
+from minitorch.kernels import reduce
+from minitorch.kernels import elementwise
 from minitorch.fast_ops import njit, prange
-loops.PARALLEL = folds.PARALLEL = 1
+elementwise.PARALLEL_THRESHOLD = reduce.PARALLEL_THRESHOLD = 1
 x = minitorch.tensor(np.arange(100.0), backend=minitorch.FastBackend)
 
 def fill(out):

@@ -245,12 +245,12 @@ def test_without_pictures_or_channels_gradients_are_zeros(shape: tuple[int, ...]
 
 def test_only_gradients_that_are_needed_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    for name in ("correlate", "products"):
+    for name in ("correlate", "accumulate_weight_gradient"):
         kernel = getattr(conv_products, name)
         monkeypatch.setattr(conv_products, name, lambda *args, name=name, kernel=kernel: (calls.append(name), kernel(*args)))
     x, w = from_numpy(numbers(1, 1, 6, 6)), from_numpy(numbers(1, 1, 2, 2)).requires_grad_()
     Conv2dFun.apply(x, w).sum().backward()
-    assert calls == ["correlate", "products"]
+    assert calls == ["correlate", "accumulate_weight_gradient"]
     calls.clear()
     Conv2dFun.apply(x.requires_grad_(), w.detach()).sum().backward()
     assert calls == ["correlate", "correlate"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, tensor
-from minitorch.kernels import pool as loops
+from minitorch.kernels import pool
 from minitorch.nn import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
 from minitorch.nn.normalization import batch_norm, group_norm, layer_norm, rms_norm
 from tests.autograd.test_double_backward import assert_second_derivatives
@@ -170,8 +170,8 @@ def test_input_and_gradient_may_lie_in_any_layout(backend):
 @pytest.mark.exhaustive
 def test_planes_and_rows_are_shared_among_threads_without_a_difference(monkeypatch):
     results = []
-    for smallest in (loops.PARALLEL, 1):
-        monkeypatch.setattr(loops, "PARALLEL", smallest)
+    for smallest in (pool.PARALLEL_THRESHOLD, 1):
+        monkeypatch.setattr(pool, "PARALLEL_THRESHOLD", smallest)
         x, weight, bias = (leaf(v, FastBackend) for v in (numbers((3, 4, 5, 6)), numbers((4,), 1), numbers((4,), 2)))
         last = leaf(numbers((6,), 3), FastBackend)
         y = batch_norm(x, None, None, weight, bias, True) + group_norm(x, 2, weight, bias) + layer_norm(x, 6, last)

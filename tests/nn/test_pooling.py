@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minitorch import FastBackend, SimpleBackend, Tensor, float32, float64, grad_check, tensor
-from minitorch.kernels import pool as loops
+from minitorch.kernels import pool as pool_kernels
 from minitorch.nn.pooling import AdaptiveAvgPool2d, adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
@@ -140,8 +140,8 @@ def test_planes_are_shared_among_threads_without_a_difference(pool, monkeypatch)
     x = distinct((3, 5, 4, 6))
     gradient = tensor(distinct((3, 5, 2, 3), seed=1), FastBackend)
     results = []
-    for smallest in (loops.PARALLEL, 1):
-        monkeypatch.setattr(loops, "PARALLEL", smallest)
+    for smallest in (pool_kernels.PARALLEL_THRESHOLD, 1):
+        monkeypatch.setattr(pool_kernels, "PARALLEL_THRESHOLD", smallest)
         t = leaf(x, FastBackend)
         out = pool(t, 2)
         out.backward(gradient)

@@ -10,7 +10,7 @@ from minitorch import SGD, Adam, FastBackend, Parameter, Scalar, SimpleBackend, 
 from minitorch.core import kernel as kernels
 from minitorch.fast_ops import FastOps
 from minitorch.kernels import optimizers as fused
-from minitorch.kernels.pool import PARALLEL
+from minitorch.kernels.pool import PARALLEL_THRESHOLD
 from minitorch.nn import Linear
 from minitorch.optim import AdamW, RMSprop
 
@@ -138,7 +138,7 @@ def test_what_cannot_be_written_element_by_element_gets_a_place_of_its_own(rule,
 @pytest.mark.exhaustive
 @EVERY_RULE
 def test_several_threads_do_what_one_does(rule, settings):
-    many = -(-PARALLEL // START.size) + 1
+    many = -(-PARALLEL_THRESHOLD // START.size) + 1
     start, steps = np.tile(START, (many, 1)), np.tile(GRADIENTS, (1, many, 1))
     alone, _ = after(rule, settings, tensor(START, FastBackend, dtype=float32))
     together, _ = after(rule, settings, tensor(start, FastBackend, dtype=float32), steps)

@@ -42,8 +42,8 @@ def test_loops_that_compute_indices_make_new_arrays_in_every_iteration() -> None
 def test_the_outer_loop_of_the_matrix_product_is_parallel_and_allocates_nothing() -> None:
     report = examine("matmul")
     assert report.parallel
-    assert lines_of(report) == [("for i in prange(out_shape[1]):", PARALLEL)]
-    assert [loop.allocations for each in report.compiled for loop in each.loops] == [()]
+    assert set(lines_of(report)) == {("for i in prange(out_shape[1]):", PARALLEL)}  # once for each dtype compiled so far
+    assert not any(loop.allocations for each in report.compiled for loop in each.loops)
 
 
 # Other kernels
