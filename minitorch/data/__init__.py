@@ -1,4 +1,4 @@
-"""Data to learn from, and loaders that deal it out in batches. This file is the folder's table of contents."""
+"""Data sets, and loaders that yield them in batches. This file is the folder's table of contents."""
 
 # A package that ends after stage n lacks the paragraphs from "# Stage n+1" on, and in __all__ the names that they bind.
 

@@ -90,7 +90,7 @@ def read_records(content: bytes, place: str, count: int | None = None) -> tuple[
     labels = records[:, 0]
     for number in np.flatnonzero(labels > 9)[:1]:
         raise ValueError(
-            f"{place} expected labels from 0 to 9, got {labels[number]} for image {number}; it is damaged or another file: copy it anew"
+            f"{place} expected labels from 0 to 9, got {labels[number]} for image {number}; it is damaged or another file: copy it again"
         )
     return records[:, 1:].reshape(-1, *SHAPE), labels
 
@@ -101,7 +101,7 @@ def _check(first: bytes, size: int, place: str, count: int | None) -> None:
         raise ValueError(_pickle_message(place))
     if size % RECORD or (count is not None and size != count * RECORD):
         expected = f"a multiple of {RECORD} bytes" if count is None else f"{count * RECORD} bytes, {RECORD} for each image"
-        raise ValueError(f"{place} expected {expected}, got {size}; it is cut off or another file: copy it anew")
+        raise ValueError(f"{place} expected {expected}, got {size}; it is cut off or another file: copy it again")
 
 
 def _contents(folder: Path, names: Sequence[str]) -> list[tuple[str, bytes]]:
@@ -141,15 +141,13 @@ def _read_archive(archive: Path, names: Sequence[str]) -> list[tuple[str, bytes]
             found = {name: cast(IO[bytes], opened.extractfile(member)).read() for name, member in wanted.items()}
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error):
         raise ValueError(
-            f"{archive} expected a whole archive, got a damaged one; delete it to have it downloaded, or copy it anew"
+            f"{archive} expected a whole archive, got a damaged one; delete it to download it again, or copy it again"
         ) from None
     if any(name.startswith(f"{PICKLES[1]}/") for name in members):
         raise ValueError(_pickle_message(str(archive)))
     for name in names:
         if name not in found:
-            raise ValueError(
-                f"{archive} expected the archive of CIFAR-10, got one without {FOLDER}/{name}; delete it to have it downloaded"
-            )
+            raise ValueError(f"{archive} expected the archive of CIFAR-10, got one without {FOLDER}/{name}; delete it to download it again")
     return [(f"{name} in {archive}", found[name]) for name in names]
 
 

@@ -44,12 +44,12 @@ class TensorDataset(ArrayDataset):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return super().__getitem__(index)
-        index = self._number(index)
+        index = self._check_index(index)
         return tuple(tensor[index] for tensor in self.tensors)
 
     def subset(self, indices: Sequence[int] | np.ndarray) -> TensorDataset:
         """The examples of these numbers, in this order, copied."""
-        numbers = self._numbers(indices)
+        numbers = self._check_indices(indices)
         return TensorDataset(*(from_numpy(array[numbers], tensor.backend) for array, tensor in zip(self.arrays, self.tensors, strict=True)))
 
 
@@ -82,7 +82,7 @@ class ConcatDataset(Dataset):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self.subset(np.arange(len(self))[index])
-        index, ends = self._number(index), self.cumulative_sizes
+        index, ends = self._check_index(index), self.cumulative_sizes
         place = bisect.bisect_right(ends, index)
         return self.datasets[place][index - ends[place - 1] if place else index]
 

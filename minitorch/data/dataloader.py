@@ -109,7 +109,7 @@ class DataLoader(CourseLoader):
         prepared = prefetch(source, self.prefetch) if self.prefetch else source(threading.Event())
         with closing(prepared):
             for place, batch in prepared:
-                self._place = place
+                self._position = place
                 yield self._tensors(batch)
 
     def set_epoch(self, epoch: int) -> None:
@@ -119,7 +119,7 @@ class DataLoader(CourseLoader):
             TypeError: If it is no whole number.
             ValueError: If it is less than 0.
         """
-        self._next = self._place = (check_integer(epoch, "DataLoader.set_epoch expected the epoch", 0), 0)
+        self._next = self._position = (check_integer(epoch, "DataLoader.set_epoch expected the epoch", 0), 0)
 
     def _settings(self) -> dict[str, Any]:
         """What the batches depend on besides the data."""
@@ -168,7 +168,7 @@ class DataLoader(CourseLoader):
         """The numbers of a batch, each of which the data set has."""
         found, count = np.asarray(chosen if isinstance(chosen, np.ndarray) else list(chosen)), len(self.dataset)
         if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
-            raise TypeError(f"DataLoader expected a list of whole numbers from its sampler, got {chosen!r}; give numbers of examples")
+            raise TypeError(f"DataLoader expected a list of integers from its sampler, got {chosen!r}; give numbers of examples")
         for index in found[(found < 0) | (found >= count)][:1]:
             raise IndexError(f"DataLoader expected numbers from 0 to {count - 1} from its sampler, got {index}; make it for this data set")
         return found
@@ -176,7 +176,7 @@ class DataLoader(CourseLoader):
     def _tensors(self, batch: Any) -> Any:
         """The batch with its arrays as tensors."""
         if isinstance(batch, np.ndarray):
-            return from_numpy(self._own(batch), self.backend)
+            return from_numpy(self._cast(batch), self.backend)
         if isinstance(batch, dict):
             return {key: self._tensors(value) for key, value in batch.items()}
         if type(batch) in (tuple, list):

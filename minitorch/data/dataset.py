@@ -1,4 +1,4 @@
-"""Stage 4 - Data sets: examples that are counted, looked up by number, and parted without overlap."""
+"""Stage 4 - Data sets: examples that are accessed by index and split without overlap."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class Dataset:
         raise NotImplementedError(f"{type(self).__name__} has no examples; define __getitem__(self, index) in the subclass")
 
     def subset(self, indices: Sequence[int] | np.ndarray) -> Dataset:
-        """The examples of these numbers, in this order.
+        """Return the examples with these indices, in this order.
 
         Raises:
-            TypeError: If they are not whole numbers.
-            IndexError: If one lies outside.
+            TypeError: If the indices are not integers.
+            IndexError: If an index is out of range.
         """
-        return Subset(self, self._numbers(indices))
+        return Subset(self, self._check_indices(indices))
 
     def split(self, fraction: float, seed: int = 0) -> tuple[Any, Any]:
-        """Two data sets without a common example, drawn by chance: the same seed gives the same two.
+        """Split the examples at random into two data sets without overlap; equal seeds give equal splits.
 
         Args:
-            fraction: Part of the examples that goes to the first, between 0 and 1.
-            seed: Of the drawing.
+            fraction: Fraction of the examples in the first, between 0 and 1.
+            seed: Seed of the random order.
 
         Raises:
             ValueError: If one of the two would be empty.
@@ -46,36 +46,36 @@ class Dataset:
         order = np.random.default_rng(seed).permutation(count)
         return self.subset(order[:first]), self.subset(order[first:])
 
-    def _numbers(self, indices: Any) -> np.ndarray:
-        """Numbers of examples, counted from the front."""
+    def _check_indices(self, indices: Any) -> np.ndarray:
+        """Validate indices and make negative ones positive."""
         found = np.asarray(indices)
         if found.ndim != 1 or (found.dtype.kind not in "iu" and found.size):
-            raise TypeError(f"subset expected a list of whole numbers, got {indices!r}; of a mask take np.flatnonzero(mask)")
+            raise TypeError(f"subset expected a list of integers, got {indices!r}; for a mask, pass np.flatnonzero(mask)")
         found = found.astype(np.int64)
         for index in found[(found < -len(self)) | (found >= len(self))][:1]:
-            raise IndexError(f"{type(self).__name__} has {len(self)} examples, got the number {index}; count from 0 to {len(self) - 1}")
+            raise IndexError(f"{type(self).__name__} has {len(self)} examples, got the index {index}; use 0 to {len(self) - 1}")
         return np.where(found < 0, found + len(self), found)
 
-    def _number(self, index: Any) -> int:
-        """The number of one example."""
+    def _check_index(self, index: Any) -> int:
+        """Validate the index of one example and make it positive."""
         try:
             index = operator.index(index)
         except TypeError:
-            raise TypeError(f"a data set expected a whole number or a slice, got {index!r}; of a list take subset(list)") from None
-        return int(self._numbers([index])[0])
+            raise TypeError(f"a data set expected an integer or a slice, got {index!r}; for a list, call subset(list)") from None
+        return int(self._check_indices([index])[0])
 
 
 class Subset(Dataset):
-    """Some examples of another data set. A slice is one again.
+    """Some examples of another data set. A slice is a Subset as well.
 
     Args:
-        dataset: The other.
-        indices: Their numbers there.
+        dataset: The other data set.
+        indices: Indices of the examples in it.
     """
 
     def __init__(self, dataset: Dataset, indices: Sequence[int] | np.ndarray) -> None:
         self.dataset = dataset
-        self.indices = dataset._numbers(indices)
+        self.indices = dataset._check_indices(indices)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -83,31 +83,31 @@ class Subset(Dataset):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self.subset(np.arange(len(self))[index])
-        return self.dataset[int(self.indices[self._number(index)])]
+        return self.dataset[int(self.indices[self._check_index(index)])]
 
 
 class ArrayDataset(Dataset):
-    """Examples that lie in arrays: the i-th is what the arrays have at i. A slice is a data set again.
+    """Examples in arrays: example i is the tuple of the arrays' elements at index i. A slice is a data set as well.
 
     Args:
-        arrays: One or more, of the same length and of numbers that a tensor can hold.
+        arrays: One or more arrays of equal length, of dtypes that a tensor supports.
 
     Raises:
-        TypeError: If an array holds others.
-        ValueError: If there are none, or their lengths differ.
+        TypeError: If an array has another dtype.
+        ValueError: If there are no arrays, or their lengths differ.
     """
 
     def __init__(self, *arrays: Any) -> None:
         self.arrays = tuple(np.asarray(array) for array in arrays)
         if len({array.shape[:1] for array in self.arrays}) != 1 or not self.arrays[0].shape:
             shapes = ", ".join(str(array.shape) for array in self.arrays) or "none"
-            raise ValueError(f"ArrayDataset expected arrays of one length, an example in each row, got the shapes {shapes}")
+            raise ValueError(f"ArrayDataset expected arrays of equal length, one row per example, got shapes {shapes}")
         for array in self.arrays:
             try:
                 as_dtype(array.dtype)
             except TypeError:
                 raise TypeError(
-                    f"ArrayDataset expected arrays of numbers that a tensor can hold, got {array.dtype}; convert it: array.astype(…)"
+                    f"ArrayDataset expected arrays of a dtype that tensors support, got {array.dtype}; convert it: array.astype(…)"
                 ) from None
 
     def __len__(self) -> int:
@@ -116,25 +116,25 @@ class ArrayDataset(Dataset):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self.subset(np.arange(len(self))[index])
-        index = self._number(index)
+        index = self._check_index(index)
         return tuple(array[index] if array.ndim > 1 else array[index].item() for array in self.arrays)
 
     def subset(self, indices: Sequence[int] | np.ndarray) -> ArrayDataset:
-        """The examples of these numbers, in this order, copied."""
-        numbers = self._numbers(indices)
-        return ArrayDataset(*(array[numbers] for array in self.arrays))
+        """Return a copy of the examples with these indices, in this order."""
+        indices = self._check_indices(indices)
+        return ArrayDataset(*(array[indices] for array in self.arrays))
 
 
 class ImageDataset(ArrayDataset):
-    """Images of one size with a label each.
+    """Labeled images of equal size.
 
     Args:
-        images: Shape (N, channels, H, W), numbers from 0 to 1.
-        labels: Shape (N,), each a place in `classes`.
-        classes: What the labels stand for.
+        images: Shape (N, channels, H, W), values from 0 to 1.
+        labels: Shape (N,), indices into `classes`.
+        classes: Class names.
 
     Attributes:
-        images, labels, classes: As given.
+        images, labels, classes: The arguments.
     """
 
     def __init__(self, images: np.ndarray, labels: np.ndarray, classes: Sequence[str]) -> None:
@@ -147,24 +147,24 @@ class ImageDataset(ArrayDataset):
         return f"{type(self).__name__}({len(self)} images of {size}, {len(self.classes)} classes)"
 
     def subset(self, indices: Sequence[int] | np.ndarray) -> ImageDataset:
-        """The images of these numbers, in this order, copied."""
-        numbers = self._numbers(indices)
-        return ImageDataset(self.images[numbers], self.labels[numbers], self.classes)
+        """Return a copy of the images with these indices, in this order."""
+        indices = self._check_indices(indices)
+        return ImageDataset(self.images[indices], self.labels[indices], self.classes)
 
 
 class TextDataset(Dataset):
-    """Sentences with a label each.
+    """Labeled sentences.
 
     Args:
-        sentences: Words and signs between blanks.
-        labels: Shape (N,), each a place in `classes`.
-        classes: What the labels stand for.
+        sentences: Words and punctuation, separated by spaces.
+        labels: Shape (N,), indices into `classes`.
+        classes: Class names.
 
     Attributes:
-        sentences, labels, classes: As given.
+        sentences, labels, classes: The arguments.
 
     Raises:
-        ValueError: If their numbers differ.
+        ValueError: If there are not as many labels as sentences.
     """
 
     def __init__(self, sentences: Sequence[str], labels: Sequence[int] | np.ndarray, classes: Sequence[str]) -> None:
@@ -178,13 +178,13 @@ class TextDataset(Dataset):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self.subset(np.arange(len(self))[index])
-        index = self._number(index)
+        index = self._check_index(index)
         return self.sentences[index], int(self.labels[index])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} sentences, {len(self.classes)} classes)"
 
     def subset(self, indices: Sequence[int] | np.ndarray) -> TextDataset:
-        """The sentences of these numbers, in this order."""
-        numbers = self._numbers(indices)
-        return TextDataset([self.sentences[index] for index in numbers], self.labels[numbers], self.classes)
+        """Return the sentences with these indices, in this order."""
+        indices = self._check_indices(indices)
+        return TextDataset([self.sentences[index] for index in indices], self.labels[indices], self.classes)

@@ -1,4 +1,4 @@
-"""Stage 4 - Digits: 1,797 small images of handwritten digits, which come with the package."""
+"""Stage 4 - Digits: 1,797 small images of handwritten digits, included in the package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from minitorch.data.dataset import ImageDataset
 from minitorch.data.idx import read_idx
 
 INK = 16
-"""The value of a cell that is filled wholly with ink: it counts the inked ones of 4×4 points."""
+"""Maximum value of a cell, which counts the black pixels of a 4×4 block."""
 
 
 class Digits(ImageDataset):

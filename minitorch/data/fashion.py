@@ -70,7 +70,7 @@ def _read(image_path: Path, label_path: Path) -> tuple[np.ndarray, np.ndarray]:
     if len(images) != len(labels):
         raise ValueError(
             f"{label_path} expected {len(images)} labels, one for each image of {image_path.name}, got {len(labels)}; "
-            "the files are of different sets: copy both anew"
+            "the files belong to different data sets: copy both again"
         )
     for place in np.flatnonzero(labels > 9)[:1]:
         raise ValueError(f"{label_path} expected labels from 0 to 9, got {labels[place]} at {place}; {remedy}")

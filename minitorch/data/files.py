@@ -1,4 +1,4 @@
-"""Stage 4 - Files of data: in which folder they lie, how they are fetched, and how the compressed ones are opened."""
+"""Stage 4 - Data files: the data directory, downloads with checksums, and decompression."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from typing import Any
 
 
 def data_home() -> Path:
-    """The folder in which data sets lie, each in a folder of its own: MINITORCH_DATA, else one in the user's cache.
+    """Return the data directory: the environment variable MINITORCH_DATA, otherwise a folder in the user's cache.
+
+    Each data set has its own folder in it.
 
     Raises:
-        ModuleNotFoundError: If MINITORCH_DATA is not set and platformdirs, which knows the cache, is not installed.
+        ModuleNotFoundError: If MINITORCH_DATA is not set and platformdirs, which finds the cache, is not installed.
     """
     named = os.environ.get("MINITORCH_DATA")
     if named:
@@ -24,7 +26,7 @@ def data_home() -> Path:
 
 
 def _import_optional(name: str, purpose: str) -> Any:
-    """A package that the library works without."""
+    """Import a package that is not a requirement of the library."""
     try:
         return __import__(name)
     except ModuleNotFoundError:
@@ -35,17 +37,17 @@ def _import_optional(name: str, purpose: str) -> Any:
 
 
 def download(path: Path, urls: Sequence[str], known_hash: str) -> None:
-    """Fetch a file from the first address that has it.
+    """Download a file from the first URL that provides it.
 
-    It is written under a temporary name and gets its own when its checksum is right: whoever finds the file finds all of it.
+    The file is written under a temporary name and renamed once its checksum is verified, so that it is never seen incomplete.
 
     Args:
-        path: Where it is to lie.
-        urls: Addresses of the same file.
+        path: Path to write.
+        urls: URLs of the same file.
         known_hash: Its checksum, as "sha256:…".
 
     Raises:
-        OSError: If none gave the file; the message names them, what went wrong, and what to do by hand.
+        OSError: If no URL provides the file; the message lists the URLs, their errors, and what to do by hand.
     """
     pooch = _import_optional("pooch", f"download {path.name}")
     failures = []
@@ -55,7 +57,7 @@ def download(path: Path, urls: Sequence[str], known_hash: str) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             pooch.retrieve(url, known_hash, path.name, path.parent, downloader=fetch)
             return
-        except (OSError, ValueError) as error:  # of the network and of the folder; of the checksum
+        except (OSError, ValueError) as error:  # OSError: network or folder; ValueError: checksum
             failures.append(f"{url}: {_describe_error(error)}")
     raise OSError(
         f"{path} expected to be downloaded, got nothing usable:\n  " + "\n  ".join(failures) + "\n"
@@ -64,22 +66,22 @@ def download(path: Path, urls: Sequence[str], known_hash: str) -> None:
 
 
 def _describe_error(error: Exception) -> str:
-    """What went wrong, in a line."""
+    """Describe an error in one line."""
     if isinstance(error, ValueError) and "hash" in str(error):
-        return "the checksum is wrong, the file was cut off or is another one"
+        return "the checksum does not match: the file is truncated or a different one"
     if type(error).__name__ in ("ConnectionError", "ConnectTimeout", "ReadTimeout", "ChunkedEncodingError"):  # of requests
-        return "no connection, or it broke off"
+        return "no connection, or the connection was lost"
     return " ".join([f"{type(error).__name__}:", *str(error).splitlines()[:1]])
 
 
 class Progress:
-    """A line in the terminal that says how much has come; nothing where standard error is no terminal.
+    """A progress line in the terminal; silent if standard error is not a terminal.
 
     Args:
-        name: What is coming.
+        name: Name of the file.
 
     Attributes:
-        total: How many bytes there will be.
+        total: Expected number of bytes.
     """
 
     def __init__(self, name: str) -> None:
@@ -87,7 +89,7 @@ class Progress:
         self._shown = sys.stderr.isatty()
 
     def update(self, count: int) -> None:
-        """So many bytes more."""
+        """Count more bytes."""
         self._seen += count
         if self._shown:
             of_all = f" of {self.total / 1e6:.1f}" if self.total else ""
@@ -95,7 +97,7 @@ class Progress:
             sys.stderr.flush()
 
     def reset(self) -> None:
-        """Begin to count anew."""
+        """Restart the count."""
         self._seen = 0
 
     def close(self) -> None:
@@ -105,10 +107,10 @@ class Progress:
 
 
 def decompress(path: Path) -> bytes:
-    """What a file holds, decompressed if it is a gzip file.
+    """Return the content of a file, decompressed if it is a gzip file.
 
     Raises:
-        ValueError: If a gzip file is cut off or damaged; the message names it.
+        ValueError: If a gzip file is truncated or damaged; the message names it.
         OSError: If it cannot be read.
     """
     content = path.read_bytes()
@@ -117,12 +119,12 @@ def decompress(path: Path) -> bytes:
     try:
         return gzip.decompress(content)
     except EOFError:
-        problem = "one that ends too early"
+        problem = "a truncated one"
     except (gzip.BadGzipFile, zlib.error):
         problem = "a damaged one"
-    raise ValueError(f"{path} expected a whole gzip file, got {problem}; delete it to have it downloaded, or copy it anew")
+    raise ValueError(f"{path} expected a complete gzip file, got {problem}; delete it to download it again, or copy it again")
 
 
 def find_file(folder: Path, names: Sequence[str]) -> Path | None:
-    """The first of these files that is there."""
+    """Return the path of the first of these files that exists, or None."""
     return next((folder / name for name in names if (folder / name).is_file()), None)

@@ -1,4 +1,4 @@
-"""Stage 4 - The IDX format, in which MNIST is published: four bytes of magic, the sizes, the numbers as bytes."""
+"""Stage 4 - The IDX file format of MNIST: a magic number, the sizes, and the elements as bytes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ BYTES = 8
 
 
 def read_idx(path: Path, dims: int) -> np.ndarray:
-    """The array in an IDX file, plain or compressed by gzip.
+    """Read the array in an IDX file, plain or compressed with gzip.
 
-    The file begins with two bytes of 0, the code of the type and the number of dimensions; then come the sizes, of four bytes each, the
-    most significant first; then the numbers, the last dimension running fastest.
+    The file begins with two zero bytes, the type code and the number of dimensions, followed by the sizes (four bytes each, big-endian) and
+    the elements in row-major order.
 
     Args:
-        path: Where it lies.
-        dims: How many dimensions it must have: 3 for images, 1 for labels.
+        path: Path of the file.
+        dims: Expected number of dimensions: 3 for images, 1 for labels.
 
     Returns:
         dtype uint8.
 
     Raises:
-        ValueError: If it is damaged, cut off or of another kind; the message names it.
+        ValueError: If the file is damaged, truncated or of another format; the message names it.
     """
     content = decompress(path)
     head = 4 + 4 * dims
@@ -35,12 +35,12 @@ def read_idx(path: Path, dims: int) -> np.ndarray:
     if content[:4] != magic:
         raise ValueError(
             f"{path} expected an IDX file of {dims} dimensions, which begins with {magic.hex(' ')}, "
-            f"got {content[:4].hex(' ') or 'nothing'}; put the right file there, or delete it to have it downloaded"
+            f"got {content[:4].hex(' ') or 'nothing'}; put the right file there, or delete it to download it again"
         )
     shape = tuple(int.from_bytes(content[at : at + 4], "big") for at in range(4, head, 4))
     if len(content) != head + math.prod(shape):
         raise ValueError(
-            f"{path} expected {head + math.prod(shape)} bytes for the sizes {shape} that it announces, got {len(content)}; "
-            "it is cut off or damaged: delete it to have it downloaded, or copy it anew"
+            f"{path} expected {head + math.prod(shape)} bytes for the sizes {shape} in its header, got {len(content)}; "
+            "the file is truncated or damaged: delete it to download it again, or copy it again"
         )
     return np.frombuffer(content, np.uint8, offset=head).reshape(shape)

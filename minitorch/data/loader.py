@@ -1,4 +1,4 @@
-"""Stage 4 - The loader, which deals out a data set in batches of tensors, every epoch in another order."""
+"""Stage 4 - The data loader: batches of tensors from a data set, shuffled in every epoch."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from minitorch.data.dataset import ArrayDataset, Dataset
 from minitorch.tensor import Tensor
 
 Transform = Callable[[np.ndarray, np.random.Generator], np.ndarray]
-"""What changes the inputs of a batch, given what it may draw random numbers from."""
+"""Changes the inputs of a batch; the second argument is the generator of its random numbers."""
 
 
 class DataLoader:
-    """The batches of a data set: each loop over the loader is an epoch, and gives a tuple of tensors for every batch.
+    """The batches of a data set: each iteration over the loader is an epoch and yields a tuple of tensors for every batch.
 
-    What is drawn in an epoch depends on the seed, the epoch and the batch alone, so that a run which goes on from `state()` sees what an
-    uninterrupted one sees.
+    Random numbers depend only on the seed, the epoch and the batch, so that a run resumed from `state()` sees the same batches as an
+    uninterrupted one.
 
     Args:
-        dataset: An ArrayDataset is read in whole batches; of any other, one example after the other.
+        dataset: An ArrayDataset is read in whole batches, any other data set example by example.
         batch_size: Examples in a batch.
-        shuffle: Whether every epoch has an order of its own.
-        seed: Of the orders and of what the transform draws.
-        drop_last: Whether to leave out a last batch that is not full.
-        backend: Of the tensors. Left out: the compiled one where the package has it.
-        dtype: Of what holds fractions. Left out: the default dtype. Labels and masks keep theirs.
-        transform: Changes the inputs, the first of a tuple.
+        shuffle: Whether to shuffle the examples in every epoch.
+        seed: Seed of the orders and of the transform.
+        drop_last: Whether to drop the last batch if it is not full.
+        backend: Backend of the tensors; by default the fast backend if the package has it.
+        dtype: Dtype of floating-point parts; by default the default dtype. Labels and masks keep their dtype.
+        transform: Changes the inputs, which are the first part of each example.
 
     Raises:
         ValueError: If the batch size is less than 1.
-        TypeError: If it or the seed is no whole number.
+        TypeError: If the batch size or the seed is not an integer.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class DataLoader:
         self.dtype = as_dtype(dtype)
         if not is_float(self.dtype):
             raise TypeError(f"DataLoader expected a dtype of float64 or float32 for the inputs, got {self.dtype.name}")
-        self._next = (0, 0)  # epoch and batch that the next loop begins with
-        self._place = (0, 0)  # what follows the batch that was given last
+        self._next = (0, 0)  # epoch and batch at which the next iteration begins
+        self._position = (0, 0)  # epoch and batch after the last one yielded
 
     def __len__(self) -> int:
-        """How many batches an epoch has."""
+        """Number of batches in an epoch."""
         full, rest = divmod(len(self.dataset), self.batch_size)
         return full + (rest > 0 and not self.drop_last)
 
@@ -70,24 +70,24 @@ class DataLoader:
         count = len(self.dataset)
         order = np.random.default_rng([self.seed, epoch]).permutation(count) if self.shuffle else np.arange(count)
         for batch in range(first, len(self)):
-            self._place = (epoch, batch + 1) if batch + 1 < len(self) else (epoch + 1, 0)
+            self._position = (epoch, batch + 1) if batch + 1 < len(self) else (epoch + 1, 0)
             chosen = order[batch * self.batch_size : (batch + 1) * self.batch_size]
             arrays = self._arrays(chosen)
             if self.transform is not None:
-                generator = np.random.default_rng([self.seed, epoch, batch + 1])  # with a 0 there it would be that of the order
+                generator = np.random.default_rng([self.seed, epoch, batch + 1])  # + 0 would repeat the order's numbers
                 arrays[0] = self.transform(arrays[0], generator)
-            yield tuple(from_numpy(self._own(array), self.backend) for array in arrays)
+            yield tuple(from_numpy(self._cast(array), self.backend) for array in arrays)
 
     def state(self) -> dict[str, int | bool]:
-        """Where the loader stands, after the batch that it gave last: plain numbers, as JSON holds them."""
-        epoch, batch = self._place
+        """Return the position after the last batch and the settings, as values that JSON can represent."""
+        epoch, batch = self._position
         return {"epoch": epoch, "batch": batch} | self._settings()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from `state()` of a loader of the same settings: the next loop gives the batches that followed there.
+        """Resume from the `state()` of a loader with the same settings: the next iteration yields the batches that followed it.
 
         Raises:
-            ValueError: If that is none, or the settings were others.
+            ValueError: If state is not one, or the settings differ.
         """
         mine = self._settings()
         if not isinstance(state, dict) or state.keys() != {"epoch", "batch", *mine}:
@@ -95,31 +95,31 @@ class DataLoader:
         changed = [name for name in mine if state[name] != mine[name]]
         if changed:
             then, now = (", ".join(f"{name}={settings[name]!r}" for name in changed) for settings in (state, mine))
-            raise ValueError(f"restore expected a loader with the settings of the interrupted run, {then}, got {now}; make it with those")
-        self._next = self._place = (_check_integer(state["epoch"], "epoch", 0), _check_integer(state["batch"], "batch", 0))
+            raise ValueError(f"restore expected a loader with the settings of the interrupted run, {then}, got {now}; create it with those")
+        self._next = self._position = (_check_integer(state["epoch"], "epoch", 0), _check_integer(state["batch"], "batch", 0))
 
     def _settings(self) -> dict[str, int | bool]:
-        """What the batches depend on besides the data."""
+        """The settings on which the batches depend."""
         names = ("batch_size", "shuffle", "seed", "drop_last")
         return {"examples": len(self.dataset)} | {name: getattr(self, name) for name in names}
 
     def _arrays(self, chosen: np.ndarray) -> list[np.ndarray]:
-        """The examples of these numbers: new arrays, whose first dimension counts them."""
+        """The parts of the examples with these indices, as new arrays with one row per example."""
         if isinstance(self.dataset, ArrayDataset):
             return [array[chosen] for array in self.dataset.arrays]
         examples = [self.dataset[int(index)] for index in chosen]
         rows = [example if isinstance(example, tuple) else (example,) for example in examples]
         if len({len(row) for row in rows}) != 1:
-            raise ValueError(f"DataLoader expected examples with as many parts each, got {sorted({len(row) for row in rows})}")
+            raise ValueError(f"DataLoader expected examples with the same number of parts, got {sorted({len(row) for row in rows})}")
         return [_stack(column) for column in zip(*rows, strict=True)]
 
-    def _own(self, array: np.ndarray) -> np.ndarray:
-        """The array in the dtype that its tensor is to have."""
+    def _cast(self, array: np.ndarray) -> np.ndarray:
+        """Cast a floating-point array to the dtype of the tensors."""
         return array.astype(self.dtype, copy=False) if is_float(array.dtype) else array
 
 
 def _check_integer(value: Any, name: str, least: int) -> int:
-    """A whole number that is not too small."""
+    """Validate an integer with a lower bound."""
     try:
         found = operator.index(value)
     except TypeError:
@@ -130,12 +130,12 @@ def _check_integer(value: Any, name: str, least: int) -> int:
 
 
 def _stack(values: tuple[Any, ...]) -> np.ndarray:
-    """One part of every example, in one array."""
+    """Stack one part of every example into an array."""
     arrays = [value.to_numpy() if isinstance(value, Tensor) else np.asarray(value) for value in values]
     for array in arrays:
         if array.dtype.kind not in "fiub":
-            raise TypeError(f"DataLoader expected examples of numbers, got {array.dtype}; of words make numbers with Vocabulary.encode")
+            raise TypeError(f"DataLoader expected examples of numbers, got {array.dtype}; convert words with Vocabulary.encode")
         if array.shape != arrays[0].shape:
-            raise ValueError(f"DataLoader expected examples of one shape, got {arrays[0].shape} and {array.shape}; pad them to one length")
-    made = np.stack(arrays)
-    return made.astype(np.int64) if made.dtype.kind in "iu" else made
+            raise ValueError(f"DataLoader expected examples of one shape, got {arrays[0].shape} and {array.shape}; pad them")
+    stacked = np.stack(arrays)
+    return stacked.astype(np.int64) if stacked.dtype.kind in "iu" else stacked

@@ -11,10 +11,10 @@ from minitorch.data.files import data_home, download, find_file
 from minitorch.data.idx import read_idx
 
 MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist", "https://storage.googleapis.com/cvdf-datasets/mnist")
-"""Where the files are published."""
+"""URLs of the folders in which the files are published."""
 
 SPLITS = {"train": "train", "test": "t10k"}
-"""How the names of the files of each part begin."""
+"""Prefix of the file names of each split."""
 
 HASHES = {
     "train-images-idx3-ubyte.gz": "sha256:440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
@@ -22,17 +22,17 @@ HASHES = {
     "t10k-images-idx3-ubyte.gz": "sha256:8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
     "t10k-labels-idx1-ubyte.gz": "sha256:f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
 }
-"""Checksums of what is downloaded. What lies there already may be another set of the same form, and only its form is checked."""
+"""Checksums of downloads. Files already on disk may hold another data set of the same format; only their format is checked."""
 
 SIZE = 28
 """Height and width of an image."""
 
 
 class MNIST(ImageDataset):
-    """Digits of 28×28 points, by 500 writers; its files are looked for in the folder mnist of the data directory.
+    """Handwritten digits of 28×28 pixels by 500 writers; the files are in the folder mnist of the data directory.
 
     Args:
-        split: "train", 60,000 images, or "test", 10,000.
+        split: "train" (60,000 images) or "test" (10,000).
 
     Attributes:
         images: Shape (N, 1, 28, 28), float32; 0 is paper, 1 is ink.
@@ -40,8 +40,8 @@ class MNIST(ImageDataset):
         classes: "0" … "9".
 
     Raises:
-        ValueError: If a file is damaged or the two do not belong together; the message names it.
-        OSError: If a file is not there and cannot be downloaded.
+        ValueError: If a file is damaged or images and labels do not match; the message names it.
+        OSError: If a file does not exist and cannot be downloaded.
 
     Source: Y. LeCun, C. Cortes, C. Burges, CC BY-SA 3.0.
     """
@@ -57,10 +57,10 @@ class MNIST(ImageDataset):
 
 
 def read_images(image_path: Path, label_path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """The images and the labels of one part, as bytes.
+    """Read the images and the labels of one split, as uint8.
 
     Raises:
-        ValueError: If a file is damaged or the two do not belong together; the message names it.
+        ValueError: If a file is damaged or images and labels do not match; the message names it.
     """
     images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
     if images.shape[1:] != (SIZE, SIZE):
@@ -69,15 +69,15 @@ def read_images(image_path: Path, label_path: Path) -> tuple[np.ndarray, np.ndar
     if len(images) != len(labels):
         raise ValueError(
             f"{label_path} expected {len(images)} labels, one for each image of {image_path.name}, got {len(labels)}; "
-            "the files are of different sets: copy both anew"
+            "the files belong to different data sets: copy both again"
         )
-    for place in np.flatnonzero(labels > 9)[:1]:
-        raise ValueError(f"{label_path} expected labels from 0 to 9, got {labels[place]} at {place}; put the file of MNIST there")
+    for index in np.flatnonzero(labels > 9)[:1]:
+        raise ValueError(f"{label_path} expected labels from 0 to 9, got {labels[index]} at index {index}; put the file of MNIST there")
     return images, labels
 
 
 def _path(folder: Path, name: str) -> Path:
-    """Where a file lies, compressed or not; it is downloaded if it lies nowhere."""
+    """Return the path of a file, compressed or not; download it if it does not exist."""
     path = find_file(folder, [f"{name}.gz", name])
     if path is None:
         path = folder / f"{name}.gz"

@@ -159,7 +159,7 @@ class SubsetRandomSampler(_SeededSampler):
         super().__init__(seed)
         self.indices = np.asarray(indices)
         if self.indices.ndim != 1 or (self.indices.dtype.kind not in "iu" and self.indices.size):
-            raise TypeError(f"SubsetRandomSampler expected a list of whole numbers, got {indices!r}; of a mask take np.flatnonzero(mask)")
+            raise TypeError(f"SubsetRandomSampler expected a list of integers, got {indices!r}; for a mask, pass np.flatnonzero(mask)")
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._generator().permutation(self.indices).tolist())

@@ -1,7 +1,7 @@
-"""Stage 4 - Sentences about films that never were: a small synthetic set for a first try without a download.
+"""Stage 4 - Synthetic film reviews: a small data set that needs no download.
 
-The order of the words matters. "not dull" praises, and after "but" stands what counts, so that two sentences of the very same words may
-have different labels: whoever only counts words cannot tell them apart.
+Word order matters: "not dull" is positive, and the opinion is the one after "but". Two sentences with exactly the same words can have
+different labels, so a model that only counts words cannot classify them all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FILMS = ["comedy", "drama", "film", "movie", "picture", "thriller"]
 DEGREES = ["deeply", "quite", "rather", "really", "truly", "very"]
 
 Words = tuple[list[str], list[str]]
-"""The adjectives of the sentence's own opinion, and those of the opposite one."""
+"""Adjectives of the sentence's opinion, and those of the opposite opinion."""
 
 
 def _plain(words: Words, draw: random.Random) -> str:
@@ -67,7 +67,7 @@ def _but(words: Words, draw: random.Random) -> str:
 
 
 def negate(sentence: str) -> str:
-    """A sentence with "but", its two adjectives in each other's place: the same words for the opposite opinion."""
+    """Swap the two adjectives of a sentence with "but", which gives the opposite opinion in the same words."""
     words = sentence.split()
     words[3], words[9] = words[9], words[3]
     return " ".join(words)
@@ -77,20 +77,20 @@ STRAIGHT = (_plain, _double, _seldom, _found, _throughout)
 TURNED = (_not, _nothing, _never, _but)
 
 PATTERNS: tuple[Callable[[Words, random.Random], str], ...] = (*STRAIGHT, *STRAIGHT, *TURNED)
-"""How a sentence is built, one as often as the other."""
+"""Sentence templates, used equally often."""
 
 
 class Sentences(TextDataset):
-    """A synthetic set: sentences put together by a program, half of them for a film and half against it. No two are the same.
+    """Synthetic film reviews, half of them positive, half negative, all different.
 
-    It shows that a network learns, not how well it would do on what people write.
+    They show whether a network learns, not how well it would classify real reviews.
 
     Args:
-        count: How many, at most 2,000.
-        seed: The same two numbers give the same sentences.
+        count: Number of sentences, at most 2,000.
+        seed: Seed of the random choices.
 
     Attributes:
-        sentences: Words and signs between blanks, in small letters.
+        sentences: Words and punctuation, separated by spaces, in lower case.
         labels: Shape (count,), int64: 0 against, 1 for the film.
         classes: "negative", "positive".
 

@@ -11,7 +11,7 @@ from minitorch.data.dataset import TextDataset
 from minitorch.data.files import data_home, download, find_file
 
 ARCHIVE = "https://dl.fbaipublicfiles.com/glue/data/SST-2.zip"
-"""Where the GLUE benchmark publishes the set."""
+"""URL at which the GLUE benchmark publishes the data set."""
 
 ARCHIVE_HASH = "sha256:d67e16fb55739c1b32cdce9877596db1c127dc322d93c082281f64057c16deaa"
 
@@ -19,22 +19,22 @@ CLASSES = ("negative", "positive")
 
 
 class SST2(TextDataset):
-    """The Stanford Sentiment Treebank with two classes; its files are looked for in the folder sst2 of the data directory.
+    """The Stanford Sentiment Treebank with two classes; the files are in the folder sst2 of the data directory.
 
-    A file train.tsv, dev.tsv or test.tsv has a sentence, a tab and a label in each line, with or without a first line "sentence label".
-    Those of "train" and "dev" are downloaded if they are not there. GLUE keeps the labels of its own test sentences to itself.
+    Each line of train.tsv, dev.tsv or test.tsv is a sentence, a tab and a label, optionally after a header line "sentence label". The files
+    of "train" and "dev" are downloaded if they do not exist. GLUE does not publish the labels of its test sentences.
 
     Args:
         split: "train", "dev" or "test".
 
     Attributes:
-        sentences: Words and signs between blanks, in small letters.
-        labels: Shape (N,), int64: 0 against, 1 for the film.
+        sentences: Words and punctuation, separated by spaces, in lower case.
+        labels: Shape (N,), int64: 0 negative, 1 positive.
         classes: "negative", "positive".
 
     Raises:
         ValueError: If a file is damaged; the message names it and the line.
-        OSError: If a file is not there and cannot be downloaded.
+        OSError: If a file does not exist and cannot be downloaded.
 
     Source: R. Socher et al. 2013, https://nlp.stanford.edu/sentiment
     """
@@ -47,11 +47,11 @@ class SST2(TextDataset):
 
 
 def read_labeled(path: Path) -> tuple[list[str], list[int]]:
-    """The sentences of a file and their labels.
+    """Read the sentences of a file and their labels.
 
     Raises:
         ValueError: If a line is not a sentence, a tab and 0 or 1; the message names the file and the line.
-        OSError: If it cannot be read.
+        OSError: If the file cannot be read.
     """
     lines = path.read_bytes().split(b"\n")
     if lines[-1] == b"":
@@ -69,24 +69,24 @@ def read_labeled(path: Path) -> tuple[list[str], list[int]]:
             shown = line[:60].decode("utf-8", "backslashreplace")
             raise ValueError(
                 f"{path} line {number} expected a sentence, a tab and the label 0 or 1, got {shown!r}; "
-                "mend the line, or delete the file and get it anew"
+                "correct the line, or delete the file to download it again"
             )
         sentences.append(text)
         labels.append(int(label))
     if not sentences:
-        raise ValueError(f"{path} expected sentences with labels, got none; delete the file and get it anew")
+        raise ValueError(f"{path} expected sentences with labels, got none; delete the file to download it again")
     return sentences, labels
 
 
 def _path(folder: Path, split: str) -> Path:
-    """Where the file of a part lies; it is taken out of GLUE's archive, and that is downloaded, if it lies nowhere."""
+    """Return the path of the file of a split; if it does not exist, extract it from GLUE's archive, which is downloaded."""
     path = folder / f"{split}.tsv"
     if path.is_file():
         return path
     if split == "test":
         raise FileNotFoundError(
-            f"{path} expected a file of labelled sentences, got none; what GLUE publishes as its test set has no labels: "
-            'use SST2("dev"), or put a file of your own there, a sentence, a tab and 0 or 1 in each line'
+            f"{path} expected a file of labeled sentences, got none; the test set published by GLUE has no labels: "
+            'use SST2("dev"), or put your own file there, with a sentence, a tab and 0 or 1 in each line'
         )
     archive = find_file(folder, ["SST-2.zip"])
     if archive is None:
@@ -97,18 +97,18 @@ def _path(folder: Path, split: str) -> Path:
 
 
 def unpack(archive: Path, member: str, path: Path) -> None:
-    """Write one file out of an archive, under a temporary name until it is whole.
+    """Extract one file of an archive atomically.
 
     Raises:
-        ValueError: If the archive is damaged or does not have the file; the message names it.
+        ValueError: If the archive is damaged or does not contain the file; the message names it.
     """
     packed = archive.read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(packed)) as opened:
             content = opened.read(member)
-    except Exception as error:  # zipfile has many kinds of errors for what may be wrong
+    except Exception as error:  # zipfile raises many kinds of errors for a damaged archive
         problem = f"one without {member}" if isinstance(error, KeyError) else "a damaged one"
-        raise ValueError(f"{archive} expected the archive of SST-2, got {problem}; delete it to have it downloaded anew") from None
+        raise ValueError(f"{archive} expected the archive of SST-2, got {problem}; delete it to download it again") from None
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_bytes(content)

@@ -1,6 +1,6 @@
-"""Stage 4 - Transforms: what a loader does to the images of a batch before they become a tensor.
+"""Stage 4 - Transforms: changes to the images of a batch before they become a tensor.
 
-A transform is called with a batch, shape (B, C, H, W), and with a generator of random numbers, and returns a new batch.
+A transform is called with a batch of shape (B, C, H, W) and a random generator, and returns a new batch.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 
 
 class Compose:
-    """One transform after the other.
+    """Apply several transforms in order.
 
     Args:
-        transforms: In their order, each an argument, or all in one list.
+        transforms: The transforms, as separate arguments or in one list.
     """
 
     def __init__(self, *transforms: Any) -> None:
@@ -23,70 +23,70 @@ class Compose:
         self.transforms: Sequence[Callable[[np.ndarray, np.random.Generator], np.ndarray]] = transforms[0] if in_a_list else transforms
 
     def __call__(self, images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """The batch after all of them."""
+        """Apply the transforms to a batch."""
         for transform in self.transforms:
             images = transform(images, generator)
         return images
 
 
 class Normalize:
-    """Subtract the mean and divide by the standard deviation, for all channels alike or for each its own.
+    """Subtract the mean and divide by the standard deviation, per channel or for all channels.
 
     Args:
-        mean: A number, or one for each channel.
-        std: Likewise, greater than 0.
+        mean: One number, or one for each channel.
+        std: One number, or one for each channel; greater than 0.
 
     Raises:
-        ValueError: If std is not greater than 0, or if mean and std are of different channels.
+        ValueError: If std is not greater than 0, or mean and std have different numbers of channels.
     """
 
     def __init__(self, mean: float | Sequence[float], std: float | Sequence[float]) -> None:
         self.mean, self.std = self._by_channel(mean), self._by_channel(std)
         if not (self.std > 0).all():
-            raise ValueError(f"Normalize expected a standard deviation std > 0, got {std}; an image of one colour needs none")
+            raise ValueError(f"Normalize expected a standard deviation std > 0, got {std}; do not normalize constant images")
         if 0 in (self.mean.size, self.std.size) or len({self.mean.size, self.std.size} - {1}) > 1:
             raise ValueError(
-                f"Normalize expected as many in mean as in std, got {self.mean.size} and {self.std.size}; one for each channel"
+                f"Normalize expected mean and std of equal length, got {self.mean.size} and {self.std.size}; pass one number per channel"
             )
 
     @staticmethod
     def _by_channel(value: Any) -> np.ndarray:
-        """One number, shape (), or shape (C, 1, 1)."""
+        """Return an array of shape () for one number, otherwise (C, 1, 1)."""
         found = np.asarray(value, float)
         return found.reshape(() if found.size == 1 else (-1, 1, 1))
 
     def __call__(self, images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Draws nothing.
+        """Normalize a batch; uses no random numbers.
 
         Raises:
-            ValueError: If the images have other channels.
+            ValueError: If the images have a different number of channels.
         """
         channels = max(self.mean.size, self.std.size)
         if channels > 1 and (images.ndim != 4 or images.shape[1] != channels):
-            raise ValueError(f"Normalize expected images of shape (B, {channels}, H, W), got {images.shape}; give a mean for each channel")
-        dtype = images.dtype if images.dtype.kind == "f" else float  # a float32 batch stays one
+            raise ValueError(f"Normalize expected images of shape (B, {channels}, H, W), got {images.shape}; pass a mean for each channel")
+        dtype = images.dtype if images.dtype.kind == "f" else float  # keep float32
         mean, std = self.mean.astype(dtype), self.std.astype(dtype)
         return (images - mean) / std
 
 
 class Shift:
-    """Move every image by its own whole number of points, up or down and left or right; what comes in is `fill`.
+    """Shift every image by a random number of pixels, vertically and horizontally; new pixels are `fill`.
 
     Args:
-        pixels: How far at most.
-        fill: The value of the background.
+        pixels: Maximum shift in each direction.
+        fill: Value of the background.
 
     Raises:
-        ValueError: If pixels is no whole number of at least 0.
+        ValueError: If pixels is not an integer >= 0.
     """
 
     def __init__(self, pixels: int, fill: float = 0.0) -> None:
         if not isinstance(pixels, int) or pixels < 0:
-            raise ValueError(f"Shift expected a whole number of pixels >= 0, got {pixels!r}; try 1")
+            raise ValueError(f"Shift expected an integer number of pixels >= 0, got {pixels!r}; try 1")
         self.pixels, self.fill = pixels, fill
 
     def __call__(self, images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Draws two numbers for every image."""
+        """Shift a batch; draws two random numbers for every image."""
         B, _, H, W = images.shape
         reach = self.pixels
         padded = np.pad(images, ((0, 0), (0, 0), (reach, reach), (reach, reach)), constant_values=self.fill)

@@ -1,4 +1,4 @@
-"""Stage 4 - Words as numbers: a vocabulary that counts them off, and vectors that were learned from other texts."""
+"""Stage 4 - Words as numbers: a vocabulary, and pretrained word vectors."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 from minitorch.data.files import data_home, find_file
 
 PADDING, UNKNOWN = 0, 1
-"""The numbers of no word, behind the end of a sentence, and of any word that the vocabulary does not have."""
+"""Numbers for padding after the end of a sentence, and for words outside of the vocabulary."""
 
 
 class Vocabulary:
-    """Words and their numbers: the commoner a word, the smaller its number; among equals the one that came first.
+    """Words and their numbers, the most frequent first; ties are broken by first occurrence.
 
-    Words are what stands between blanks.
+    Words are separated by spaces.
 
     Args:
-        sentences: What the words are taken from.
-        min_count: How often a word must come to have a number of its own.
+        sentences: Text from which the words are taken.
+        min_count: Minimum number of occurrences of a word in the vocabulary.
 
     Attributes:
-        words: By number; the first two stand for no word and for unknown ones.
+        words: The words by number; the first two represent padding and unknown words.
     """
 
     def __init__(self, sentences: Iterable[str], min_count: int = 1) -> None:
@@ -33,25 +33,25 @@ class Vocabulary:
         self._numbers = {word: number for number, word in enumerate(self.words) if number > UNKNOWN}
 
     def __len__(self) -> int:
-        """How many numbers there are, the two without a word included."""
+        """Number of entries, including padding and unknown words."""
         return len(self.words)
 
     def __contains__(self, word: object) -> bool:
         return word in self._numbers
 
     def __getitem__(self, word: str) -> int:
-        """The number of a word; that of the unknown ones, if it has none."""
+        """Number of a word; UNKNOWN for a word outside of the vocabulary."""
         return self._numbers.get(word, UNKNOWN)
 
     def __repr__(self) -> str:
         return f"Vocabulary({len(self._numbers)} words)"
 
     def encode(self, sentence: str, length: int | None = None) -> np.ndarray:
-        """The numbers of the words of a sentence.
+        """Return the numbers of the words of a sentence.
 
         Args:
-            sentence: Words between blanks.
-            length: How many numbers to return: what is longer is cut off, what is shorter is padded. Left out: as many as words.
+            sentence: Words separated by spaces.
+            length: Number of elements to return, by truncating or padding; by default the number of words.
 
         Returns:
             Shape (length,), int64.
@@ -60,22 +60,22 @@ class Vocabulary:
         return np.array(numbers + [PADDING] * ((length or 0) - len(numbers)), np.int64)
 
     def encode_all(self, sentences: Sequence[str], length: int | None = None) -> np.ndarray:
-        """The numbers of many sentences, shape (sentences, length), int64. length left out: the longest fits."""
+        """Return the numbers of several sentences, shape (sentences, length), int64; by default as long as the longest."""
         if length is None:
             length = max((len(sentence.split()) for sentence in sentences), default=0)
         return np.array([self.encode(sentence, length) for sentence in sentences], np.int64).reshape(len(sentences), length)
 
 
 class GloVe:
-    """Vectors of words, such that words of like use have like vectors.
+    """Pretrained word vectors: words used in similar contexts have similar vectors.
 
     Args:
-        words: Each once.
+        words: Unique words.
         vectors: Shape (words, dim), float32.
 
     Attributes:
-        words, vectors: As given.
-        dim: How many numbers a vector has.
+        words, vectors: The arguments.
+        dim: Length of a vector.
 
     Source: J. Pennington, R. Socher, C. Manning, 2014, https://nlp.stanford.edu/projects/glove
     """
@@ -87,14 +87,14 @@ class GloVe:
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> GloVe:
-        """Read the published text format: a word and its numbers in each line, with or without a first line that counts both.
+        """Read the published text format: a word and its vector in each line, optionally after a line with both counts.
 
         Args:
-            path: The file. Left out: glove.6B.50d.txt, or else the first glove*.txt, in the folder glove of the data directory.
+            path: The file; by default glove.6B.50d.txt, or else the first glove*.txt, in the folder glove of the data directory.
 
         Raises:
-            FileNotFoundError: If there is none; the message says where to get it.
-            ValueError: If it is damaged; the message names the file and the line.
+            FileNotFoundError: If there is no file; the message says where to get it.
+            ValueError: If the file is damaged; the message names the file and the line.
         """
         return cls(*read_vectors(_find_vectors() if path is None else Path(path)))
 
@@ -108,9 +108,9 @@ class GloVe:
         return word in self._rows
 
     def __getitem__(self, word: str) -> np.ndarray:
-        """The vector of a word, shape (dim,): a view. Raises KeyError if there is none."""
+        """Vector of a word, shape (dim,), as a view. Raises KeyError for an unknown word."""
         if word not in self._rows:
-            raise KeyError(f"GloVe has no vector for {word!r}; ask first: word in glove")
+            raise KeyError(f"GloVe has no vector for {word!r}; check first: word in glove")
         return self.vectors[self._rows[word]]
 
     def __repr__(self) -> str:
@@ -118,26 +118,26 @@ class GloVe:
 
 
 def _find_vectors() -> Path:
-    """The file that is read where none is named."""
+    """Return the default file."""
     folder = data_home() / "glove"
     path = find_file(folder, ["glove.6B.50d.txt", *sorted(other.name for other in folder.glob("glove*.txt"))])
     if path is None:
         raise FileNotFoundError(
             f"{folder} expected a file glove.6B.50d.txt, got none; fetch https://nlp.stanford.edu/data/glove.6B.zip (862 MB) "
-            "and unpack that file there, or pass a path of your own: GloVe.load(path)"
+            "and unpack that file there, or pass another path: GloVe.load(path)"
         )
     return path
 
 
 def read_vectors(path: Path) -> tuple[list[str], np.ndarray]:
-    """The words of a file and their vectors, shape (words, dim), float32. Of a word that comes twice the first vector counts.
+    """Read the words of a file and their vectors, shape (words, dim), float32. For repeated words, the first vector counts.
 
     Raises:
-        ValueError: If a line has no word and dim numbers, or lines are missing.
-        OSError: If it cannot be read.
+        ValueError: If a line is not a word and dim numbers, or lines are missing.
+        OSError: If the file cannot be read.
     """
-    with path.open("rb") as file, np.errstate(over="ignore"):  # a number too large becomes inf, and that is refused
-        total = sum(1 for _ in file)  # so that the matrix is made once, in its final size
+    with path.open("rb") as file, np.errstate(over="ignore"):  # overflow gives inf, which is refused
+        total = sum(1 for _ in file)  # to allocate the matrix once
         file.seek(0)
         first = file.readline().split()
         announced = [int(part) for part in first] if len(first) == 2 and all(part.isdigit() for part in first) else None
@@ -148,7 +148,7 @@ def read_vectors(path: Path) -> tuple[list[str], np.ndarray]:
         if announced is None:
             file.seek(0)
         begin = file.tell()
-        _entry(path, 1 + skipped, file.readline(), dim)  # before there is room made for a dim that may be wrong
+        _entry(path, 1 + skipped, file.readline(), dim)  # check dim before allocating
         file.seek(begin)
         rows: dict[str, int] = {}
         vectors = np.empty((total - skipped, dim), np.float32)
@@ -157,13 +157,13 @@ def read_vectors(path: Path) -> tuple[list[str], np.ndarray]:
             if word not in rows:
                 vectors[len(rows)] = values
                 rows[word] = number
-    if announced and total - skipped < announced[0]:  # more are no harm: some files count the last line wrong
-        raise ValueError(f"{path} expected {announced[0]} words, as its first line says, got {total - skipped}; copy it anew")
+    if announced and total - skipped < announced[0]:  # additional words are accepted: some published counts are wrong
+        raise ValueError(f"{path} expected {announced[0]} words, as its first line says, got {total - skipped}; copy it again")
     return list(rows), vectors[: len(rows)]
 
 
 def _entry(path: Path, number: int, line: bytes, dim: int) -> tuple[str, np.ndarray]:
-    """The word and the vector in one line; a word may hold blanks, numbers may not."""
+    """Parse one line into a word, which may contain spaces, and its vector."""
     word, *values = line.rstrip().rsplit(b" ", dim)
     try:
         if len(values) != dim or not word:
@@ -175,5 +175,5 @@ def _entry(path: Path, number: int, line: bytes, dim: int) -> tuple[str, np.ndar
     except ValueError:
         shown = line[:40].decode("utf-8", "replace").strip()
         raise ValueError(
-            f"{path} line {number} expected a word and {dim} numbers, got {shown!r}…; the file is damaged or cut off: copy it anew"
+            f"{path} line {number} expected a word and {dim} numbers, got {shown!r}…; the file is damaged or truncated: copy it again"
         ) from None

@@ -276,12 +276,12 @@ def test_one_mean_is_for_examples_of_any_shape():
 @pytest.mark.parametrize("shape", [(2, 1, 4, 4), (2, 2, 4, 4), (3, 4, 4), (2, 3), (2, 4, 4, 3)])
 def test_images_of_other_channels_are_not_normalized(shape):
     for transform in (Normalize([1, 2, 3], 1), Normalize(0, [1, 2, 3])):
-        with refused(ValueError, f"Normalize expected images of shape (B, 3, H, W), got {shape}; give a mean for each channel"):
+        with refused(ValueError, f"Normalize expected images of shape (B, 3, H, W), got {shape}; pass a mean for each channel"):
             applied(transform, np.zeros(shape))
 
 
 @pytest.mark.parametrize(("mean", "std"), [([1, 2, 3], [1, 2]), ([], 1)])
 def test_as_many_means_as_deviations_are_asked_for(mean, std):
-    message = f"Normalize expected as many in mean as in std, got {len(mean)} and {np.size(std)}; one for each channel"
+    message = f"Normalize expected mean and std of equal length, got {len(mean)} and {np.size(std)}; pass one number per channel"
     with refused(ValueError, message):
         Normalize(mean, std)

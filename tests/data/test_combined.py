@@ -77,7 +77,7 @@ def test_gradients_do_not_reach_the_tensors_of_a_batch():
 def test_what_is_no_tensor_is_refused():
     with refused(TypeError, "TensorDataset expected tensors, got ndarray; of arrays make an ArrayDataset"):
         TensorDataset(np.zeros(2))
-    with refused(ValueError, "ArrayDataset expected arrays of one length, an example in each row, got the shapes (2,), (3,)"):
+    with refused(ValueError, "ArrayDataset expected arrays of equal length, one row per example, got shapes (2,), (3,)"):
         TensorDataset(minitorch.zeros((2,)), minitorch.zeros((3,)))
 
 
@@ -92,7 +92,7 @@ def test_the_examples_of_one_set_follow_those_of_another():
     assert [data[index] for index in range(-5, 0)] == rows
     assert list(data[1:4]) == rows[1:4]
     assert data.cumulative_sizes == [3, 3, 5]
-    with refused(IndexError, "ConcatDataset has 5 examples, got the number 5; count from 0 to 4"):
+    with refused(IndexError, "ConcatDataset has 5 examples, got the index 5; use 0 to 4"):
         data[5]
 
 

@@ -220,7 +220,7 @@ def test_a_state_is_refused_where_the_order_is_another():
     message = (
         "restore expected a loader with the settings of the interrupted run, "
         "sampler='RandomSampler(examples=10, replacement=False, num_samples=10, seed=1)', "
-        "got sampler='RandomSampler(examples=10, replacement=False, num_samples=10, seed=2)'; make it with those"
+        "got sampler='RandomSampler(examples=10, replacement=False, num_samples=10, seed=2)'; create it with those"
     )
     with refused(ValueError, message):
         DataLoader(NUMBERS, sampler=RandomSampler(NUMBERS, seed=2)).restore(state)
@@ -277,7 +277,7 @@ def test_the_batches_before_a_number_that_is_none_are_dealt():
 
 @pytest.mark.parametrize("chosen", [[True, False], [0.5], ["a"], [], [[0, 1]]])
 def test_what_are_no_numbers_are_refused(chosen):
-    message = f"DataLoader expected a list of whole numbers from its sampler, got {chosen!r}; give numbers of examples"
+    message = f"DataLoader expected a list of integers from its sampler, got {chosen!r}; give numbers of examples"
     with refused(TypeError, message):
         list(DataLoader(NUMBERS, batch_sampler=[chosen]))
 

@@ -103,7 +103,7 @@ def test_a_split_with_an_empty_part_is_refused(fraction):
 
 @pytest.mark.parametrize("index", [3, -4])
 def test_an_example_outside_is_refused(index):
-    message = f"ArrayDataset has 3 examples, got the number {index}; count from 0 to 2"
+    message = f"ArrayDataset has 3 examples, got the index {index}; use 0 to 2"
     with refused(IndexError, message):
         ArrayDataset(np.zeros(3))[index]
     with refused(IndexError, message):
@@ -112,25 +112,25 @@ def test_an_example_outside_is_refused(index):
 
 @pytest.mark.parametrize("index", ["1", 1.0, None, [1, 2]])
 def test_a_number_that_is_none_is_refused(index):
-    with refused(TypeError, f"a data set expected a whole number or a slice, got {index!r}; of a list take subset(list)"):
+    with refused(TypeError, f"a data set expected an integer or a slice, got {index!r}; for a list, call subset(list)"):
         ArrayDataset(np.zeros(3))[index]
 
 
 @pytest.mark.parametrize("indices", [[0.5], [True, False], [[0]], 1, "ab"])
 def test_numbers_that_are_none_are_refused(indices):
-    with refused(TypeError, f"subset expected a list of whole numbers, got {indices!r}; of a mask take np.flatnonzero(mask)"):
+    with refused(TypeError, f"subset expected a list of integers, got {indices!r}; for a mask, pass np.flatnonzero(mask)"):
         Squares().subset(indices)
 
 
 @pytest.mark.parametrize(("arrays", "shapes"), [((np.zeros(3), np.zeros((2, 3))), "(3,), (2, 3)"), ((np.float64(1),), "()"), ((), "none")])
 def test_arrays_of_different_lengths_are_refused(arrays, shapes):
-    with refused(ValueError, f"ArrayDataset expected arrays of one length, an example in each row, got the shapes {shapes}"):
+    with refused(ValueError, f"ArrayDataset expected arrays of equal length, one row per example, got shapes {shapes}"):
         ArrayDataset(*arrays)
 
 
 def test_numbers_that_no_tensor_holds_are_refused():
     for dtype in ("complex128", "<U2", "object"):
-        message = f"ArrayDataset expected arrays of numbers that a tensor can hold, got {dtype}; convert it: array.astype(…)"
+        message = f"ArrayDataset expected arrays of a dtype that tensors support, got {dtype}; convert it: array.astype(…)"
         with refused(TypeError, message):
             ArrayDataset(np.zeros(2, dtype))
 

@@ -127,9 +127,9 @@ def test_where_all_fail_the_message_says_why_and_what_to_do_and_no_file_is_left(
     message = (
         f"{path} expected to be downloaded, got nothing usable:\n"
         f"  {url}/missing: HTTPError: 404 Client Error: Not Found for url: {url}/missing\n"
-        f"  {url}/wrong: the checksum is wrong, the file was cut off or is another one\n"
-        f"  {url}/cut: no connection, or it broke off\n"
-        f"  {closed}/good: no connection, or it broke off\n"
+        f"  {url}/wrong: the checksum does not match: the file is truncated or a different one\n"
+        f"  {url}/cut: no connection, or the connection was lost\n"
+        f"  {closed}/good: no connection, or the connection was lost\n"
         "try again with a network connection, or fetch the file by other means and put it there"
     )
     with refused(OSError, message):
@@ -187,9 +187,9 @@ def test_a_file_is_unpacked_if_it_is_compressed(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "problem"),
     [
-        (lambda packed: packed[:-1], "one that ends too early"),
-        (lambda packed: packed[:2], "one that ends too early"),
-        (lambda packed: packed[: len(packed) // 2], "one that ends too early"),
+        (lambda packed: packed[:-1], "a truncated one"),
+        (lambda packed: packed[:2], "a truncated one"),
+        (lambda packed: packed[: len(packed) // 2], "a truncated one"),
         (lambda packed: packed[:-8] + bytes([packed[-8] ^ 1]) + packed[-7:], "a damaged one"),  # the checksum
         (lambda packed: packed[:30] + b"\xff" * 20 + packed[50:], "a damaged one"),
         (lambda packed: packed + b"more", "a damaged one"),
@@ -198,5 +198,5 @@ def test_a_file_is_unpacked_if_it_is_compressed(tmp_path):
 def test_a_damaged_compressed_file_is_refused_by_name(tmp_path, damage, problem):
     path = tmp_path / "film.gz"
     path.write_bytes(damage(gzip.compress(CONTENT, mtime=0)))
-    with refused(ValueError, f"{path} expected a whole gzip file, got {problem}; delete it to have it downloaded, or copy it anew"):
+    with refused(ValueError, f"{path} expected a complete gzip file, got {problem}; delete it to download it again, or copy it again"):
         decompress(path)

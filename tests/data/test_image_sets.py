@@ -52,7 +52,7 @@ def test_a_record_is_a_label_and_then_red_green_and_blue_row_by_row():
 
 @pytest.mark.parametrize("size", [1, RECORD - 1, RECORD + 1, 2 * RECORD - 1])
 def test_a_file_that_is_cut_off_is_refused(size):
-    message = f"file expected a multiple of 3073 bytes, got {size}; it is cut off or another file: copy it anew"
+    message = f"file expected a multiple of 3073 bytes, got {size}; it is cut off or another file: copy it again"
     with refused(ValueError, message):
         read_records(bytes(size), "file")
     assert len(read_records(b"", "file")[1]) == 0
@@ -60,7 +60,7 @@ def test_a_file_that_is_cut_off_is_refused(size):
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_as_many_images_as_are_asked_for_must_be_there(count):
-    message = f"file expected {count * RECORD} bytes, 3073 for each image, got 6146; it is cut off or another file: copy it anew"
+    message = f"file expected {count * RECORD} bytes, 3073 for each image, got 6146; it is cut off or another file: copy it again"
     with refused(ValueError, message):
         read_records(bytes(2 * RECORD), "file", count)
     assert len(read_records(bytes(2 * RECORD), "file", 2)[1]) == 2
@@ -146,7 +146,7 @@ def test_where_a_file_is_missing_the_whole_archive_is_taken(folder):
     unpacked(folder)
     (folder / "data_batch_4.bin").unlink()
     address = "http://127.0.0.1:9/cifar-10-binary.tar.gz"
-    with refused(OSError, nothing_usable(folder / "cifar-10-binary.tar.gz", [f"{address}: no connection, or it broke off"])):
+    with refused(OSError, nothing_usable(folder / "cifar-10-binary.tar.gz", [f"{address}: no connection, or the connection was lost"])):
         CIFAR10()
     in_the_archive(folder)
     assert len(CIFAR10()) == 15
@@ -165,7 +165,7 @@ def test_a_file_of_another_length_is_refused_by_name(folder, place, content, mon
     monkeypatch.setitem(FILES, "data_batch_3.bin", content)
     place(folder)
     path = folder / "data_batch_3.bin" if place is unpacked else f"data_batch_3.bin in {folder / 'cifar-10-binary.tar.gz'}"
-    message = f"{path} expected 9219 bytes, 3073 for each image, got {len(content)}; it is cut off or another file: copy it anew"
+    message = f"{path} expected 9219 bytes, 3073 for each image, got {len(content)}; it is cut off or another file: copy it again"
     with refused(ValueError, message):
         CIFAR10()
 
@@ -174,7 +174,7 @@ def test_a_label_of_no_class_is_refused(folder):
     content = bytearray(FILES["test_batch.bin"])
     content[RECORD] = 10
     (folder / "test_batch.bin").write_bytes(content)
-    message = f"{folder / 'test_batch.bin'} expected labels from 0 to 9, got 10 for image 1; it is damaged or another file: copy it anew"
+    message = f"{folder / 'test_batch.bin'} expected labels from 0 to 9, got 10 for image 1; it is damaged or another file: copy it again"
     with refused(ValueError, message):
         CIFAR10("test")
 
@@ -198,7 +198,7 @@ ARCHIVE = packed(FILES)
 def test_a_damaged_archive_is_refused_by_name(folder, content):
     path = folder / "cifar-10-binary.tar.gz"
     path.write_bytes(content)
-    message = f"{path} expected a whole archive, got a damaged one; delete it to have it downloaded, or copy it anew"
+    message = f"{path} expected a whole archive, got a damaged one; delete it to download it again, or copy it again"
     with refused(ValueError, message):
         CIFAR10()
 
@@ -207,7 +207,7 @@ def test_an_archive_without_one_of_the_files_is_refused(folder):
     path = folder / "cifar-10-binary.tar.gz"
     path.write_bytes(packed({name: content for name, content in FILES.items() if name != "data_batch_5.bin"}))
     message = (
-        f"{path} expected the archive of CIFAR-10, got one without cifar-10-batches-bin/data_batch_5.bin; delete it to have it downloaded"
+        f"{path} expected the archive of CIFAR-10, got one without cifar-10-batches-bin/data_batch_5.bin; delete it to download it again"
     )
     with refused(ValueError, message):
         CIFAR10()
@@ -236,7 +236,7 @@ def test_a_link_in_an_archive_leads_nowhere(folder, tmp_path):
     path = folder / "cifar-10-binary.tar.gz"
     path.write_bytes(gzip.compress(made.getvalue()))
     message = (
-        f"{path} expected the archive of CIFAR-10, got one without cifar-10-batches-bin/test_batch.bin; delete it to have it downloaded"
+        f"{path} expected the archive of CIFAR-10, got one without cifar-10-batches-bin/test_batch.bin; delete it to download it again"
     )
     with refused(ValueError, message):
         CIFAR10("test")
@@ -373,7 +373,9 @@ def test_files_of_clothes_that_do_not_fit_are_refused(clothes):
     with refused(ValueError, f"{images} expected images of 28×28, got 27×28; put the files of Fashion-MNIST there"):
         FashionMNIST("test")
     write(clothes, labels=np.zeros(2))
-    message = f"{labels} expected 3 labels, one for each image of {NAMES[0]}, got 2; the files are of different sets: copy both anew"
+    message = (
+        f"{labels} expected 3 labels, one for each image of {NAMES[0]}, got 2; the files belong to different data sets: copy both again"
+    )
     with refused(ValueError, message):
         FashionMNIST("test")
     write(clothes, labels=np.array([9, 10, 0]))
@@ -381,8 +383,8 @@ def test_files_of_clothes_that_do_not_fit_are_refused(clothes):
         FashionMNIST("test")
     labels.write_bytes(idx(LABELS)[:-1])
     message = (
-        f"{labels} expected 11 bytes for the sizes (3,) that it announces, got 10; "
-        "it is cut off or damaged: delete it to have it downloaded, or copy it anew"
+        f"{labels} expected 11 bytes for the sizes (3,) in its header, got 10; "
+        "the file is truncated or damaged: delete it to download it again, or copy it again"
     )
     with refused(ValueError, message):
         FashionMNIST("test")

@@ -208,7 +208,7 @@ def test_a_state_of_other_settings_is_refused():
     state = DataLoader(numbers(5), batch_size=2, shuffle=True, seed=7).state()
     message = (
         "restore expected a loader with the settings of the interrupted run, batch_size=2, seed=7, "
-        "got batch_size=3, seed=8; make it with those"
+        "got batch_size=3, seed=8; create it with those"
     )
     with refused(ValueError, message):
         DataLoader(numbers(5), batch_size=3, shuffle=True, seed=8).restore(state)
@@ -243,9 +243,9 @@ def test_a_dtype_without_fractions_is_refused():
 @pytest.mark.parametrize(
     ("examples", "kind", "message"),
     [
-        (("good", "bad"), TypeError, "DataLoader expected examples of numbers, got <U4; of words make numbers with Vocabulary.encode"),
-        ((np.zeros(2), np.zeros(3)), ValueError, "DataLoader expected examples of one shape, got (2,) and (3,); pad them to one length"),
-        (((1, 2), (1,)), ValueError, "DataLoader expected examples with as many parts each, got [1, 2]"),
+        (("good", "bad"), TypeError, "DataLoader expected examples of numbers, got <U4; convert words with Vocabulary.encode"),
+        ((np.zeros(2), np.zeros(3)), ValueError, "DataLoader expected examples of one shape, got (2,) and (3,); pad them"),
+        (((1, 2), (1,)), ValueError, "DataLoader expected examples with the same number of parts, got [1, 2]"),
     ],
 )
 def test_examples_that_make_no_tensor_are_refused(examples, kind, message):

@@ -52,7 +52,7 @@ def test_a_file_with_another_beginning_is_refused(tmp_path, content, begins):
     path.write_bytes(content)
     message = (
         f"{path} expected an IDX file of 3 dimensions, which begins with 00 00 08 03, got {begins}; "
-        "put the right file there, or delete it to have it downloaded"
+        "put the right file there, or delete it to download it again"
     )
     with refused(ValueError, message):
         read_idx(path, 3)
@@ -71,8 +71,8 @@ def test_a_file_of_another_length_is_refused(tmp_path, content, expected, shape)
     path = tmp_path / "file"
     path.write_bytes(content)
     message = (
-        f"{path} expected {expected} bytes for the sizes {shape} that it announces, got {len(content)}; "
-        "it is cut off or damaged: delete it to have it downloaded, or copy it anew"
+        f"{path} expected {expected} bytes for the sizes {shape} in its header, got {len(content)}; "
+        "the file is truncated or damaged: delete it to download it again, or copy it again"
     )
     with refused(ValueError, message):
         read_idx(path, 2)
@@ -156,7 +156,7 @@ def test_as_many_labels_as_images_are_asked_for(folder, count):
     write(folder, labels=np.zeros(count))
     message = (
         f"{folder / NAMES[1]} expected 3 labels, one for each image of {NAMES[0]}, got {count}; "
-        "the files are of different sets: copy both anew"
+        "the files belong to different data sets: copy both again"
     )
     with refused(ValueError, message):
         MNIST("test")
@@ -164,7 +164,7 @@ def test_as_many_labels_as_images_are_asked_for(folder, count):
 
 def test_a_label_that_is_no_digit_is_refused(folder):
     write(folder, labels=np.array([9, 10, 255]))
-    with refused(ValueError, f"{folder / NAMES[1]} expected labels from 0 to 9, got 10 at 1; put the file of MNIST there"):
+    with refused(ValueError, f"{folder / NAMES[1]} expected labels from 0 to 9, got 10 at index 1; put the file of MNIST there"):
         MNIST("test")
 
 
@@ -212,7 +212,7 @@ def test_a_batch_is_normalized_by_channel_or_as_a_whole():
 
 @pytest.mark.parametrize("std", [0, -1, [1, 0], float("nan")])
 def test_a_standard_deviation_that_is_not_positive_is_refused(std):
-    with refused(ValueError, f"Normalize expected a standard deviation std > 0, got {std}; an image of one colour needs none"):
+    with refused(ValueError, f"Normalize expected a standard deviation std > 0, got {std}; do not normalize constant images"):
         Normalize(0, std)
 
 
@@ -247,7 +247,7 @@ def test_a_shift_by_nothing_changes_nothing():
 
 @pytest.mark.parametrize("pixels", [-1, 0.5, "1"])
 def test_a_shift_that_is_no_number_of_points_is_refused(pixels):
-    with refused(ValueError, f"Shift expected a whole number of pixels >= 0, got {pixels!r}; try 1"):
+    with refused(ValueError, f"Shift expected an integer number of pixels >= 0, got {pixels!r}; try 1"):
         Shift(pixels)
 
 

@@ -103,7 +103,7 @@ def test_a_subset_comes_whole_and_keeps_to_itself():
 
 @pytest.mark.parametrize("indices", [[0.5], [True, False], [[0]], "ab"])
 def test_a_subset_of_what_is_no_number_is_refused(indices):
-    message = f"SubsetRandomSampler expected a list of whole numbers, got {indices!r}; of a mask take np.flatnonzero(mask)"
+    message = f"SubsetRandomSampler expected a list of integers, got {indices!r}; for a mask, pass np.flatnonzero(mask)"
     with refused(TypeError, message):
         SubsetRandomSampler(indices)
 

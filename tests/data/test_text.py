@@ -40,7 +40,7 @@ def test_labels_come_in_no_order():
 
 def test_the_set_says_that_it_is_synthetic():
     assert repr(Sentences(20)) == "Sentences(20 synthetic sentences, 2 classes)"
-    assert Sentences.__doc__.startswith("A synthetic set")
+    assert Sentences.__doc__.startswith("Synthetic")
 
 
 def test_the_seed_decides_the_sentences():
@@ -149,7 +149,7 @@ def test_a_wrong_line_is_refused_with_its_number(folder, content, number, shown)
     path.write_bytes(content)
     message = (
         f"{path} line {number} expected a sentence, a tab and the label 0 or 1, got {shown}; "
-        "mend the line, or delete the file and get it anew"
+        "correct the line, or delete the file to download it again"
     )
     with refused(ValueError, message):
         SST2("dev")
@@ -158,7 +158,7 @@ def test_a_wrong_line_is_refused_with_its_number(folder, content, number, shown)
 @pytest.mark.parametrize("content", [b"", b"sentence\tlabel\n"])
 def test_a_file_without_sentences_is_refused(folder, content):
     (folder / "dev.tsv").write_bytes(content)
-    with refused(ValueError, f"{folder / 'dev.tsv'} expected sentences with labels, got none; delete the file and get it anew"):
+    with refused(ValueError, f"{folder / 'dev.tsv'} expected sentences with labels, got none; delete the file to download it again"):
         SST2("dev")
 
 
@@ -169,8 +169,8 @@ def test_a_part_of_another_name_is_refused():
 
 def test_the_labels_of_the_test_set_are_not_published(folder):
     message = (
-        f"{folder / 'test.tsv'} expected a file of labelled sentences, got none; what GLUE publishes as its test set has no labels: "
-        'use SST2("dev"), or put a file of your own there, a sentence, a tab and 0 or 1 in each line'
+        f"{folder / 'test.tsv'} expected a file of labeled sentences, got none; the test set published by GLUE has no labels: "
+        'use SST2("dev"), or put your own file there, with a sentence, a tab and 0 or 1 in each line'
     )
     with refused(FileNotFoundError, message):
         SST2("test")
@@ -203,7 +203,7 @@ def test_the_archive_is_downloaded_and_checked_once(folder, monkeypatch):
 
 def test_a_wrong_archive_is_refused_and_leaves_no_file(folder):
     path = folder / "SST-2.zip"
-    message = f"{path} expected the archive of SST-2, got {{}}; delete it to have it downloaded anew"
+    message = f"{path} expected the archive of SST-2, got {{}}; delete it to download it again"
     archive(path, dev="fine\t1\n" * 100)
     content = path.read_bytes()
     with refused(ValueError, message.format("one without SST-2/train.tsv")):
@@ -297,7 +297,7 @@ def test_of_a_word_that_comes_twice_the_first_vector_counts(tmp_path):
 
 def test_a_word_without_a_vector_is_named():
     glove = GloVe(["a"], np.zeros((1, 2), np.float32))
-    with refused(KeyError, repr("GloVe has no vector for 'b'; ask first: word in glove")):
+    with refused(KeyError, repr("GloVe has no vector for 'b'; check first: word in glove")):
         glove["b"]
 
 
@@ -320,7 +320,7 @@ def test_a_word_without_a_vector_is_named():
 def test_a_wrong_line_of_vectors_is_refused_with_its_number(tmp_path, content, number, dim, shown):
     path = tmp_path / "vectors.txt"
     path.write_bytes(content)
-    message = f"{path} line {number} expected a word and {dim} numbers, got {shown!r}…; the file is damaged or cut off: copy it anew"
+    message = f"{path} line {number} expected a word and {dim} numbers, got {shown!r}…; the file is damaged or truncated: copy it again"
     with refused(ValueError, message):
         GloVe.load(path)
 
@@ -337,7 +337,7 @@ def test_a_file_without_vectors_is_refused(tmp_path, content):
 def test_fewer_words_than_announced_are_refused(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text(f"4 3\n{LINES}")
-    with refused(ValueError, f"{path} expected 4 words, as its first line says, got 3; copy it anew"):
+    with refused(ValueError, f"{path} expected 4 words, as its first line says, got 3; copy it again"):
         GloVe.load(path)
 
 
@@ -346,7 +346,7 @@ def test_vectors_are_looked_for_in_the_data_directory(tmp_path, monkeypatch):
     folder = tmp_path / "glove"
     message = (
         f"{folder} expected a file glove.6B.50d.txt, got none; fetch https://nlp.stanford.edu/data/glove.6B.zip (862 MB) "
-        "and unpack that file there, or pass a path of your own: GloVe.load(path)"
+        "and unpack that file there, or pass another path: GloVe.load(path)"
     )
     with refused(FileNotFoundError, message):
         GloVe.load()

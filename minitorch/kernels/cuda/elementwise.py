@@ -1,7 +1,7 @@
-"""Stage 3 - The kernels that CudaOps runs on: map, zip and reduce, several elements for every thread.
+"""Stage 3 - Optimized map, zip and reduce for CudaOps: several elements for each thread.
 
-They are launched like the textbook's, one thread for every element, and take fewer threads by themselves. Shapes and strides come as
-tuples, whose lengths are known when a kernel is compiled: index arithmetic then lies in registers, without an array for the index.
+They are launched like the textbook kernels, with one thread for each element, and start fewer threads themselves. Shapes and strides are
+tuples, whose lengths are compile-time constants, so that index arithmetic stays in registers and needs no index array.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from minitorch.core.kernel import register_kernel
 from minitorch.kernels.cuda.device import SIMULATED, blocks_for, cuda, device_jit, jit, number_function
 
 ITEMS = 2 if SIMULATED else 4
-"""Elements for every thread of map and zip: while one is on its way from memory, the next is asked for."""
+"""Elements for each thread of map and zip: loads overlap, because the next one is issued before the previous one completes."""
 
 
 @dataclass(frozen=True)
 class ReduceLayout:
-    """How the threads of a block share a reduction.
+    """How the threads of a block are assigned to a reduction.
 
     Attributes:
-        outputs: Results for every block.
-        lanes: Threads for every result; a power of 2.
-        along: Whether neighbouring threads read neighbours along the reduced dimension (else neighbouring results), which is
-            quick where these lie side by side in memory.
+        outputs: Results per block.
+        lanes: Threads per result; a power of 2.
+        along: Whether neighboring threads read along the reduced dimension (otherwise along the results), which is fast if these elements
+            are contiguous.
     """
 
     outputs: int
@@ -44,13 +44,13 @@ COLUMN, SHORT_COLUMN = (
     (ReduceLayout(4, 2, False), ReduceLayout(8, 1, False)) if SIMULATED else (ReduceLayout(32, 8, False), ReduceLayout(256, 1, False))
 )
 ENOUGH_BLOCKS = 4 if SIMULATED else 1024
-"""So many blocks keep every multiprocessor busy; a reduction to fewer results is cut into several cells for each."""
+"""Number of blocks that keep every multiprocessor busy; with fewer results, each result is divided into several cells."""
 
 
 def positions(ordinal: int, shape: Any, first: Any, second: Any, third: Any) -> tuple[int, int, int]:
-    """Where the ordinal-th element, the last dimension running fastest, stands in three storages with different strides.
+    """Return the positions of the ordinal-th element, in row-major order, in three storages with different strides.
 
-    Of one dimension there may be any number of elements, of several fewer than 2^32: a GPU divides 64 bits many times slower than 32.
+    One dimension may have any number of elements, several dimensions fewer than 2^32: GPUs divide 64-bit integers many times slower.
     """
     if len(shape) == 1:
         return ordinal * first[0], ordinal * second[0], ordinal * third[0]
@@ -80,12 +80,12 @@ def _uses_float32(*arrays: Any) -> bool:
 
 
 class Elementwise:
-    """A map or zip, launched as kernel[blocks, threads](…) with a thread for every element.
+    """A map or zip, launched as kernel[blocks, threads](…) with one thread for each element.
 
     Args:
-        kernel: Makes the kernel of a function that is compiled for the GPU.
-        fn: On numbers.
-        inputs: Where in the arguments the storages are.
+        kernel: Makes the kernel from a function compiled for the GPU.
+        fn: Scalar function.
+        storages: Positions of the storages among the arguments.
     """
 
     def __init__(self, kernel: Callable[[Any], Any], fn: Callable[..., float], storages: tuple[int, ...]) -> None:
@@ -101,7 +101,7 @@ class Elementwise:
 
 
 def map_kernel(fn: Any) -> Any:
-    """The kernel that writes fn of every element."""
+    """Make the kernel that applies fn to every element."""
     where = _positions()
 
     def _map(out, out_shape, out_strides, out_size, a, a_shape, a_strides):  # type: ignore[no-untyped-def]  # numba infers them
@@ -121,7 +121,7 @@ def map_kernel(fn: Any) -> Any:
 
 
 def zip_kernel(fn: Any) -> Any:
-    """The kernel that writes fn of two tensors, element by element."""
+    """Make the kernel that applies fn to every pair of elements."""
     where = _positions()
 
     def _zip(out, out_shape, out_strides, out_size, a, a_shape, a_strides, b, b_shape, b_strides):  # type: ignore[no-untyped-def]
@@ -144,10 +144,10 @@ def zip_kernel(fn: Any) -> Any:
 class Reduce:
     """A reduction along the last dimension, launched as kernel[blocks, threads](…); it chooses its blocks and threads itself.
 
-    out has as many cells along that dimension as the reduction is cut into. Only a reduction to one cell begins with start.
+    The size of out's last dimension is the number of cells that each reduction is divided into. Only a reduction to one cell uses start.
 
     Args:
-        fn: From two numbers to one; associative and commutative.
+        fn: Associative and commutative function of two numbers.
     """
 
     def __init__(self, fn: Callable[[float, float], float]) -> None:
@@ -155,34 +155,36 @@ class Reduce:
         self.compiled: dict[Any, Any] = {}
 
     def cells(self, outputs: int, length: int, along: bool) -> int:
-        """How many cells every result should be cut into.
+        """Return the number of cells to divide each result into.
 
         Args:
             outputs: Number of results.
-            length: Elements for each.
-            along: Whether these lie side by side in memory.
+            length: Elements per result.
+            along: Whether these elements are contiguous in memory.
         """
-        fold = _reduce_layout(length, along)
-        missing = blocks_for(ENOUGH_BLOCKS, max(1, blocks_for(outputs, fold.outputs)))
-        wanted = min(missing, blocks_for(length, fold.lanes * 16))
-        return blocks_for(length, blocks_for(length, wanted)) if wanted > 1 else 1  # no cell without elements
+        layout = _reduce_layout(length, along)
+        missing = blocks_for(ENOUGH_BLOCKS, max(1, blocks_for(outputs, layout.outputs)))
+        wanted = min(missing, blocks_for(length, layout.lanes * 16))
+        return blocks_for(length, blocks_for(length, wanted)) if wanted > 1 else 1  # no empty cells
 
     def __getitem__(self, grid: tuple[int, int]) -> Callable[..., None]:
         return self._launch
 
     def _launch(self, out, out_shape, out_strides, out_size, a, a_shape, a_strides, reduce_dim, start) -> None:  # type: ignore[no-untyped-def]
         along = a_strides[-1] <= min(a_strides[:-1], default=a_strides[-1])
-        fold = _reduce_layout(a_shape[-1], along)
-        key = fold, _uses_float32(out, a)
+        layout = _reduce_layout(a_shape[-1], along)
+        key = layout, _uses_float32(out, a)
         if key not in self.compiled:
-            self.compiled[key] = jit(reduce_kernel(number_function(self.fn, key[1]), fold))
+            self.compiled[key] = jit(reduce_kernel(number_function(self.fn, key[1]), layout))
         cells = out_shape[-1]
-        grid = blocks_for(out_size // cells, fold.outputs), cells
-        self.compiled[key][grid, fold.outputs * fold.lanes](out, out_shape, out_strides, out_size, a, a_shape, a_strides, reduce_dim, start)
+        grid = blocks_for(out_size // cells, layout.outputs), cells
+        self.compiled[key][grid, layout.outputs * layout.lanes](
+            out, out_shape, out_strides, out_size, a, a_shape, a_strides, reduce_dim, start
+        )
 
 
 def _reduce_layout(length: int, along: bool) -> ReduceLayout:
-    """The sharing that suits so many elements for a result."""
+    """Choose the assignment of threads for a number of elements per result."""
     if length <= 2 * COLUMN.lanes:
         return SHORT_COLUMN
     if not along:
@@ -190,9 +192,9 @@ def _reduce_layout(length: int, along: bool) -> ReduceLayout:
     return ROW if length > 2 * SHORT_ROW.lanes else SHORT_ROW
 
 
-def reduce_kernel(fn: Any, fold: ReduceLayout) -> Any:
-    """The kernel that folds the last dimension of a, or of each of its cells."""
-    OUTPUTS, LANES, ALONG = fold.outputs, fold.lanes, fold.along
+def reduce_kernel(fn: Any, layout: ReduceLayout) -> Any:
+    """Make the kernel that reduces the last dimension of a, in one or several cells."""
+    OUTPUTS, LANES, ALONG = layout.outputs, layout.lanes, layout.along
     THREADS = OUTPUTS * LANES  # numba takes the size of a shared array from a name, not from a product
     where = _positions()
 
@@ -211,7 +213,7 @@ def reduce_kernel(fn: Any, fold: ReduceLayout) -> Any:
         target, source, _ = where(output, out_shape[:-1], out_strides[:-1], a_strides[:-1], a_strides[:-1])
         count = min(chunk, length - cell * chunk)
 
-        if inside and lane < count:  # every thread folds each LANES-th element
+        if inside and lane < count:  # each thread reduces every LANES-th element
             p = source + (cell * chunk + lane) * step
             value[0] = a[p]
             i = lane + LANES
@@ -228,7 +230,7 @@ def reduce_kernel(fn: Any, fold: ReduceLayout) -> Any:
                 i += LANES
             partial_results[mine] = value[0]
 
-        half = LANES // 2  # then the threads fold what they have, half of them at a time
+        half = LANES // 2  # tree reduction of the threads' results
         while half > 0:
             cuda.syncthreads()
             if inside and lane < half and lane + half < count:

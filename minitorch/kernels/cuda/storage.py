@@ -129,7 +129,7 @@ class DeviceData(TensorData):
         return self.cell.dtype
 
     def bump_version(self) -> None:
-        """Count a change of the storage; whoever writes into the host's copy calls this."""
+        """Count a change of the storage; call it after writing to the host's copy."""
         super().bump_version()
         if self.cell.host is not None and self.cell.shared:
             self.cell.device.copy_to_device(self.cell.host)
@@ -137,10 +137,10 @@ class DeviceData(TensorData):
             self.cell.device = None
 
     def cuda_array_interface(self) -> dict[str, Any]:
-        """Where the elements lie on the GPU, as version 3 of that protocol tells it; what others write there is seen from then on.
+        """The GPU address of the elements, in version 3 of the protocol; later writes by other libraries are seen.
 
         Raises:
-            AttributeError: In the simulator, where there is no such place.
+            AttributeError: In the simulator, which has no GPU memory.
         """
         if SIMULATED:
             raise AttributeError("numba's simulator has no __cuda_array_interface__, for its numbers lie in no GPU; use x.numpy()")
@@ -169,7 +169,7 @@ class DeviceData(TensorData):
         return array[self.offset :] if self.offset else array
 
     def tuple(self) -> tuple[Any, tuple[int, ...], tuple[int, ...]]:
-        """Device array, shape and strides, for a kernel that reads."""
+        """Device array, shape and strides, for a kernel that reads the tensor."""
         return self.source(), self.shape, self.strides
 
 
@@ -182,11 +182,11 @@ def coalesce_dims(shape: tuple[int, ...], *strides: tuple[int, ...]) -> tuple[tu
         strides: Of every tensor that is read or written in this shape.
 
     Returns:
-        The shape, then the strides of every tensor. Two dimensions become one where a step in the first is, in every tensor, as
-        long as the whole second.
+        The shape, then the strides of every tensor. Two dimensions are merged if, in every tensor, the stride of the first equals the
+        extent of the second.
 
     Raises:
-        ValueError: If several dimensions are left for so many elements that `positions` cannot count them.
+        ValueError: If several dimensions remain and the number of elements does not fit in 32 bits (see `positions`).
     """
     sizes: list[int] = []
     steps: list[list[int]] = []  # for every dimension, the stride in each tensor
