@@ -1,4 +1,4 @@
-"""Models: whole networks, ready to be trained. This file is the folder's table of contents."""
+"""Model architectures. This file is the folder's table of contents."""
 
 # A package that ends after stage n lacks the paragraphs from "# Stage n+1" on, and in __all__ the names that they bind.
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Small networks that everybody has trained once: layers of sums, and the first convolutional network that read cheques."""
+"""Stage 5 - Small classic networks: multilayer perceptrons and LeNet-5."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 def mlp(
     sizes: Sequence[int], activation: Callable[[], Module] = ReLU, backend: TensorBackend = SimpleBackend, dtype: Any = None
 ) -> Sequential:
-    """Linear layers with an activation between them: from shape (N, sizes[0]) to (N, sizes[-1]).
+    """Make a multilayer perceptron: linear layers with activations in between, from shape (N, sizes[0]) to (N, sizes[-1]).
 
     Args:
-        sizes: Of the input, of every hidden layer and of the output.
-        activation: The class of what stands between two layers.
-        backend: Where the weights lie.
-        dtype: Of the weights; None for the default.
+        sizes: Sizes of the input, of every hidden layer and of the output.
+        activation: Class of the activation.
+        backend: Backend of the weights.
+        dtype: Dtype of the weights; None for the default dtype.
 
     Raises:
-        TypeError: If sizes is no list of whole numbers, or activation makes no Module.
-        ValueError: If there are fewer than two sizes, or one is less than 1.
+        TypeError: If sizes is not a list of integers, or activation does not make a Module.
+        ValueError: If there are fewer than two sizes, or a size is less than 1.
     """
     if not hasattr(sizes, "__len__"):
         raise TypeError(f"mlp expected a list of sizes, got {sizes!r}; try mlp([784, 100, 10])")
@@ -42,19 +42,19 @@ def mlp(
     if len(sizes) < 2:
         raise ValueError(f"mlp expected sizes of an input and an output at least, got {tuple(sizes)}; try mlp([784, 100, 10])")
     layers: list[Module] = []
-    for before, behind in itertools.pairwise(sizes):
-        layers += [Linear(before, behind, backend=backend, dtype=dtype), activation()]
+    for in_features, out_features in itertools.pairwise(sizes):
+        layers += [Linear(in_features, out_features, backend=backend, dtype=dtype), activation()]
     return Sequential(*layers[:-1])
 
 
 def lenet(num_classes: int = 10, in_channels: int = 1, backend: TensorBackend = SimpleBackend, dtype: Any = None) -> Sequential:
-    """LeNet-5 with relu and the largest of each window: from images of shape (N, in_channels, 28, 28) to logits of shape (N, num_classes).
+    """Make LeNet-5 with ReLU and max pooling, from images of shape (N, in_channels, 28, 28) to logits of shape (N, num_classes).
 
     Args:
-        num_classes: How many classes there are.
-        in_channels: Of the images.
-        backend: Where the weights lie.
-        dtype: Of the weights; None for the default.
+        num_classes: Number of classes.
+        in_channels: Channels of the images.
+        backend: Backend of the weights.
+        dtype: Dtype of the weights; None for the default dtype.
 
     Source: LeCun et al. 1998, Proceedings of the IEEE 86, section II.B.
     """

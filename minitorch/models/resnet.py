@@ -1,8 +1,8 @@
-"""Stage 5 - Residual networks: layers whose work is added to what came in, so that a hundred of them can still be trained.
+"""Stage 5 - Residual networks: blocks that add their output to their input, so that networks of a hundred layers can be trained.
 
-Names and order of modules are torchvision's, so that its weights can be taken over by `load_state_dict`.
+Names and order of modules are torchvision's, so that `load_state_dict` accepts its weights.
 
-Source: He et al. 2015, arXiv:1512.03385, table 1; the step of a bottleneck stands in its 3 × 3 convolution, as in later work.
+Source: He et al. 2015, arXiv:1512.03385, table 1; the stride of a bottleneck is in its 3 × 3 convolution, as in later work.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class _Block(Module):
-    """What both blocks share: the way around, and its convolution where the shapes before and behind differ."""
+    """Base of both blocks: the skip connection, with a 1 × 1 convolution if input and output shapes differ."""
 
     expansion = 1
 
@@ -39,16 +39,16 @@ class _Block(Module):
         if stride == 1 and in_channels == out_channels:
             self.downsample = None
         else:
-            around = Conv2d(in_channels, out_channels, 1, stride, bias=False, **on)
-            self.downsample = Sequential(around, BatchNorm2d(out_channels, **on))
+            projection = Conv2d(in_channels, out_channels, 1, stride, bias=False, **on)
+            self.downsample = Sequential(projection, BatchNorm2d(out_channels, **on))
 
-    def around(self, input: Tensor) -> Tensor:
-        """The input, in the shape of the output."""
+    def skip(self, input: Tensor) -> Tensor:
+        """The skip connection: the input, projected to the shape of the output."""
         return input if self.downsample is None else self.downsample(input)
 
 
 class BasicBlock(_Block):
-    """Two convolutions of 3 × 3, and the way around them."""
+    """Two 3 × 3 convolutions and a skip connection."""
 
     def __init__(self, in_channels: int, channels: int, stride: int, on: dict[str, Any]) -> None:
         super().__init__(in_channels, channels, stride, on)
@@ -61,11 +61,11 @@ class BasicBlock(_Block):
         """From shape (B, in_channels, H, W) to (B, channels, H', W')."""
         out = self.relu(self.bn1(self.conv1(input)))
         out = self.bn2(self.conv2(out))
-        return self.relu(out + self.around(input))
+        return self.relu(out + self.skip(input))
 
 
 class Bottleneck(_Block):
-    """A convolution of 3 × 3 between two of 1 × 1, that make a quarter of the channels of them and four times as many again."""
+    """A 3 × 3 convolution between two 1 × 1 convolutions, which reduce and restore the number of channels, and a skip connection."""
 
     expansion = 4
 
@@ -83,21 +83,21 @@ class Bottleneck(_Block):
         out = self.relu(self.bn1(self.conv1(input)))
         out = self.relu(self.bn2(self.conv2(out)))
         out = self.bn3(self.conv3(out))
-        return self.relu(out + self.around(input))
+        return self.relu(out + self.skip(input))
 
 
 class ResNet(Module):
-    """A residual network: a convolution of 7 × 7, four layers of blocks, the mean over what is left of the image, and a linear layer.
+    """A residual network: a 7 × 7 convolution, four layers of blocks, global average pooling and a linear layer.
 
-    Convolutions begin normal as He says for their outputs ("fan_out"), as torchvision's do.
+    Convolutions are initialized from He's normal distribution with mode "fan_out", as in torchvision.
 
     Args:
         block: BasicBlock or Bottleneck.
-        layers: How many blocks each of the four layers has.
+        layers: Number of blocks in each of the four layers.
         num_classes: Size of the output.
-        in_channels: Of the images.
-        backend: Where the weights lie.
-        dtype: Of the weights; None for the default.
+        in_channels: Channels of the images.
+        backend: Backend of the weights.
+        dtype: Dtype of the weights; None for the default dtype.
 
     Source: He et al. 2015, arXiv:1512.03385, table 1.
     """
@@ -119,11 +119,11 @@ class ResNet(Module):
         self.maxpool = MaxPool2d(3, 2, 1)
         width = 64
         for number, blocks in enumerate(layers):
-            channels, made = 64 << number, []
-            for place in range(blocks):
-                made.append(block(width, channels, 2 if number and not place else 1, on))
+            channels, layer = 64 << number, []
+            for position in range(blocks):
+                layer.append(block(width, channels, 2 if number and not position else 1, on))
                 width = channels * block.expansion
-            setattr(self, f"layer{number + 1}", Sequential(*made))
+            setattr(self, f"layer{number + 1}", Sequential(*layer))
         self.avgpool = AdaptiveAvgPool2d((1, 1))
         self.flatten = Flatten()
         self.fc = Linear(width, num_classes, **on)
@@ -137,7 +137,7 @@ class ResNet(Module):
 
 
 def _init_weights(module: Node) -> None:
-    """Convolutions normal, batch norms as they are."""
+    """Initialize convolutions; batch norms keep their defaults."""
     if isinstance(module, Conv2d):
         kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
     elif isinstance(module, Linear) and module.bias is not None:
@@ -145,25 +145,25 @@ def _init_weights(module: Node) -> None:
 
 
 def resnet18(**settings: Any) -> ResNet:
-    """18 layers, 11.7 million parameters for 1,000 classes. Settings as of `ResNet`."""
+    """18 layers, 11.7 million parameters for 1,000 classes. Arguments as for `ResNet`."""
     return ResNet(BasicBlock, [2, 2, 2, 2], **settings)
 
 
 def resnet34(**settings: Any) -> ResNet:
-    """34 layers, 21.8 million parameters for 1,000 classes. Settings as of `ResNet`."""
+    """34 layers, 21.8 million parameters for 1,000 classes. Arguments as for `ResNet`."""
     return ResNet(BasicBlock, [3, 4, 6, 3], **settings)
 
 
 def resnet50(**settings: Any) -> ResNet:
-    """50 layers, 25.6 million parameters for 1,000 classes. Settings as of `ResNet`."""
+    """50 layers, 25.6 million parameters for 1,000 classes. Arguments as for `ResNet`."""
     return ResNet(Bottleneck, [3, 4, 6, 3], **settings)
 
 
 def resnet101(**settings: Any) -> ResNet:
-    """101 layers, 44.5 million parameters for 1,000 classes. Settings as of `ResNet`."""
+    """101 layers, 44.5 million parameters for 1,000 classes. Arguments as for `ResNet`."""
     return ResNet(Bottleneck, [3, 4, 23, 3], **settings)
 
 
 def resnet152(**settings: Any) -> ResNet:
-    """152 layers, 60.2 million parameters for 1,000 classes. Settings as of `ResNet`."""
+    """152 layers, 60.2 million parameters for 1,000 classes. Arguments as for `ResNet`."""
     return ResNet(Bottleneck, [3, 8, 36, 3], **settings)

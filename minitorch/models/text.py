@@ -1,4 +1,4 @@
-"""Stage 5 - Networks that read: Kim's for the mood of a sentence, and a transformer that goes on with a text, character by character."""
+"""Stage 5 - Networks for text: a convolutional sentence classifier and a GPT."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 class SentimentCNN(Module):
-    """Convolutions over the words of a sentence, of each the largest value over time, dropout, and a linear layer.
+    """Sentence classifier: convolutions over words, max pooling over time, dropout and a linear layer.
 
     Args:
-        num_embeddings: How many words there are.
-        embedding_dim: Numbers for each word.
-        widths: How many words each kind of window covers.
-        maps: Channels of each kind.
-        dropout: Share of the features that are dropped in training.
+        num_embeddings: Size of the vocabulary.
+        embedding_dim: Size of a word embedding.
+        widths: Window sizes in words.
+        maps: Number of output channels for each window size.
+        dropout: Probability of dropping a feature in training.
         num_classes: Size of the output.
-        padding_idx: The word that fills up short sentences.
-        backend: Where the weights lie.
-        dtype: Of the weights; None for the default.
+        padding_idx: Number of the padding word.
+        backend: Backend of the weights.
+        dtype: Dtype of the weights; None for the default dtype.
 
     Source: Kim 2014, arXiv:1408.5882.
     """
@@ -73,20 +73,20 @@ class SentimentCNN(Module):
 
 
 class GPT(Module):
-    """A transformer that says of every place of a text what comes next: embeddings of tokens and of places, blocks, and a linear layer.
+    """Decoder-only transformer that predicts the next token: token and position embeddings, transformer blocks and a linear layer.
 
-    The last layer's weights are the embedding's. Weights begin normal with the standard deviation 0.02, those that lead back into the main
-    line of a block with a smaller one, and those that make queries, keys and values as in `MultiheadAttention`.
+    The last layer shares its weight with the token embedding. Weights are normal with standard deviation 0.02, divided by √(2 · layers) for
+    projections into the residual stream; query, key and value projections are initialized as in `MultiheadAttention`.
 
     Args:
-        vocabulary: How many tokens there are.
-        context: How many tokens it sees at most.
-        layers: How many blocks.
-        heads: How many heads the attention of each has.
-        width: Numbers for each token.
-        dropout: Share of what is dropped in training.
-        backend: Where the weights lie.
-        dtype: Of the weights; None for the default.
+        vocabulary: Number of tokens.
+        context: Maximum number of tokens in a sequence.
+        layers: Number of blocks.
+        heads: Number of attention heads in each block.
+        width: Size of a token embedding.
+        dropout: Dropout probability.
+        backend: Backend of the weights.
+        dtype: Dtype of the weights; None for the default dtype.
 
     Raises:
         ValueError: If a size is less than 1, heads does not divide width, or dropout is not from 0 to 1.
@@ -109,7 +109,7 @@ class GPT(Module):
         positive_ints((vocabulary, context, layers, heads, width), "GPT", "vocabulary, context, layers, heads and width")
         on = {"backend": backend, "dtype": dtype}
         self.context = context
-        self.tokens, self.places = Embedding(vocabulary, width, **on), Embedding(context, width, **on)
+        self.tokens, self.positions = Embedding(vocabulary, width, **on), Embedding(context, width, **on)
         self.dropout = Dropout(dropout)
         self.blocks = ModuleList([TransformerBlock(width, heads, 4 * width, dropout, "gelu", **on) for _ in range(layers)])
         self.norm = LayerNorm(width, **on)
@@ -121,43 +121,45 @@ class GPT(Module):
                 normal_(parameter, std=0.02 / math.sqrt(2 * layers))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """From numbers of tokens, shape (B, T), to logits of what follows each, shape (B, T, vocabulary).
+        """From tokens, shape (B, T), to logits of the next token at each position, shape (B, T, vocabulary).
 
         Raises:
-            ValueError: If tokens has another shape, or more of them in a row than it can see.
-            TypeError: If they are no whole numbers.
-            IndexingError: If there is no such token.
+            ValueError: If tokens has another shape, or T exceeds the context.
+            TypeError: If tokens are not integers.
+            IndexingError: If a token is out of range.
         """
         if tokens.dims != 2 or not tokens.shape[1]:
-            raise ValueError(f"GPT expected tokens of shape (B, T), with T of at least 1, got {tokens.shape}; view puts in a 1")
+            raise ValueError(
+                f"GPT expected tokens of shape (B, T), with T of at least 1, got {tokens.shape}; add a dimension with view"
+            )
         length = tokens.shape[1]
         if length > self.context:
-            raise ValueError(f"GPT expected at most {self.context} tokens, its context, got {length}; cut the text")
-        places = arange(0, length, backend=tokens.backend, dtype=tokens.dtype)
-        out = self.dropout(self.tokens(tokens) + self.places(places))
+            raise ValueError(f"GPT expected at most {self.context} tokens, its context, got {length}; shorten the text")
+        positions = arange(0, length, backend=tokens.backend, dtype=tokens.dtype)
+        out = self.dropout(self.tokens(tokens) + self.positions(positions))
         for block in self.blocks:
             out = block(out)
         return self.head(self.norm(out))
 
     def generate(self, tokens: Sequence[int], count: int, temperature: float = 1.0) -> list[int]:
-        """Go on with a text: each token is drawn as likely as the network finds it.
+        """Continue a text by sampling tokens from the predicted distribution.
 
         Args:
-            tokens: The beginning, at least one.
-            count: How many to add, 0 or more.
-            temperature: Above 1 for more surprise, below for less; 0 takes the likeliest each time.
+            tokens: The prompt, at least one token.
+            count: Number of tokens to add, 0 or more.
+            temperature: Divisor of the logits: above 1 for more diverse text, below 1 for less; 0 always takes the most likely token.
 
         Returns:
-            The beginning and what follows.
+            The prompt and the new tokens.
 
         Raises:
-            ValueError: If there is no beginning, count or temperature is negative, or the network's answer is infinite or NaN.
-            IndexingError: If there is no such token.
+            ValueError: If the prompt is empty, count or temperature is negative, or logits are infinite or NaN.
+            IndexingError: If a token is out of range.
         """
-        if not len(tokens) or not temperature >= 0:  # also of NaN
-            raise ValueError(f"generate expected a beginning and a temperature >= 0, got {len(tokens)} tokens and {temperature}")
+        if not len(tokens) or not temperature >= 0:  # also refuses NaN
+            raise ValueError(f"generate expected a prompt and a temperature >= 0, got {len(tokens)} tokens and {temperature}")
         if count < 0:
-            raise ValueError(f"generate expected a count of tokens to add of at least 0, got {count}")
+            raise ValueError(f"generate expected count >= 0, got {count}")
         text, training, backend = list(tokens), self.training, self.head.weight.value.backend
         self.eval()
         try:
@@ -171,19 +173,19 @@ class GPT(Module):
 
 
 def _sample_token(logits: np.ndarray, temperature: float) -> int:
-    """A token, as likely as its logit says: softmax(logits / temperature)."""
+    """Sample a token from softmax(logits / temperature)."""
     logits = logits.astype(np.float64)
     if not np.isfinite(logits).all():
-        raise ValueError("generate expected finite logits, got some that are infinite or NaN; train anew with a smaller learning rate")
+        raise ValueError("generate expected finite logits, got infinite or NaN; train again with a smaller learning rate")
     if not temperature:
         return int(logits.argmax())
-    with np.errstate(over="ignore"):  # by a very small temperature: e to the power of -∞ is 0
-        chances = np.exp((logits - logits.max()) / temperature)
-    return int(generator.choice(len(chances), p=chances / chances.sum()))
+    with np.errstate(over="ignore"):  # division by a very small temperature gives -inf, whose exponential is 0
+        weights = np.exp((logits - logits.max()) / temperature)
+    return int(generator.choice(len(weights), p=weights / weights.sum()))
 
 
 def _init_weights(module: Node) -> None:
-    """Weights normal and small, biases 0."""
+    """Initialize weights from N(0, 0.02²) and biases to 0."""
     if isinstance(module, (Linear, Embedding)):
         normal_(module.weight, std=0.02)
     if isinstance(module, Linear) and module.bias is not None:

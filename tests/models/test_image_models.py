@@ -166,7 +166,7 @@ def test_a_gpt_learns_a_text_that_repeats_and_goes_on_with_it():
 
 def test_what_a_gpt_cannot_take_is_refused():
     model = gpt()
-    with raises(ValueError, "GPT expected at most 8 tokens, its context, got 9; cut the text"):
+    with raises(ValueError, "GPT expected at most 8 tokens, its context, got 9; shorten the text"):
         model(tensor(np.zeros((1, 9), np.int64), FastBackend))
-    with raises(ValueError, "generate expected a beginning and a temperature >= 0, got 0 tokens and 1.0"):
+    with raises(ValueError, "generate expected a prompt and a temperature >= 0, got 0 tokens and 1.0"):
         model.generate([], 1)

@@ -37,7 +37,7 @@ def torch_build(torch):
     class Build(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.tokens, self.places = torch.nn.Embedding(VOCABULARY, WIDTH), torch.nn.Embedding(CONTEXT, WIDTH)
+            self.tokens, self.positions = torch.nn.Embedding(VOCABULARY, WIDTH), torch.nn.Embedding(CONTEXT, WIDTH)
             layer = torch.nn.TransformerEncoderLayer
             settings = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
             self.blocks = torch.nn.ModuleList([layer(WIDTH, HEADS, 4 * WIDTH, **settings) for _ in range(LAYERS)])
@@ -47,7 +47,7 @@ def torch_build(torch):
 
         def forward(self, numbers):
             length = numbers.shape[1]
-            x = self.tokens(numbers) + self.places(torch.arange(length))
+            x = self.tokens(numbers) + self.positions(torch.arange(length))
             mask = torch.nn.Transformer.generate_square_subsequent_mask(length, dtype=torch.float64)
             for block in self.blocks:
                 x = block(x, src_mask=mask, is_causal=True)
@@ -163,19 +163,19 @@ def test_the_same_seed_draws_the_same_and_a_network_in_training_stays_so():
 
 def test_what_a_gpt_cannot_take_is_refused():
     model = gpt()
-    with raises(ValueError, "GPT expected tokens of shape (B, T), with T of at least 1, got (6,); view puts in a 1"):
+    with raises(ValueError, "GPT expected tokens of shape (B, T), with T of at least 1, got (6,); add a dimension with view"):
         model(tensor(tokens()[0], FastBackend))
-    with raises(ValueError, "GPT expected tokens of shape (B, T), with T of at least 1, got (2, 0); view puts in a 1"):
+    with raises(ValueError, "GPT expected tokens of shape (B, T), with T of at least 1, got (2, 0); add a dimension with view"):
         model(tensor(np.zeros((2, 0), np.int64), FastBackend))
     with raises(IndexError, "embedding expected indices from 0 to 10 for a table of 11 rows, got 11"):
         model.generate([11], 1)
     for temperature in (-0.1, float("nan")):
-        with raises(ValueError, f"generate expected a beginning and a temperature >= 0, got 1 tokens and {temperature}"):
+        with raises(ValueError, f"generate expected a prompt and a temperature >= 0, got 1 tokens and {temperature}"):
             model.generate([1], 1, temperature)
-    with raises(ValueError, "generate expected a count of tokens to add of at least 0, got -1"):
+    with raises(ValueError, "generate expected count >= 0, got -1"):
         model.generate([1], -1)
     model.norm.bias.update(model.norm.bias.value * float("nan"))
-    message = "generate expected finite logits, got some that are infinite or NaN; train anew with a smaller learning rate"
+    message = "generate expected finite logits, got infinite or NaN; train again with a smaller learning rate"
     with raises(ValueError, message):
         model.generate([1], 1)
     assert model.training
