@@ -1,6 +1,6 @@
-"""Stage 5 - More transforms: into the form that networks take, and changed by chance, so that a network sees more than there is.
+"""Stage 5 - More transforms: conversion to the layout of networks, and random augmentation.
 
-As all transforms, they are called with a batch and with a generator of random numbers. PyTorch's of the same names take one image.
+Like all transforms, they are called with a batch and a random generator; the transforms of the same names in torchvision take one image.
 """
 
 from __future__ import annotations
@@ -13,32 +13,31 @@ from typing import Any
 import numpy as np
 
 PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
-"""How a border can be filled."""
+"""Kinds of padding."""
 
 CHANNELS = (1, 2, 3, 4)
-"""How many channels a picture has: grey or colour, each with or without transparency."""
+"""Possible numbers of channels: gray or color, with or without transparency."""
 
 
 class ToTensor:
-    """Pictures as programs store them, in the form that networks take: channels first, numbers from 0 to 1.
+    """Convert images from channels-last to channels-first, and bytes to values from 0 to 1.
 
-    Whole numbers are bytes, 0 to 255, and are divided by 255; fractions stay as they are. The result is an array still: the loader makes
-    the tensor.
+    Integers from 0 to 255 are divided by 255; floating-point values are kept. The result is an array; the loader makes the tensor.
     """
 
     def __call__(self, images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Draws nothing.
+        """Convert a batch; uses no random numbers.
 
         Args:
             images: Shape (B, H, W, C), with 1 to 4 channels, or (B, H, W).
             generator: Not used.
 
         Returns:
-            Shape (B, C, H, W), float32; of fractions their own dtype.
+            Shape (B, C, H, W), float32; floating-point images keep their dtype.
 
         Raises:
-            TypeError: If the images are no numbers.
-            ValueError: If their shape is another, or a whole number is no byte.
+            TypeError: If the images are not numeric.
+            ValueError: If they have another shape, or an integer is not from 0 to 255.
         """
         if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[-1] not in CHANNELS):
             raise ValueError(
@@ -56,14 +55,14 @@ class ToTensor:
 
 
 class Reshape:
-    """Every example in another shape; the first dimension, which counts them, stays.
+    """Reshape every example; the batch dimension is kept.
 
     Args:
-        shape: Of one example, as sizes or as one tuple of them; one may be -1, for what is left.
+        shape: Shape of one example, as separate sizes or one tuple; one size may be -1, to be inferred.
 
     Raises:
-        TypeError: If a size is no whole number.
-        ValueError: If one is less than -1, or more than one is -1.
+        TypeError: If a size is not an integer.
+        ValueError: If a size is less than -1, or more than one is -1.
     """
 
     def __init__(self, *shape: int | Sequence[int]) -> None:
@@ -76,10 +75,10 @@ class Reshape:
             raise ValueError(f"Reshape expected sizes >= 0 and at most one -1, got {self.shape}; as in Reshape(-1)")
 
     def __call__(self, images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Draws nothing.
+        """Reshape a batch; uses no random numbers.
 
         Raises:
-            ValueError: If an example has too many or too few numbers.
+            ValueError: If the number of elements differs.
         """
         numbers, known = math.prod(images.shape[1:]), math.prod(size for size in self.shape if size != -1)
         shape = self.shape
@@ -94,13 +93,13 @@ class Reshape:
 
 
 class RandomHorizontalFlip:
-    """Mirror an image, left to right, by chance.
+    """Flip images horizontally at random.
 
     Args:
-        p: The probability.
+        p: Probability of a flip.
 
     Raises:
-        ValueError: If it is not between 0 and 1.
+        ValueError: If p is not between 0 and 1.
     """
 
     def __init__(self, p: float = 0.5) -> None:
@@ -109,10 +108,10 @@ class RandomHorizontalFlip:
         self.p = p
 
     def __call__(self, images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Draws a number for every image.
+        """Flip images of a batch; draws one random number for every image.
 
         Raises:
-            ValueError: If they are no batch of images.
+            ValueError: If the shape is not (B, C, H, W).
         """
         _check(images, "RandomHorizontalFlip")
         chosen = generator.random(len(images)) < self.p
@@ -120,19 +119,18 @@ class RandomHorizontalFlip:
 
 
 class RandomCrop:
-    """A part of every image, each from a place of its own.
+    """Crop every image at a random position.
 
     Args:
-        size: Height and width of the part; one number for a square.
-        padding: How wide a border is put around first: a number, (left and right, top and bottom), or (left, top, right, bottom).
-        pad_if_needed: Whether to put a border around an image that is smaller than the part.
-        fill: What a constant border is filled with.
-        padding_mode: "constant"; "edge", which repeats the outermost points; "reflect" or "symmetric", which mirror the image
-            without or with them.
+        size: Height and width of the crop; one number for a square.
+        padding: Padding added first: one number, (left and right, top and bottom), or (left, top, right, bottom).
+        pad_if_needed: Whether to pad images that are smaller than the crop.
+        fill: Value of constant padding.
+        padding_mode: "constant"; "edge" repeats the outermost pixels; "reflect" and "symmetric" mirror the image without or with them.
 
     Raises:
-        TypeError: If a size or a width is no whole number.
-        ValueError: If one is too small, if there are too many, or if the mode is another.
+        TypeError: If a size or a padding is not an integer.
+        ValueError: If one is too small, there are too many, or the mode is unknown.
     """
 
     def __init__(
@@ -153,13 +151,13 @@ class RandomCrop:
         self.pad_if_needed, self.fill, self.padding_mode = pad_if_needed, fill, padding_mode
 
     def __call__(self, images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Draws two numbers for every image.
+        """Crop a batch; draws two random numbers for every image.
 
         Returns:
             Shape (B, C, height, width), same dtype.
 
         Raises:
-            ValueError: If they are no batch of images, or smaller than the part.
+            ValueError: If the shape is not (B, C, H, W), or images are smaller than the crop.
         """
         _check(images, "RandomCrop")
         left, top, right, bottom = self.padding
@@ -171,12 +169,12 @@ class RandomCrop:
         h, w = self.size
         if h > H or w > W:
             raise ValueError(f"RandomCrop expected images of at least {h}×{w}, got {H}×{W}; give a smaller size, or pad_if_needed=True")
-        places = generator.integers(0, (H - h, W - w), (B, 2), endpoint=True)
-        rows, columns = places[:, :1] + np.arange(h), places[:, 1:] + np.arange(w)  # (B, h) and (B, w)
+        corners = generator.integers(0, (H - h, W - w), (B, 2), endpoint=True)
+        rows, columns = corners[:, :1] + np.arange(h), corners[:, 1:] + np.arange(w)  # (B, h) and (B, w)
         return images[np.arange(B)[:, None, None, None], np.arange(C)[:, None, None], rows[:, None, :, None], columns[:, None, None, :]]
 
     def _padded(self, images: np.ndarray, rows: tuple[int, int], columns: tuple[int, int]) -> np.ndarray:
-        """The images with a border."""
+        """Pad the images."""
         if not any(rows + columns):
             return images
         H, W = images.shape[2:]
@@ -192,13 +190,13 @@ class RandomCrop:
 
 
 def _check(images: np.ndarray, name: str) -> None:
-    """Refuse what is no batch of images."""
+    """Check that images have shape (B, C, H, W)."""
     if images.ndim != 4:
         raise ValueError(f"{name} expected images of shape (B, C, H, W), got {images.shape}; put it before Reshape")
 
 
 def _sizes(value: Any, name: str, lengths: tuple[int, ...], least: int) -> tuple[int, ...]:
-    """One size as two, or as many as there may be."""
+    """Validate sizes; one number becomes two."""
     try:
         sizes = tuple(operator.index(size) for size in (value if isinstance(value, Sequence) else (value,) * 2))
     except TypeError:

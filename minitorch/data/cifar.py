@@ -1,4 +1,4 @@
-"""Stage 5 - CIFAR-10: 60,000 small colour photographs, read from the data directory or downloaded into it."""
+"""Stage 5 - CIFAR-10: 60,000 small color photographs, read from the data directory or downloaded into it."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ FOLDER = "cifar-10-batches-bin"
 FILES = {"train": tuple(f"data_batch_{number}.bin" for number in range(1, 6)), "test": ("test_batch.bin",)}
 
 PICKLES = ("cifar-10-python.tar.gz", "cifar-10-batches-py")
-"""The version for Python, as archive and as folder. Its files are pickles."""
+"""The Python version, as archive and as folder. Its files are pickles, which are never read."""
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 SHAPE = (3, 32, 32)
 RECORD = 1 + 3 * 32 * 32
-"""Bytes of an image: its label, then its red, green and blue points, row by row."""
+"""Bytes of an image: its label, then its red, green and blue values, row by row."""
 
 RECORDS = 10_000
 """Images in a file."""
 
 MAX_ARCHIVE_BYTES = 200_000_000
-"""Bytes that the archive may unpack to; the published one has 16 million less."""
+"""Maximum size of the unpacked archive in bytes; the published one has 16 million less."""
 
 
 class CIFAR10(ImageDataset):
-    """Photographs of 32×32 points in ten classes; its files are looked for in the folder cifar10 of the data directory.
+    """Photographs of 32×32 pixels in ten classes; the files are in the folder cifar10 of the data directory.
 
-    These are the ones of the binary version, data_batch_1.bin to data_batch_5.bin and test_batch.bin, which may also lie there in their
-    folder cifar-10-batches-bin or in their archive, cifar-10-binary.tar.gz. If one is missing, the archive is downloaded.
+    The files are those of the binary version, data_batch_1.bin to data_batch_5.bin and test_batch.bin. They may also be in the subfolder
+    cifar-10-batches-bin or in the archive cifar-10-binary.tar.gz. If a file is missing, the archive is downloaded.
 
     Args:
-        split: "train", 50,000 images, or "test", 10,000.
+        split: "train" (50,000 images) or "test" (10,000).
 
     Attributes:
-        images: Shape (N, 3, 32, 32), float32, from 0 to 1: red, green, blue. Those of "train" take 614 MB.
+        images: Shape (N, 3, 32, 32), float32, from 0 to 1: red, green, blue. The split "train" takes 614 MB.
         labels: Shape (N,), int64, 0 … 9.
         classes: "airplane" … "truck".
 
     Raises:
-        ValueError: If a file is damaged, or only the version for Python is there; the message names it.
-        OSError: If a file is not there and cannot be downloaded.
+        ValueError: If a file is damaged, or only the Python version exists; the message names it.
+        OSError: If a file does not exist and cannot be downloaded.
 
     Source: A. Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images.
     """
@@ -72,18 +72,18 @@ class CIFAR10(ImageDataset):
 
 
 def read_records(content: bytes, place: str, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The images and the labels in a file of the binary version, as bytes.
+    """Parse a file of the binary version.
 
     Args:
-        content: What is in the file.
-        place: The name that the messages have for it.
-        count: How many images it must hold; left out, as many as there are.
+        content: Content of the file.
+        place: Name of the file for messages.
+        count: Expected number of images; by default any number.
 
     Returns:
         Shapes (N, 3, 32, 32) and (N,), both uint8.
 
     Raises:
-        ValueError: If it is no such file.
+        ValueError: If the content has another format.
     """
     _check(content[:1], len(content), place, count)
     records = np.frombuffer(content, np.uint8).reshape(-1, RECORD)
@@ -96,8 +96,8 @@ def read_records(content: bytes, place: str, count: int | None = None) -> tuple[
 
 
 def _check(first: bytes, size: int, place: str, count: int | None) -> None:
-    """Refuse what shows by its first byte or by its size that it is another file."""
-    if first == b"\x80":  # as pickles begin; it is no label
+    """Check the first byte and the size of a file."""
+    if first == b"\x80":  # the first byte of a pickle, and not a valid label
         raise ValueError(_pickle_message(place))
     if size % RECORD or (count is not None and size != count * RECORD):
         expected = f"a multiple of {RECORD} bytes" if count is None else f"{count * RECORD} bytes, {RECORD} for each image"
@@ -105,7 +105,7 @@ def _check(first: bytes, size: int, place: str, count: int | None) -> None:
 
 
 def _contents(folder: Path, names: Sequence[str]) -> list[tuple[str, bytes]]:
-    """What is in the files of one part, each with a name for messages."""
+    """Contents of the files of one split, each with a name for messages."""
     paths = [find_file(folder, [f"{FOLDER}/{name}", name]) for name in names]
     found = [path for path in paths if path is not None]
     if len(found) == len(names):
@@ -120,17 +120,17 @@ def _contents(folder: Path, names: Sequence[str]) -> list[tuple[str, bytes]]:
 
 
 def _read(path: Path) -> bytes:
-    """What is in a file, which is looked at before it is read whole."""
+    """Check a file, then read it."""
     with path.open("rb") as file:
         _check(file.peek(1)[:1], path.stat().st_size, str(path), RECORDS)
         return file.read()
 
 
 def _read_archive(archive: Path, names: Sequence[str]) -> list[tuple[str, bytes]]:
-    """What is in these files of the archive. Nothing is written."""
+    """Read files of the archive in memory; nothing is extracted to disk."""
     try:
         with gzip.open(archive) as packed:
-            content = packed.read(MAX_ARCHIVE_BYTES + 1)  # at its end the checksum is compared
+            content = packed.read(MAX_ARCHIVE_BYTES + 1)  # verifies the checksum at the end
         if len(content) > MAX_ARCHIVE_BYTES:
             raise ValueError(
                 f"{archive} expected at most {MAX_ARCHIVE_BYTES} bytes unpacked, got more; it is another archive: put the right one there"
@@ -152,7 +152,7 @@ def _read_archive(archive: Path, names: Sequence[str]) -> list[tuple[str, bytes]
 
 
 def _pickle_message(place: str) -> str:
-    """What is said to the version for Python."""
+    """The message for the Python version."""
     return (
         f"{place} expected the binary version of CIFAR-10, got the one for Python, whose files are pickles: to read one is to run what its "
         f"author put in; put {ADDRESS} into the folder cifar10 of the data directory, or delete the other to have it downloaded"

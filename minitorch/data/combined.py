@@ -1,4 +1,4 @@
-"""Stage 5 - Data sets made of tensors and of other data sets: several as one, and one in several parts."""
+"""Stage 5 - Data sets of tensors, concatenation and random splits."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ __all__ = ["ConcatDataset", "Subset", "TensorDataset", "random_split"]
 
 
 class TensorDataset(ArrayDataset):
-    """Examples that lie in tensors: the i-th is a tuple of what the tensors have at i, of one with a single dimension a number.
+    """Examples in tensors: example i is the tuple of the tensors' elements at index i; for a 1D tensor, a number.
 
     Args:
-        tensors: One or more, of the same length. Those on a CPU are not copied; gradients do not reach them from here.
+        tensors: One or more tensors of equal length. CPU tensors are not copied; gradients do not flow back to them.
 
     Attributes:
-        tensors: As given.
+        tensors: The arguments.
 
     Raises:
-        TypeError: If one is no Tensor.
-        ValueError: If there are none, or their lengths differ.
+        TypeError: If an argument is not a Tensor.
+        ValueError: If there are no tensors, or their lengths differ.
     """
 
     def __init__(self, *tensors: Tensor) -> None:
@@ -48,20 +48,20 @@ class TensorDataset(ArrayDataset):
         return tuple(tensor[index] for tensor in self.tensors)
 
     def subset(self, indices: Sequence[int] | np.ndarray) -> TensorDataset:
-        """The examples of these numbers, in this order, copied."""
-        numbers = self._check_indices(indices)
-        return TensorDataset(*(from_numpy(array[numbers], tensor.backend) for array, tensor in zip(self.arrays, self.tensors, strict=True)))
+        """Return a copy of the examples with these indices, in this order."""
+        indices = self._check_indices(indices)
+        return TensorDataset(*(from_numpy(array[indices], tensor.backend) for array, tensor in zip(self.arrays, self.tensors, strict=True)))
 
 
 class ConcatDataset(Dataset):
-    """Several data sets as one: the examples of the first, then those of the second …
+    """Concatenates data sets.
 
     Args:
-        datasets: One or more.
+        datasets: One or more data sets.
 
     Raises:
-        TypeError: If one is no Dataset.
-        ValueError: If there are none.
+        TypeError: If an item is not a Dataset.
+        ValueError: If there are no data sets.
     """
 
     def __init__(self, datasets: Iterable[Dataset]) -> None:
@@ -73,7 +73,7 @@ class ConcatDataset(Dataset):
 
     @property
     def cumulative_sizes(self) -> list[int]:
-        """How many examples there are up to the end of each data set."""
+        """Cumulative number of examples."""
         return list(itertools.accumulate(map(len, self.datasets)))
 
     def __len__(self) -> int:
@@ -83,28 +83,28 @@ class ConcatDataset(Dataset):
         if isinstance(index, slice):
             return self.subset(np.arange(len(self))[index])
         index, ends = self._check_index(index), self.cumulative_sizes
-        place = bisect.bisect_right(ends, index)
-        return self.datasets[place][index - ends[place - 1] if place else index]
+        number = bisect.bisect_right(ends, index)
+        return self.datasets[number][index - ends[number - 1] if number else index]
 
 
 def random_split(dataset: Dataset, lengths: Sequence[float], seed: int = 0) -> list[Dataset]:
-    """Parts of a data set without a common example, drawn by chance: the same seed gives the same parts.
+    """Split a data set at random into parts without overlap; equal seeds give equal parts.
 
     Args:
-        dataset: The whole.
-        lengths: How many examples each part gets, which together are all of them; or a fraction of them for each, which together
-            are 1. Fractions are rounded down, and what is left over goes to the parts in turn, one to each.
-        seed: Of the drawing.
+        dataset: The data set to split.
+        lengths: The length of each part, with the number of examples as their sum; or fractions with sum 1. Fractions are rounded down, and
+            the remaining examples are distributed to the parts in turn.
+        seed: Seed of the random order.
 
     Returns:
-        What `dataset.subset` gives for each part.
+        A subset for each part.
 
     Warns:
         UserWarning: If a fraction greater than 0 leaves a part without examples.
 
     Raises:
-        TypeError: If dataset is no Dataset, or seed no whole number.
-        ValueError: If a length is negative, or all of them are too few or too many.
+        TypeError: If dataset is not a Dataset, or seed is not an integer.
+        ValueError: If a length is negative, or the sum is wrong.
     """
     _check(dataset, "random_split")
     count, seed = len(dataset), check_integer(seed, "random_split expected seed", 0)
@@ -124,7 +124,7 @@ def random_split(dataset: Dataset, lengths: Sequence[float], seed: int = 0) -> l
 
 
 def _integer_sizes(lengths: Sequence[Any]) -> list[int] | None:
-    """The lengths, if all are whole numbers."""
+    """Return the lengths if all are integers, otherwise None."""
     try:
         return [operator.index(length) for length in lengths]
     except TypeError:
@@ -132,7 +132,7 @@ def _integer_sizes(lengths: Sequence[Any]) -> list[int] | None:
 
 
 def _fraction_sizes(fractions: Sequence[float], count: int) -> list[int]:
-    """As many examples for each part as its fraction of them says."""
+    """Convert fractions to lengths."""
     sizes = [math.floor(count * fraction) for fraction in fractions]
     for part in range(count - sum(sizes)):
         sizes[part % len(sizes)] += 1
@@ -140,6 +140,6 @@ def _fraction_sizes(fractions: Sequence[float], count: int) -> list[int]:
 
 
 def _check(dataset: Any, name: str) -> None:
-    """Refuse what is no data set."""
+    """Check that an argument is a data set."""
     if not isinstance(dataset, Dataset):
         raise TypeError(f"{name} expected a Dataset, got {type(dataset).__name__}; of arrays make an ArrayDataset")

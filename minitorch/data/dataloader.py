@@ -1,4 +1,4 @@
-"""Stage 5 - The complete loader: examples in an order of one's own, batches put together by one's own function, prepared in advance."""
+"""Stage 5 - The complete data loader: custom samplers and collate functions, and prefetching."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ from minitorch.data.samplers import (
 
 
 class DataLoader(CourseLoader):
-    """The course's loader with `sampler`, `batch_sampler`, `collate_fn` and `prefetch`; without these it gives the same batches.
+    """The course's loader with `sampler`, `batch_sampler`, `collate_fn` and `prefetch`; without these, it yields the same batches.
 
-    What is drawn in an epoch depends on the seeds, the epoch and the batch alone, so that a run which goes on from `state()` sees what an
-    uninterrupted one sees, whether batches are prepared in advance or not. The loader names the epoch to its sampler. A sampler of
-    one's own that has no `set_epoch` must give the same order in every epoch, or going on in the middle of one gives other batches.
+    Random numbers depend only on the seeds, the epoch and the batch, so that a run resumed from `state()` sees the same batches as an
+    uninterrupted one, with or without prefetching. A custom sampler without `set_epoch` must yield the same order in every epoch; otherwise
+    resuming in the middle of an epoch yields different batches.
 
     Args:
-        dataset: An ArrayDataset is read in whole batches; of any other, one example after the other.
+        dataset: An ArrayDataset is read in whole batches, any other data set example by example.
         batch_size: Examples in a batch.
-        shuffle: Whether every epoch has an order of its own.
-        seed: Of the orders and of what the transform draws.
-        drop_last: Whether to leave out a last batch that is not full.
-        backend: Of the tensors. Left out: the compiled one where the package has it.
-        dtype: Of what holds fractions. Left out: the default dtype. Labels and masks keep theirs.
-        transform: Changes the inputs, the first of a tuple.
-        sampler: Gives the numbers of the examples in their order; not together with shuffle.
-        batch_sampler: Gives the numbers of every batch; not together with batch_size, shuffle, sampler and drop_last.
-        collate_fn: Makes a batch of a list of examples. Arrays in the tuple, list or dict that it returns become tensors, the rest stays.
-        prefetch: How many batches a thread prepares in advance; 0 prepares each when it is asked for. The thread runs the data set, the
-            sampler, collate_fn and the transform; they should not change while it does.
+        shuffle: Whether to shuffle the examples in every epoch.
+        seed: Seed of the orders and of the transform.
+        drop_last: Whether to drop the last batch if it is not full.
+        backend: Backend of the tensors; by default the fast backend if the package has it.
+        dtype: Dtype of floating-point parts; by default the default dtype. Labels and masks keep their dtype.
+        transform: Changes the inputs, which are the first part of each example.
+        sampler: Yields the indices of the examples in order; excludes shuffle.
+        batch_sampler: Yields the indices of every batch; excludes batch_size, shuffle, sampler and drop_last.
+        collate_fn: Makes a batch from a list of examples. Arrays in the tuple, list or dict that it returns become tensors.
+        prefetch: Number of batches that a thread prepares in advance; 0 for none. The thread calls the data set, the sampler, collate_fn
+            and the transform, which must not be modified meanwhile.
 
     Raises:
         ValueError: If two arguments exclude each other, or a number is too small.
-        TypeError: If a number is none, or a sampler cannot be looped over more than once.
+        TypeError: If a number is not an integer, or a sampler cannot be iterated repeatedly.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class DataLoader(CourseLoader):
         self.batch_sampler: Any = BatchSampler(sampler, self.batch_size, drop_last) if sampler is not None else batch_sampler
 
     def __len__(self) -> int:
-        """How many batches an epoch has.
+        """Number of batches in an epoch.
 
         Raises:
             TypeError: If the sampler has no length.
@@ -108,26 +108,26 @@ class DataLoader(CourseLoader):
 
         prepared = prefetch(source, self.prefetch) if self.prefetch else source(threading.Event())
         with closing(prepared):
-            for place, batch in prepared:
-                self._position = place
+            for position, batch in prepared:
+                self._position = position
                 yield self._tensors(batch)
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next loop be this epoch, from its first batch on.
+        """Set the epoch of the next iteration, which begins with its first batch.
 
         Raises:
-            TypeError: If it is no whole number.
-            ValueError: If it is less than 0.
+            TypeError: If epoch is not an integer.
+            ValueError: If it is negative.
         """
         self._next = self._position = (check_integer(epoch, "DataLoader.set_epoch expected the epoch", 0), 0)
 
     def _settings(self) -> dict[str, Any]:
-        """What the batches depend on besides the data."""
+        """The settings on which the batches depend."""
         return super()._settings() | ({} if self._own_order is None else {"sampler": describe_sampler(self._own_order)})
 
     def _prepared(self, epoch: int, first: int, left: threading.Event) -> Generator[Any, None, None]:
-        """The batches from one on as arrays, each with the place that follows it, until the loop was left."""
-        reader = copy.copy(self)  # it reads through a data set of its own
+        """Yield the batches from `first` on as arrays, each with the position that follows it, until the event is set."""
+        reader = copy.copy(self)  # to replace its data set
         if not isinstance(self.dataset, ArrayDataset):
             reader.dataset = _CancellableDataset(self.dataset, left)
         batches = self._chosen()
@@ -139,33 +139,33 @@ class DataLoader(CourseLoader):
             chosen, batch = following, batch + 1
 
     def _chosen(self) -> Iterator[Iterable[int]]:
-        """The numbers of the examples of every batch."""
+        """The indices of every batch."""
         if self._own_order is not None:
             return iter(self.batch_sampler)
         order = np.fromiter(self.batch_sampler.sampler, np.int64)
-        return (order[batch * self.batch_size : (batch + 1) * self.batch_size] for batch in range(len(self)))  # quicker than lists
+        return (order[batch * self.batch_size : (batch + 1) * self.batch_size] for batch in range(len(self)))  # faster than lists
 
     def _batch(self, chosen: Iterable[int], epoch: int, batch: int) -> Any:
-        """The examples of these numbers, put together and transformed."""
-        numbers: Any = chosen if self._own_order is None else self._numbers(chosen)
+        """Collate and transform the examples with these indices."""
+        indices: Any = chosen if self._own_order is None else self._checked(chosen)
         if self.collate_fn is None:
-            made: Any = tuple(self._arrays(numbers))
+            collated: Any = tuple(self._arrays(indices))
         else:
-            made = self.collate_fn([self.dataset[int(index)] for index in numbers])
+            collated = self.collate_fn([self.dataset[int(index)] for index in indices])
         if self.transform is None:
-            return made
-        generator = np.random.default_rng([self.seed, epoch, batch + 1])  # as in the loader of the course
-        if isinstance(made, np.ndarray):
-            return self.transform(made, generator)
-        if type(made) not in (tuple, list) or not isinstance(next(iter(made), None), np.ndarray):
+            return collated
+        generator = np.random.default_rng([self.seed, epoch, batch + 1])  # as in the course's loader
+        if isinstance(collated, np.ndarray):
+            return self.transform(collated, generator)
+        if type(collated) not in (tuple, list) or not isinstance(next(iter(collated), None), np.ndarray):
             raise TypeError(
                 "DataLoader expected an array for its transform, or a tuple or list that begins with one, "
-                f"got {type(made).__name__} from collate_fn; transform the inputs there"
+                f"got {type(collated).__name__} from collate_fn; transform the inputs there"
             )
-        return type(made)([self.transform(made[0], generator), *made[1:]])
+        return type(collated)([self.transform(collated[0], generator), *collated[1:]])
 
-    def _numbers(self, chosen: Iterable[int]) -> np.ndarray:
-        """The numbers of a batch, each of which the data set has."""
+    def _checked(self, chosen: Iterable[int]) -> np.ndarray:
+        """Validate the indices of a batch."""
         found, count = np.asarray(chosen if isinstance(chosen, np.ndarray) else list(chosen)), len(self.dataset)
         if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
             raise TypeError(f"DataLoader expected a list of integers from its sampler, got {chosen!r}; give numbers of examples")
@@ -174,7 +174,7 @@ class DataLoader(CourseLoader):
         return found
 
     def _tensors(self, batch: Any) -> Any:
-        """The batch with its arrays as tensors."""
+        """Convert the arrays of a batch to tensors."""
         if isinstance(batch, np.ndarray):
             return from_numpy(self._cast(batch), self.backend)
         if isinstance(batch, dict):
@@ -185,7 +185,7 @@ class DataLoader(CourseLoader):
 
 
 class _CancellableDataset(Dataset):
-    """A data set that is read until nobody waits for its examples any more."""
+    """A data set that stops being read when the loop has ended."""
 
     def __init__(self, dataset: Dataset, left: threading.Event) -> None:
         self.dataset, self.left = dataset, left

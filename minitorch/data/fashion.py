@@ -1,4 +1,4 @@
-"""Stage 5 - Fashion-MNIST: 70,000 images of clothes in the form of MNIST, read from the data directory or downloaded into it."""
+"""Stage 5 - Fashion-MNIST: 70,000 images of clothes in the format of MNIST, read from the data directory or downloaded into it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIRRORS = (
     "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
     "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion",
 )
-"""Where the files are published. The first has no encryption; what comes is compared with the checksums."""
+"""URLs of the folders in which the files are published. The first is not encrypted; checksums are verified."""
 
 HASHES = {
     "train-images-idx3-ubyte.gz": "sha256:3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
@@ -23,21 +23,21 @@ HASHES = {
     "t10k-images-idx3-ubyte.gz": "sha256:346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
     "t10k-labels-idx1-ubyte.gz": "sha256:67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
 }
-"""Checksums of what is downloaded. What lies there already may be another set of the same form, and only its form is checked."""
+"""Checksums of downloads. Files already on disk may hold another data set of the same format; only their format is checked."""
 
 CLASSES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
 
 COUNTS = (60_000, 10_000)
-"""How many images the published parts have, a tenth of them of each class."""
+"""Numbers of images of the published splits, a tenth of them of each class."""
 
 
 class FashionMNIST(ImageDataset):
-    """Clothes, shoes and bags of 28×28 points; its files are looked for in the folder fashion-mnist of the data directory.
+    """Clothes, shoes and bags of 28×28 pixels; the files are in the folder fashion-mnist of the data directory.
 
-    They have the names of MNIST's, compressed or not. Those that are missing are downloaded.
+    The files have the same names as MNIST's, compressed or not. Missing files are downloaded.
 
     Args:
-        split: "train", 60,000 images, or "test", 10,000.
+        split: "train" (60,000 images) or "test" (10,000).
 
     Attributes:
         images: Shape (N, 1, 28, 28), float32; 0 is the background.
@@ -45,8 +45,8 @@ class FashionMNIST(ImageDataset):
         classes: "T-shirt/top" … "Ankle boot".
 
     Raises:
-        ValueError: If a file is damaged or one of MNIST, or the two do not belong together; the message names it.
-        OSError: If a file is not there and cannot be downloaded.
+        ValueError: If a file is damaged or belongs to MNIST, or images and labels do not match; the message names it.
+        OSError: If a file does not exist and cannot be downloaded.
 
     Source: H. Xiao, K. Rasul, R. Vollgraf 2017, arXiv:1708.07747, MIT licence.
     """
@@ -61,7 +61,7 @@ class FashionMNIST(ImageDataset):
 
 
 def _read(image_path: Path, label_path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """The images and the labels of one part, as bytes."""
+    """Read the images and the labels of one split, as uint8."""
     images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
     remedy = "put the files of Fashion-MNIST there"
     if images.shape[1:] != (SIZE, SIZE):
@@ -85,7 +85,7 @@ def _read(image_path: Path, label_path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _path(folder: Path, name: str) -> Path:
-    """Where a file lies, compressed or not; it is downloaded if it lies nowhere."""
+    """Return the path of a file, compressed or not; download it if it does not exist."""
     path = find_file(folder, [f"{name}.gz", name])
     if path is None:
         path = folder / f"{name}.gz"

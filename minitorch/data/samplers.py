@@ -1,4 +1,4 @@
-"""Stage 5 - Samplers: in which order a loader takes the examples of a data set, and which of them share a batch."""
+"""Stage 5 - Samplers: the order in which a loader reads examples, and their grouping into batches."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import numpy as np
 
 
 def check_integer(value: Any, name: str, least: int) -> int:
-    """A whole number that is not too small.
+    """Validate an integer with a lower bound.
 
     Args:
-        value: What was given.
-        name: What it was given for, as "RandomSampler expected seed".
-        least: The smallest that will do.
+        value: The value to check.
+        name: Beginning of the message, such as "RandomSampler expected seed".
+        least: Minimum.
 
     Raises:
-        TypeError: If it is no whole number.
-        ValueError: If it is too small.
+        TypeError: If the value is not an integer.
+        ValueError: If it is less than the minimum.
     """
     try:
         found = operator.index(value)
@@ -35,13 +35,13 @@ def check_integer(value: Any, name: str, least: int) -> int:
 
 
 class Sampler:
-    """The numbers of examples, in the order in which they are to be taken. A subclass defines `__iter__` and `__len__`.
+    """Yields indices of examples in the order in which to read them. A subclass defines `__iter__` and `__len__`.
 
-    The order depends on the sampler's settings and on the epoch alone: two loops over a sampler give the same, until `set_epoch` names
-    another epoch. A DataLoader names it at the beginning of each of its loops, so that every epoch has an order of its own.
+    The order depends only on the sampler's settings and the epoch: iterating twice gives the same order until `set_epoch` changes the
+    epoch. A DataLoader calls it at the beginning of each epoch.
 
     Attributes:
-        epoch: Of which the next loop gives the order; 0 at first.
+        epoch: Epoch of the next iteration; 0 at first.
     """
 
     epoch = 0
@@ -56,24 +56,24 @@ class Sampler:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.settings().items())})"
 
     def settings(self) -> dict[str, Any]:
-        """What the order depends on besides the epoch: plain values, which a loader writes into its state."""
+        """The settings on which the order depends, as plain values for the state of a loader."""
         return {}
 
     def set_epoch(self, epoch: int) -> None:
-        """Give the order of this epoch from the next loop on.
+        """Set the epoch of the next iteration.
 
         Raises:
-            TypeError: If it is no whole number.
-            ValueError: If it is less than 0.
+            TypeError: If epoch is not an integer.
+            ValueError: If it is negative.
         """
         self.epoch = check_integer(epoch, f"{type(self).__name__}.set_epoch expected the epoch", 0)
 
 
 class SequentialSampler(Sampler):
-    """0, 1, 2 … to the last example.
+    """Yields 0, 1, 2 … to the last example.
 
     Args:
-        data_source: What has a length, such as a data set.
+        data_source: Anything with a length, such as a data set.
     """
 
     def __init__(self, data_source: Sized) -> None:
@@ -86,32 +86,32 @@ class SequentialSampler(Sampler):
         return len(self.data_source)
 
     def settings(self) -> dict[str, Any]:
-        """How many examples there are."""
+        """The number of examples."""
         return {"examples": len(self.data_source)}
 
 
 class _SeededSampler(Sampler):
-    """One that draws its order by chance, by a seed."""
+    """Base of samplers with a random order."""
 
     def __init__(self, seed: int) -> None:
         self.seed = check_integer(seed, f"{type(self).__name__} expected seed", 0)
 
     def _generator(self) -> np.random.Generator:
-        """Where the epoch's random numbers come from."""
+        """The random generator of the epoch."""
         return np.random.default_rng([self.seed, self.epoch])
 
 
 class RandomSampler(_SeededSampler):
-    """Examples by chance: every one once, or as many as are asked for.
+    """Yields examples in random order.
 
     Args:
-        data_source: What has a length, such as a data set.
-        replacement: Whether an example may come again before all others have come.
-        num_samples: How many to draw. Left out: as many as there are. More without replacement: all of them, then all in another order.
-        seed: Of the drawing.
+        data_source: Anything with a length, such as a data set.
+        replacement: Whether to sample with replacement.
+        num_samples: Number of samples; by default the number of examples. Without replacement, more samples are further permutations.
+        seed: Seed of the order.
 
     Raises:
-        TypeError: If num_samples or seed is no whole number.
+        TypeError: If num_samples or seed is not an integer.
         ValueError: If num_samples is less than 1, or seed less than 0.
     """
 
@@ -122,7 +122,7 @@ class RandomSampler(_SeededSampler):
 
     @property
     def num_samples(self) -> int:
-        """How many numbers a loop gives."""
+        """Number of samples in an epoch."""
         return len(self.data_source) if self._samples is None else self._samples
 
     def __iter__(self) -> Iterator[int]:
@@ -139,20 +139,20 @@ class RandomSampler(_SeededSampler):
 
     def settings(self) -> dict[str, Any]:
         """The number of examples and the arguments."""
-        drawn = {"replacement": self.replacement, "num_samples": self.num_samples}
-        return {"examples": len(self.data_source)} | drawn | {"seed": self.seed}
+        arguments = {"replacement": self.replacement, "num_samples": self.num_samples}
+        return {"examples": len(self.data_source)} | arguments | {"seed": self.seed}
 
 
 class SubsetRandomSampler(_SeededSampler):
-    """The examples of given numbers, each once, in an order of chance.
+    """Yields given indices in random order, without replacement.
 
     Args:
-        indices: Their numbers.
-        seed: Of the order.
+        indices: Indices of the examples.
+        seed: Seed of the order.
 
     Raises:
-        TypeError: If they or seed are no whole numbers.
-        ValueError: If seed is less than 0.
+        TypeError: If an index or the seed is not an integer.
+        ValueError: If seed is negative.
     """
 
     def __init__(self, indices: Sequence[int] | np.ndarray, seed: int = 0) -> None:
@@ -168,24 +168,24 @@ class SubsetRandomSampler(_SeededSampler):
         return len(self.indices)
 
     def settings(self) -> dict[str, Any]:
-        """How many numbers there are, a checksum of them, and the seed."""
+        """The number of indices, their checksum, and the seed."""
         return {"examples": len(self), "checksum": _checksum(self.indices), "seed": self.seed}
 
 
 class WeightedRandomSampler(_SeededSampler):
-    """Examples by chance, each with a probability of its own: a rare class can be made to come as often as the others.
+    """Yields random examples with given probabilities, for example to balance classes.
 
     Args:
-        weights: Shape (N,), not negative: the probabilities, up to a common factor.
-        num_samples: How many to draw.
-        replacement: Whether an example may come again.
-        seed: Of the drawing.
+        weights: Shape (N,), not negative: unnormalized probabilities.
+        num_samples: Number of samples.
+        replacement: Whether to sample with replacement.
+        seed: Seed of the order.
 
     Raises:
-        TypeError: If num_samples or seed is no whole number.
-        ValueError: If a weight is negative or not finite, or fewer are greater than 0 than the drawing needs.
+        TypeError: If num_samples or seed is not an integer.
+        ValueError: If a weight is negative or not finite, or too few weights are positive.
 
-    Source: without replacement: P. Efraimidis, P. Spirakis 2006, Weighted random sampling with a reservoir, algorithm A.
+    Source: sampling without replacement: P. Efraimidis, P. Spirakis 2006, Weighted random sampling with a reservoir, algorithm A.
     """
 
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True, seed: int = 0) -> None:
@@ -196,9 +196,9 @@ class WeightedRandomSampler(_SeededSampler):
             raise ValueError(
                 f"WeightedRandomSampler expected a weight for each example, shape (N,), got {self.weights.shape}; flatten them"
             )
-        for place in np.flatnonzero(~(np.isfinite(self.weights) & (self.weights >= 0)))[:1]:
+        for index in np.flatnonzero(~(np.isfinite(self.weights) & (self.weights >= 0)))[:1]:
             raise ValueError(
-                f"WeightedRandomSampler expected weights >= 0, got {self.weights[place]} at {place}; an example that must not come has 0"
+                f"WeightedRandomSampler expected weights >= 0, got {self.weights[index]} at {index}; an example that must not come has 0"
             )
         possible, needed = np.count_nonzero(self.weights), 1 if replacement else self.num_samples
         if possible < needed:
@@ -210,39 +210,38 @@ class WeightedRandomSampler(_SeededSampler):
     def __iter__(self) -> Iterator[int]:
         generator = self._generator()
         if self.replacement:
-            shares = self.weights / self.weights.max()  # so that their sum is finite
+            shares = self.weights / self.weights.max()  # avoids overflow in the sum
             return iter(generator.choice(len(shares), self.num_samples, p=shares / shares.sum()).tolist())
         with np.errstate(divide="ignore"):
-            waiting = np.log(generator.exponential(size=len(self.weights))) - np.log(self.weights)  # of weight 0: for ever
+            waiting = np.log(generator.exponential(size=len(self.weights))) - np.log(self.weights)  # infinite for weight 0
         return iter(np.argsort(waiting)[: self.num_samples].tolist())
 
     def __len__(self) -> int:
         return self.num_samples
 
     def settings(self) -> dict[str, Any]:
-        """How many weights there are, a checksum of them, and the other arguments."""
-        drawn = {"replacement": self.replacement, "num_samples": self.num_samples, "seed": self.seed}
-        return {"examples": len(self.weights), "checksum": _checksum(self.weights)} | drawn
+        """The number of weights, their checksum, and the other arguments."""
+        arguments = {"replacement": self.replacement, "num_samples": self.num_samples, "seed": self.seed}
+        return {"examples": len(self.weights), "checksum": _checksum(self.weights)} | arguments
 
 
 class DistributedSampler(_SeededSampler):
-    """The share of one of several processes that train the same model, each on examples of its own.
+    """Yields the examples of one process in data-parallel training.
 
-    All draw the same order, and each takes every num_replicas-th of it: together they have all examples. Where these cannot be shared
-    out evenly, the first ones of the order come a second time, so that no process waits for another; with drop_last the last ones are
-    left out.
+    All processes use the same order, and each takes every num_replicas-th example. If the examples cannot be divided evenly, the first
+    ones are repeated, so that all processes have equally many; with drop_last, the last ones are dropped.
 
     Args:
-        dataset: What has a length, such as a data set; the same in every process.
-        num_replicas: How many processes there are.
-        rank: Which of them this is, from 0.
-        shuffle: Whether every epoch has an order of its own.
-        seed: Of the orders; the same in every process.
-        drop_last: Whether to leave out what cannot be shared evenly.
+        dataset: Anything with a length, such as a data set; the same in every process.
+        num_replicas: Number of processes.
+        rank: Number of this process, from 0.
+        shuffle: Whether to shuffle in every epoch.
+        seed: Seed of the orders; the same in every process.
+        drop_last: Whether to drop the examples that cannot be divided evenly.
 
     Raises:
-        TypeError: If num_replicas, rank or seed is no whole number.
-        ValueError: If there is no such rank, or no example.
+        TypeError: If num_replicas, rank or seed is not an integer.
+        ValueError: If rank is out of range, or the data set is empty.
     """
 
     def __init__(self, dataset: Sized, num_replicas: int, rank: int, shuffle: bool = True, seed: int = 0, drop_last: bool = False) -> None:
@@ -258,7 +257,7 @@ class DistributedSampler(_SeededSampler):
     def __iter__(self) -> Iterator[int]:
         count = len(self.dataset)
         order = self._generator().permutation(count) if self.shuffle else np.arange(count)
-        return iter(np.resize(order, len(self) * self.num_replicas)[self.rank :: self.num_replicas].tolist())  # begins anew where it ends
+        return iter(np.resize(order, len(self) * self.num_replicas)[self.rank :: self.num_replicas].tolist())  # resize repeats the order
 
     def __len__(self) -> int:
         whole, rest = divmod(len(self.dataset), self.num_replicas)
@@ -271,15 +270,15 @@ class DistributedSampler(_SeededSampler):
 
 
 class BatchSampler(Sampler):
-    """The numbers that another sampler gives, in lists of batch_size.
+    """Groups the indices of a sampler into lists of batch_size.
 
     Args:
-        sampler: The other, or anything else that can be looped over again and again.
-        batch_size: How many numbers a list has.
-        drop_last: Whether to leave out a last list that is not full.
+        sampler: A sampler, or another iterable that can be iterated repeatedly.
+        batch_size: Number of indices in a list.
+        drop_last: Whether to drop the last list if it is not full.
 
     Raises:
-        TypeError: If batch_size is no whole number.
+        TypeError: If batch_size is not an integer.
         ValueError: If it is less than 1.
     """
 
@@ -298,26 +297,26 @@ class BatchSampler(Sampler):
         return full + (rest > 0 and not self.drop_last)
 
     def settings(self) -> dict[str, Any]:
-        """What the other depends on, and the arguments."""
+        """The description of the sampler, and the arguments."""
         return {"sampler": describe_sampler(self.sampler), "batch_size": self.batch_size, "drop_last": self.drop_last}
 
     def set_epoch(self, epoch: int) -> None:
-        """Give the batches of this epoch from the next loop on."""
+        """Set the epoch of the next iteration, also of the wrapped sampler."""
         super().set_epoch(epoch)
         set_sampler_epoch(self.sampler, self.epoch)
 
 
 def set_sampler_epoch(sampler: Any, epoch: int) -> None:
-    """Tell a sampler its epoch, if it wants to know: one that gives the same order in every epoch has no `set_epoch`."""
+    """Set the epoch of a sampler that has a `set_epoch` method; others yield the same order in every epoch."""
     if hasattr(sampler, "set_epoch"):
         sampler.set_epoch(epoch)
 
 
 def sampler_length(sampler: Any) -> int:
-    """How many numbers, or batches of them, a sampler gives.
+    """Number of indices, or of batches, of a sampler.
 
     Raises:
-        TypeError: If it does not say.
+        TypeError: If it has no length.
     """
     if not hasattr(sampler, "__len__"):
         raise TypeError(f"expected a sampler with a length, got {type(sampler).__name__} without one; define __len__(self) in its class")
@@ -325,7 +324,7 @@ def sampler_length(sampler: Any) -> int:
 
 
 def describe_sampler(sampler: Any) -> str:
-    """What the order of a sampler depends on, as a text that tells it from another."""
+    """Describe a sampler and the settings on which its order depends."""
     if isinstance(sampler, Sampler):
         return repr(sampler)
     if isinstance(sampler, (list, tuple, range, np.ndarray)):
@@ -334,5 +333,5 @@ def describe_sampler(sampler: Any) -> str:
 
 
 def _checksum(numbers: Any) -> int:
-    """A number that others hardly have."""
+    """CRC-32 of the numbers."""
     return zlib.crc32(repr(numbers.tolist() if isinstance(numbers, np.ndarray) else list(numbers)).encode())

@@ -129,9 +129,7 @@ class GPT(Module):
             IndexingError: If a token is out of range.
         """
         if tokens.dims != 2 or not tokens.shape[1]:
-            raise ValueError(
-                f"GPT expected tokens of shape (B, T), with T of at least 1, got {tokens.shape}; add a dimension with view"
-            )
+            raise ValueError(f"GPT expected tokens of shape (B, T), with T of at least 1, got {tokens.shape}; add a dimension with view")
         length = tokens.shape[1]
         if length > self.context:
             raise ValueError(f"GPT expected at most {self.context} tokens, its context, got {length}; shorten the text")
