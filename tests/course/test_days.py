@@ -153,6 +153,7 @@ def test_a_teacher_grades_what_was_handed_in_beside_cheats_and_broken_archives(g
         assert results[name].mark == points - course().task("1.1").points
 
 
+@pytest.mark.exhaustive
 def test_the_class_page_shows_who_did_what(graded: tuple[Path, dict[str, Result]]) -> None:
     folder, results = graded
     page = (folder / "class.html").read_text(encoding="utf-8")

@@ -137,6 +137,7 @@ def test_every_submission_is_accounted_for_whoever_is_killed(night: Night) -> No
     assert night.told[-1].done == night.told[-1].total == 4
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_is_interrupted_says_how_to_go_on(night: Night, members: Path) -> None:
     assert night.said == [
         "stopped; 1 of 4 are graded, and stay so",

@@ -19,6 +19,7 @@ from tests.project.pages import files_stand_still, open_page  # noqa: F401  the 
 SMALL = {"images_limit": "48", "images_epochs": "2", "images_batch": "48"}
 
 
+@pytest.mark.exhaustive
 def test_a_run_from_start_to_what_the_network_sees():
     app = open_page("m4_images", **SMALL)
     assert "Press Start to train" in app.info[0].value

@@ -11,6 +11,7 @@ from tests.project.pages import files_stand_still, open_page  # noqa: F401  the 
 SMALL = {"sentiment_train": "20", "sentiment_valid": "10", "sentiment_epochs": "2", "sentiment_batch": "20"}
 
 
+@pytest.mark.exhaustive
 def test_a_run_from_start_to_the_most_telling_words():
     app = open_page("m4_sentiment", **SMALL)
     assert app.code[0].value == (
