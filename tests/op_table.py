@@ -1,7 +1,7 @@
-"""The one table of ops: what every public operation on tensors computes, said in NumPy, and where it may be asked.
+"""The table of ops: every public operation on tensors, its equivalent in NumPy and PyTorch, and its domain.
 
-A new op is a new row: the tests that read this table try it in every layout and dtype, check its gradient, and compare it with PyTorch.
-Nothing is computed when this file is imported.
+A new op is a new row. The tests that read this table run it on every backend, layout and dtype, check its gradient, and compare it with
+PyTorch. Give `result=floating` if integers give floats, and `torch=` if PyTorch spells it differently.
 """
 
 from collections.abc import Callable

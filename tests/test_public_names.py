@@ -212,7 +212,7 @@ def test_a_docstring_says_which_shapes_come_and_go():
         about_tensors = any(re.search(r"\bTensor\b", str(kind)) for kind in kinds)
         if about_tensors and not SHAPES.search(doc) and not re.search(r"\b([Ss]ee|[Aa]s) `|^`", doc):
             silent.append(name)
-    assert not silent, "no word of shapes:\n" + "\n".join(silent)
+    assert not silent, "the docstring says no shapes, nor 'elementwise', nor 'See `other`':\n" + "\n".join(silent)
 
 
 def test_comparisons_with_pytorch_say_so_in_their_names():

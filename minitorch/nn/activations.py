@@ -282,7 +282,7 @@ class ReLU(Module):
     """Rectified linear unit; see `relu`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, kernel_index stays."""
+        """Apply the activation to every element; shape and dtype are kept."""
         return relu(input)
 
 
@@ -298,7 +298,7 @@ class LeakyReLU(Module):
         return f"negative_slope={self.negative_slope}"
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, kernel_index stays."""
+        """Apply the activation to every element; shape and dtype are kept."""
         return leaky_relu(input, self.negative_slope)
 
 
@@ -323,7 +323,7 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, kernel_index stays."""
+        """Apply the activation to every element; shape and dtype are kept."""
         return gelu(input, self.approximate)
 
 
@@ -331,7 +331,7 @@ class SiLU(Module):
     """Sigmoid linear unit; see `silu`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, kernel_index stays."""
+        """Apply the activation to every element; shape and dtype are kept."""
         return silu(input)
 
 
@@ -339,7 +339,7 @@ class Sigmoid(Module):
     """Logistic sigmoid 1 / (1 + e^-x)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, kernel_index stays."""
+        """Apply the activation to every element; shape and dtype are kept."""
         return sigmoid(input)
 
 
@@ -347,7 +347,7 @@ class Tanh(Module):
     """Hyperbolic tangent."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, kernel_index stays."""
+        """Apply the activation to every element; shape and dtype are kept."""
         return tanh(input)
 
 
@@ -371,7 +371,7 @@ class Softmax(_SoftmaxLayer):
     """Softmax along dim; see `softmax`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, kernel_index stays."""
+        """Apply it along dim; shape and dtype are kept."""
         return softmax(input, self.dim)
 
 
@@ -379,5 +379,5 @@ class LogSoftmax(_SoftmaxLayer):
     """Logarithm of softmax along dim; see `logsoftmax`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, kernel_index stays."""
+        """Apply it along dim; shape and dtype are kept."""
         return logsoftmax(input, self.dim)
