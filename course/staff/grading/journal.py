@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from course.staff import RequestError, StaffError
 from course.staff.grading.results import Result, read_result, write_result
 from course.staff.grading.submissions import Submission
@@ -56,14 +58,15 @@ class Journal:
         Raises:
             RequestError: If another run is at work in it.
         """
-        import fcntl
-
-        with (self.out / ".lock").open("w", encoding="ascii") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RequestError(f"another run grades into {self.out}; wait for it, or end it", "course-staff grade --help") from None
+        lock = FileLock(self.out / ".lock", blocking=False)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise RequestError(f"another run grades into {self.out}; wait for it, or end it", "course-staff grade --help") from None
+        try:
             yield
+        finally:
+            lock.release()
 
     def number(self, seed: int | None = None) -> int:
         """The number of the class, drawn the first time.

@@ -14,12 +14,13 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from course.manifest import Manifest, Task
 from course.staff.grading.grading_env import Desk, write_tree
@@ -138,7 +139,7 @@ class Reference:
         """
         if task.id not in self._prepared:
             if not self.is_ready(task):
-                with _locked(self.home / f".{task.id}.lock"):
+                with FileLock(self.home / f".{task.id}.lock"):
                     if not self.is_ready(task):  # nobody else has been faster
                         self._prepare(task)
             self._prepared[task.id] = Prepared(task, self.home / task.id)
@@ -218,13 +219,3 @@ def fingerprint() -> str:
         except importlib.metadata.PackageNotFoundError:
             versions.append(f"no {package}")
     return ", ".join([f"Python {sys.version.split()[0]}", platform.system(), platform.machine(), *versions])
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Alone among all processes of this machine, as long as the context lasts."""
-    import fcntl
-
-    with path.open("w", encoding="ascii") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -25,6 +25,8 @@ from dataclasses import dataclass, field, replace
 from io import FileIO
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from course.staff.sandbox.filesystem import COLLECTED_FD, PYTHON, REPLIES_FD, REQUESTS_FD, STATUS_FD, Job, in_bubblewrap, in_place
 from course.staff.sandbox.line_protocol import Child, Gone
 from course.staff.sandbox.monitor import Ended, Guard, Limits, SandboxError
@@ -228,17 +230,18 @@ def _user() -> Iterator[int | None]:
     if os.geteuid() != 0:
         yield None
         return
-    import fcntl
-
     SLOTS.mkdir(mode=0o700, parents=True, exist_ok=True)
     for uid in UIDS:
-        with open(SLOTS / str(uid), "w", encoding="ascii") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
+        lock = FileLock(SLOTS / str(uid), blocking=False)
+        try:
+            lock.acquire()
+        except Timeout:
+            continue
+        try:
             yield uid
-            return
+        finally:
+            lock.release()
+        return
     raise SandboxError(f"{len(UIDS)} programs run in sandboxes already, one a user; run fewer at a time")
 
 
