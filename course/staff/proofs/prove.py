@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.manifest import Manifest
+from course.manifest import Manifest, Task
 from course.runner.gpu import environment
 from course.staff.handout.generate import leave_out_modules
 from course.staff.handout.selection import select
@@ -72,6 +72,11 @@ def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: 
     return {answer.key: content_hash(answer, root, files, run[answer.task]) for answer in answers}
 
 
+def tasks_from(manifest: Manifest, task: Task) -> tuple[Task, ...]:
+    """The task and those after it: where the optimized kernels of a task are left out, those of later tasks may need them."""
+    return manifest.tasks[manifest.tasks.index(task) :]
+
+
 def prove(
     answers: list[WrongAnswer],
     manifest: Manifest,
@@ -91,7 +96,8 @@ def prove(
 
     def meet(answer: WrongAnswer) -> Verdict:
         task = manifest.task(answer.task)
-        with copy(leave_out_modules(patched(answer, files), {module: task.id for module in task.leave_out if ":" not in module})) as folder:
+        modules = {module: later.id for later in tasks_from(manifest, task) for module in later.leave_out if ":" not in module}
+        with copy(leave_out_modules(patched(answer, files), modules)) as folder:
             around = environment(task) | (COMPILED if answer.compiled else PLAIN)
             run = run_tests(folder, ["-x", "-m", task.mark, *graded_files(task, files)], limit, around)
         if run.timed_out:
