@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from course.manifest import ROOT, Manifest, course, load
+from course.manifest import ROOT, Manifest, Task, course, load
 from course.staff import StaffError, cli
+from course.staff.handout.generate import leave_out_modules
 from course.staff.proofs import answers, prove, runs
 from course.staff.proofs.answers import (
     WrongAnswer,
@@ -24,7 +25,7 @@ from course.staff.proofs.answers import (
     read_ledger,
     write_ledger,
 )
-from course.staff.proofs.prove import Verdict, choose, hash_all, needed_files
+from course.staff.proofs.prove import Verdict, choose, hash_all, kernels_to_leave_out, needed_files
 
 from . import miniature
 
@@ -55,6 +56,14 @@ def test_every_patch_fits_the_reference_and_changes_it() -> None:
     files = needed_files(ROOT, course())
     for answer in load_answers(answers.FOLDER, course().tasks):
         assert patched(answer, files) != files, answer.key
+
+
+@pytest.mark.parametrize("task", [task for task in course().tasks if task.leave_out], ids=lambda task: task.id)
+def test_the_kernels_of_a_task_can_be_left_out(task: Task) -> None:
+    files, kernels = needed_files(ROOT, course()), kernels_to_leave_out(course(), task)
+    remaining = leave_out_modules(files, kernels)
+    assert not any(path.replace("/", ".").removesuffix(".py") in kernels for path in remaining)
+    assert len(remaining) == len(files) - len(kernels)
 
 
 def test_every_file_of_wrong_answers_belongs_to_a_task() -> None:

@@ -72,9 +72,10 @@ def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: 
     return {answer.key: content_hash(answer, root, files, run[answer.task]) for answer in answers}
 
 
-def tasks_from(manifest: Manifest, task: Task) -> tuple[Task, ...]:
-    """The task and those after it: where the optimized kernels of a task are left out, those of later tasks may need them."""
-    return manifest.tasks[manifest.tasks.index(task) :]
+def kernels_to_leave_out(manifest: Manifest, task: Task) -> dict[str, str]:
+    """The optimized kernels of the task and of those after it, which may import them, with their task."""
+    later = manifest.tasks[manifest.tasks.index(task) :]
+    return {module: each.id for each in later for module in each.leave_out if ":" not in module}
 
 
 def prove(
@@ -96,8 +97,7 @@ def prove(
 
     def meet(answer: WrongAnswer) -> Verdict:
         task = manifest.task(answer.task)
-        modules = {module: later.id for later in tasks_from(manifest, task) for module in later.leave_out if ":" not in module}
-        with copy(leave_out_modules(patched(answer, files), modules)) as folder:
+        with copy(leave_out_modules(patched(answer, files), kernels_to_leave_out(manifest, task))) as folder:
             around = environment(task) | (COMPILED if answer.compiled else PLAIN)
             run = run_tests(folder, ["-x", "-m", task.mark, *graded_files(task, files)], limit, around)
         if run.timed_out:
