@@ -17,7 +17,7 @@ from course.staff.handout import rewriter as syntax
 from course.staff.handout.generate import BARE, GUIDED, leave_out_modules, stub_files, write_names
 from course.staff.handout.selection import select
 from course.staff.proofs.answers import graded_files
-from course.staff.proofs.prove import COMPILED, PLAIN, needed_files
+from course.staff.proofs.prove import COMPILED, PLAIN, kernels_to_leave_out, needed_files
 from course.staff.proofs.runs import copy, each, run_tests
 from course.workspace.released import take
 
@@ -198,7 +198,7 @@ def test_a_fresh_handout_is_all_unwritten_and_is_the_reference_with_the_solution
 @pytest.mark.parametrize("task", [task for task in course().tasks if task.leave_out], ids=lambda task: task.id)
 def test_the_functions_of_the_reference_pass_without_their_optimized_kernels(task: Task) -> None:
     """In a student's workspace, compiled as a student's kernels are."""
-    kernels = {full: task.id for full in task.leave_out if ":" not in full}
+    kernels = kernels_to_leave_out(course(), task)
     files = leave_out_modules(needed_files(ROOT, course()), kernels)
     assert not {full.replace(".", "/") + ".py" for full in kernels} & set(files)
     result = run(files, "-m", task.mark, *graded_files(task, files), compiled=True)
