@@ -1,7 +1,6 @@
-"""Stage 5 - The curves of activations: functions of one number, with their slopes, exact also far from 0.
+"""Stage 5 - Activation functions and their derivatives as scalar functions, accurate for large arguments as well.
 
-Every backend can compute them as they are. The compiled backend replaces them by forms that the compiler vectorizes
-(`fast_equivalents`).
+Every backend can compute them. The fast backend replaces some by equivalents that the compiler vectorizes (`fast_equivalents`).
 """
 
 from __future__ import annotations
@@ -20,51 +19,50 @@ from minitorch.kernels.pool import Loop, loop
 from minitorch.kernels.vector_math import exp, fast_equivalents, sigmoid
 
 ROOT_HALF = math.sqrt(0.5)
-DENSITY_AT_0 = 1 / math.sqrt(2 * math.pi)
-"""Of the normal distribution."""
-TWICE_ROOT = 2 * math.sqrt(2 / math.pi)
-CUBIC = 0.044715
-"""From the paper on gelu, section 2, as the root above."""
+NORMAL_PDF_AT_0 = 1 / math.sqrt(2 * math.pi)
+GELU_SCALE = 2 * math.sqrt(2 / math.pi)
+GELU_CUBIC = 0.044715
+"""Constants of the tanh approximation of GELU: Hendrycks and Gimpel 2016, arXiv:1606.08415, section 2."""
 
-Curve = Callable[[float], float]
-Slope = Callable[[float, float], float]
-"""From the number and what flows into the result (d): what flows into the number."""
+Activation = Callable[[float], float]
+Derivative = Callable[[float, float], float]
+"""Returns the gradient of the input from the input (or the output) and d, the gradient of the output."""
 
-# A number that is 0 is returned as it is, for 0 times infinity would be NaN.
+# A factor of 0 is returned as it is, because 0 · inf would be NaN.
 
 
-# From their results
+# Derivatives computed from the output
 
 
 def sigmoid_back(y: float, d: float) -> float:
-    """d · the slope of sigmoid where its result is y."""
+    """d times the derivative of sigmoid, from its output y."""
     return d * (y * (1.0 - y))
 
 
 def tanh_back(y: float, d: float) -> float:
-    """d · the slope of tanh where its result is y."""
+    """d times the derivative of tanh, from its output y."""
     return d * (1.0 - y * y)
 
 
-# Relu
+# ReLU
 
 
 def relu(x: float) -> float:
-    """x above 0, 0 elsewhere; NaN stays NaN, which the course's relu makes 0 of."""
+    """x if x > 0, else 0; propagates NaN, unlike the course's relu."""
     return 0.0 if x <= 0 else x
 
 
 def relu_back(x: float, d: float) -> float:
-    """d · its slope, which is 0 at 0."""
+    """d times the derivative of relu, which is 0 at 0."""
     return 0.0 if x <= 0 else d
 
 
-# Leaky relu
+# Leaky ReLU
 
 
 @cache
-def leaky_relu_curve(negative_slope: float) -> tuple[Curve, Slope]:
-    """x above 0, negative_slope · x elsewhere; and d times its slope."""
+def leaky_relu_functions(negative_slope: float) -> tuple[Activation, Derivative]:
+    """Make leaky ReLU, x if x > 0, else negative_slope · x, and its derivative."""
 
     def leaky_relu(x: float) -> float:
         return x if x > 0 else negative_slope * x
@@ -75,7 +73,7 @@ def leaky_relu_curve(negative_slope: float) -> tuple[Curve, Slope]:
     return leaky_relu, leaky_relu_back
 
 
-# x · sigmoid(x)
+# SiLU
 
 
 def silu(x: float) -> float:
@@ -89,126 +87,125 @@ def silu_back(x: float, d: float) -> float:
     """d · s · (1 + x · (1 - s)) with s = sigmoid(x)."""
     z = math.exp(-abs(x))
     s = (1.0 if x >= 0 else z) / (1.0 + z)
-    rest = s * ((z if x >= 0 else 1.0) / (1.0 + z))
-    return d * (s + (rest if rest == 0 else x * rest))
+    ds = s * ((z if x >= 0 else 1.0) / (1.0 + z))
+    return d * (s + (ds if ds == 0 else x * ds))
 
 
-# x · the share of the normal distribution that lies below x
+# GELU
 
 
-def normal_share(x: float) -> float:
-    """The share of the normal distribution below x, all its digits right also where it is small."""
+def normal_cdf(x: float) -> float:
+    """Cumulative distribution function of the standard normal distribution, accurate in the left tail as well."""
     return 0.5 * math.erfc(-ROOT_HALF * x)
 
 
 def gelu(x: float) -> float:
-    """x · `normal_share`(x)."""
+    """x · `normal_cdf`(x)."""
     s = 0.5 * math.erfc(-ROOT_HALF * x)
     return s if s == 0 else x * s
 
 
 def gelu_back(x: float, d: float) -> float:
-    """d · (share + x · density) of the normal distribution at x."""
-    density = DENSITY_AT_0 * math.exp(-0.5 * x * x)
-    return d * (0.5 * math.erfc(-ROOT_HALF * x) + (density if density == 0 else x * density))
+    """d · (cdf(x) + x · pdf(x)) of the standard normal distribution."""
+    pdf = NORMAL_PDF_AT_0 * math.exp(-0.5 * x * x)
+    return d * (0.5 * math.erfc(-ROOT_HALF * x) + (pdf if pdf == 0 else x * pdf))
 
 
 def gelu_tanh(x: float) -> float:
     """x · sigmoid(2 u), which is x · (1 + tanh(u)) / 2, with u = √(2/π) · (x + 0.044715 x³)."""
-    v = TWICE_ROOT * (x + CUBIC * x * x * x)
+    v = GELU_SCALE * (x + GELU_CUBIC * x * x * x)
     z = math.exp(-abs(v))
     s = (1.0 if v >= 0 else z) / (1.0 + z)
     return s if s == 0 else x * s
 
 
 def gelu_tanh_back(x: float, d: float) -> float:
-    """d times its slope."""
-    v = TWICE_ROOT * (x + CUBIC * x * x * x)
+    """d times the derivative of `gelu_tanh`."""
+    v = GELU_SCALE * (x + GELU_CUBIC * x * x * x)
     z = math.exp(-abs(v))
     s = (1.0 if v >= 0 else z) / (1.0 + z)
-    rest = s * ((z if v >= 0 else 1.0) / (1.0 + z))
-    return d * (s + (rest if rest == 0 else x * rest * (TWICE_ROOT * (1.0 + 3.0 * CUBIC * x * x))))
+    ds = s * ((z if v >= 0 else 1.0) / (1.0 + z))
+    return d * (s + (ds if ds == 0 else x * ds * (GELU_SCALE * (1.0 + 3.0 * GELU_CUBIC * x * x))))
 
 
-# What the compiled backend takes instead
+# Equivalents for the fast backend
 
 
-def tail_ratio(z: float) -> float:
-    """e^(z²) · erfc(z), for z of at least 0."""
+def erfcx(z: float) -> float:
+    """Scaled complementary error function e^(z²) · erfc(z), for z >= 0."""
     if z < 25:
         return math.exp(z * z) * math.erfc(z)
     u = 1 / (z * z)
     return (1 - u / 2 + 3 * u * u / 4) / (z * math.sqrt(math.pi))
 
 
-def tail_series() -> np.ndarray:
-    """A polynomial p with t · p(2t - 1) = `tail_ratio`(2 / t - 2) for t from 0 to 1, about as exact as float32.
+def erfcx_polynomial() -> np.ndarray:
+    """Coefficients of a polynomial p with t · p(2t - 1) ≈ `erfcx`(2 / t - 2) for t from 0 to 1, to about float32 precision.
 
-    It goes through the function where Chebyshev's polynomials say, so that its error is nearly the same everywhere.
+    It interpolates at Chebyshev points, so that the error is nearly uniform.
     """
 
     def ratio(s):
         t = (s + 1) / 2
-        return tail_ratio(2 / t - 2) / t
+        return erfcx(2 / t - 2) / t
 
     return np.polynomial.chebyshev.cheb2poly(np.polynomial.chebyshev.chebinterpolate(np.vectorize(ratio), 10))
 
 
 BLOCK = 1 << 10
-"""Numbers that are gone through twice while they are near."""
+"""Number of elements processed twice while they are in the cache."""
 
 
 @cache
 def gelu_loops() -> tuple[Loop, Loop]:
-    """`gelu` and `gelu_back` of float32, by blocks; sizes are the number of elements.
+    """Make `gelu` and `gelu_back` for float32, in blocks; sizes are the number of elements.
 
-    The power of e and the polynomial stand in loops of their own: in one, there would be too much for the compiler to make vector
-    instructions of.
+    The exponential and the polynomial are separate loops, because the compiler does not vectorize a loop with both.
     """
-    c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10 = (np.float32(c / 2) for c in tail_series())
+    c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10 = (np.float32(c / 2) for c in erfcx_polynomial())
     one, two, minus_half = np.float32(1), np.float32(2), np.float32(-0.5)
-    root_half, density_at_0 = np.float32(ROOT_HALF), np.float32(DENSITY_AT_0)
+    root_half, pdf_at_0 = np.float32(ROOT_HALF), np.float32(NORMAL_PDF_AT_0)
 
     @jitable
-    def bells(line, x):
-        """e^(-x² / 2)."""
+    def write_gaussian(line, x):
+        """Write e^(-x² / 2) into line."""
         for j in range(len(x)):
             line[j] = exp(minus_half * x[j] * x[j])
 
     @jitable
-    def share(x, bell):
-        """The share of the normal distribution below x."""
+    def cdf(x, gaussian):
+        """`normal_cdf`, given e^(-x² / 2)."""
         t = two / (two + math.fabs(x) * root_half)
         s = two * t - one
         p = c5 + s * (c6 + s * (c7 + s * (c8 + s * (c9 + s * c10))))
-        tail = t * (c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * p))))) * bell
+        tail = t * (c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * p))))) * gaussian
         return tail if x < 0 else one - tail
 
     def forward(out, x, unused, unused2, sizes, start, stop):
         line = np.empty(BLOCK, x.dtype)
         for task in range(start, stop):
             block, target = x[task * BLOCK : (task + 1) * BLOCK], out[task * BLOCK : (task + 1) * BLOCK]
-            bells(line, block)
+            write_gaussian(line, block)
             for j in range(len(block)):
-                s = share(block[j], line[j])
+                s = cdf(block[j], line[j])
                 target[j] = s if s == 0 else block[j] * s
 
     def backward(out, x, d, unused, sizes, start, stop):
         line = np.empty(BLOCK, x.dtype)
         for task in range(start, stop):
             block, target = x[task * BLOCK : (task + 1) * BLOCK], out[task * BLOCK : (task + 1) * BLOCK]
-            given = d[task * BLOCK : (task + 1) * BLOCK]
-            bells(line, block)
+            grad = d[task * BLOCK : (task + 1) * BLOCK]
+            write_gaussian(line, block)
             for j in range(len(block)):
-                slope = line[j] if line[j] == 0 else line[j] * density_at_0 * block[j]
-                target[j] = given[j] * (share(block[j], line[j]) + slope)
+                x_pdf = line[j] if line[j] == 0 else line[j] * pdf_at_0 * block[j]
+                target[j] = grad[j] * (cdf(block[j], line[j]) + x_pdf)
 
-    return loop(forward, 3, (bells, share)), loop(backward, 3, (bells, share))
+    return loop(forward, 3, (write_gaussian, cdf)), loop(backward, 3, (write_gaussian, cdf))
 
 
-def vectorisable(dtype: Any) -> dict[Callable[..., float], Callable[..., Any]]:
-    """What the compiler takes for the curves above, for numbers of one dtype, whose constants all have that dtype."""
-    one, twice_root, cubic, thrice_cubic = dtype(1), dtype(TWICE_ROOT), dtype(CUBIC), dtype(3 * CUBIC)
+def vectorizable(dtype: Any) -> dict[Callable[..., float], Callable[..., Any]]:
+    """Make the implementations of the functions above for one dtype; all constants have that dtype."""
+    one, scale, cubic, three_cubic = dtype(1), dtype(GELU_SCALE), dtype(GELU_CUBIC), dtype(3 * GELU_CUBIC)
 
     def fast_silu(x):
         s = sigmoid(x)
@@ -216,44 +213,44 @@ def vectorisable(dtype: Any) -> dict[Callable[..., float], Callable[..., Any]]:
 
     def fast_silu_back(x, d):
         s = sigmoid(x)
-        rest = s * sigmoid(-x)
-        return d * (s + (rest if rest == 0 else x * rest))
+        ds = s * sigmoid(-x)
+        return d * (s + (ds if ds == 0 else x * ds))
 
     def fast_gelu_tanh(x):
-        s = sigmoid(twice_root * (x + cubic * x * x * x))
+        s = sigmoid(scale * (x + cubic * x * x * x))
         return s if s == 0 else x * s
 
     def fast_gelu_tanh_back(x, d):
-        v = twice_root * (x + cubic * x * x * x)
+        v = scale * (x + cubic * x * x * x)
         s = sigmoid(v)
-        rest = s * sigmoid(-v)
-        return d * (s + (rest if rest == 0 else x * rest * (twice_root * (one + thrice_cubic * x * x))))
+        ds = s * sigmoid(-v)
+        return d * (s + (ds if ds == 0 else x * ds * (scale * (one + three_cubic * x * x))))
 
     return {silu: fast_silu, silu_back: fast_silu_back, gelu_tanh: fast_gelu_tanh, gelu_tanh_back: fast_gelu_tanh_back}
 
 
-FAST = {types.float32: vectorisable(np.float32), types.float64: vectorisable(np.float64)}
+IMPLEMENTATIONS = {types.float32: vectorizable(np.float32), types.float64: vectorizable(np.float64)}
 
 
-def _of_one(curve: Curve) -> Curve:
-    """A function that the compiler takes the vectorisable form of a curve for."""
+def _vectorized_activation(fn: Activation) -> Activation:
+    """Make a function that compiles to the vectorizable form of fn."""
 
     def fast(x):
-        return curve(x)
+        return fn(x)
 
-    overload(fast)(lambda x: FAST[x][curve])
+    overload(fast)(lambda x: IMPLEMENTATIONS[x][fn])
     return fast
 
 
-def _of_two(slope: Slope) -> Slope:
-    """The same of a slope."""
+def _vectorized_derivative(derivative: Derivative) -> Derivative:
+    """Make a function that compiles to the vectorizable form of a derivative."""
 
     def fast(x, d):
-        return slope(x, d)
+        return derivative(x, d)
 
-    overload(fast)(lambda x, d: FAST[x][slope])
+    overload(fast)(lambda x, d: IMPLEMENTATIONS[x][derivative])
     return fast
 
 
-fast_equivalents |= {curve: _of_one(curve) for curve in (silu, gelu_tanh)}
-fast_equivalents |= {slope: _of_two(slope) for slope in (silu_back, gelu_tanh_back)}
+fast_equivalents |= {fn: _vectorized_activation(fn) for fn in (silu, gelu_tanh)}
+fast_equivalents |= {derivative: _vectorized_derivative(derivative) for derivative in (silu_back, gelu_tanh_back)}

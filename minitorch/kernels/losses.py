@@ -1,6 +1,6 @@
-"""Stage 5 - Fused kernels for the compiled backend: what several operations one after the other would compute, in one pass.
+"""Stage 5 - Fused kernels of the fast backend for cross-entropy, embeddings and linear layers with ReLU.
 
-Each Function that has a kernel here also knows how to do without, on other backends. Arrays are given flat, without gaps.
+Each Function with a kernel here also has a composed version for other backends. Arrays are flat and contiguous.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
 BLOCK = 1 << 12
-"""Numbers that are gone through several times while they are near."""
+"""Number of elements processed several scale_into while they are in the cache."""
 
 
-def fusible(x: Tensor) -> bool:
-    """Whether the kernels of this module can compute on a tensor: on the compiled backend, not of halves, and the compiler is not off."""
+def accepts(x: Tensor) -> bool:
+    """Return whether fused kernels accept a tensor: on the fast backend, not in half precision, with the compiler on."""
     return x.backend.ops is FastOps and not is_half(x.dtype) and not compiler_is_off()
 
 
-class Kernels(NamedTuple):
-    """A loop for the values and a loop for the gradients."""
+class FusedKernels(NamedTuple):
+    """The kernels of a forward and a backward pass."""
 
     forward: Callable[..., Any]
     backward: Callable[..., Any]
@@ -40,13 +40,13 @@ class Kernels(NamedTuple):
 
 
 @cache
-def cross_entropy_kernels() -> Kernels:
-    """The loss of every row of logits, with softmax of them, and the gradient by the logits."""
-    key = code_key(shift, powers_of_e, divide_by_sum, times)
+def cross_entropy_kernels() -> FusedKernels:
+    """Make the kernels of cross-entropy: losses and softmax of rows of logits, and the gradient with respect to the logits."""
+    key = code_key(subtract_max, exp_in_place, normalize_by_sum, scale_into)
 
     @serial
     def forward(losses, probabilities, logits, target, rows, classes, share):
-        """The loss of each row; or the sum of all losses times share, unless that is 0."""
+        """Compute the loss of each row or, if share is not 0, the sum of all losses scale_into share."""
         _ = key
         height = max(1, min(rows, BLOCK // classes))
         chosen = np.empty(height, logits.dtype)
@@ -54,12 +54,12 @@ def cross_entropy_kernels() -> Kernels:
         for start in range(0, rows, height):
             stop = min(start + height, rows)
             for i in range(start, stop):
-                shift(probabilities[i * classes : (i + 1) * classes], logits[i * classes : (i + 1) * classes])
+                subtract_max(probabilities[i * classes : (i + 1) * classes], logits[i * classes : (i + 1) * classes])
                 chosen[i - start] = probabilities[i * classes + target[i]]
-            powers_of_e(probabilities[start * classes : stop * classes])  # of all rows at once, so that short ones fill vectors, too
+            exp_in_place(probabilities[start * classes : stop * classes])  # all rows at once, so that short rows vectorize as well
             for i in range(start, stop):
-                powers = divide_by_sum(probabilities[i * classes : (i + 1) * classes])
-                loss = math.log(powers) - chosen[i - start]
+                total = normalize_by_sum(probabilities[i * classes : (i + 1) * classes])
+                loss = math.log(total) - chosen[i - start]
                 if share == 0:
                     losses[i] = loss
                 summed += loss
@@ -68,22 +68,22 @@ def cross_entropy_kernels() -> Kernels:
 
     @serial
     def backward(grad, probabilities, target, grad_output, rows, classes, share):
-        """softmax, less 1 at the right class, times what flows into the loss of the row."""
+        """Compute (softmax - one_hot(target)) · grad_output for each row."""
         _ = key
         for i in range(rows):
             d = grad.dtype.type(grad_output[0] * share if share != 0 else grad_output[i])
-            times(grad[i * classes : (i + 1) * classes], probabilities[i * classes : (i + 1) * classes], d)
+            scale_into(grad[i * classes : (i + 1) * classes], probabilities[i * classes : (i + 1) * classes], d)
             grad[i * classes + target[i]] -= d
 
-    return Kernels(forward, backward)
+    return FusedKernels(forward, backward)
 
 
-# Loops over a slice count from 0: of other positions the compiler must ask each time whether they are negative, and count from the end.
+# Loops over slices count from 0: for other positions, the compiler would check each time whether to count from the end.
 
 
 @jitable
-def shift(out, x):
-    """Subtract the largest of a row, found in four parts that need not wait for each other."""
+def subtract_max(out, x):
+    """Subtract the maximum of a row, computed as four independent maxima."""
     a = b = c = d = x[0]
     for k in range(len(x) // 4):
         j = np.uint64(4 * k)
@@ -100,15 +100,15 @@ def shift(out, x):
 
 
 @jitable
-def powers_of_e(x):
-    """e^x, in place."""
+def exp_in_place(x):
+    """Compute exp in place."""
     for j in range(len(x)):
         x[j] = exp(x[j])
 
 
 @jitable
-def divide_by_sum(x):
-    """Divide a row by its sum, which is found in four parts, and return that."""
+def normalize_by_sum(x):
+    """Divide a row by its sum, computed as four independent sums. Returns the sum."""
     a = b = c = d = 0.0
     for k in range(len(x) // 4):
         j = np.uint64(4 * k)
@@ -118,16 +118,16 @@ def divide_by_sum(x):
         d += x[j + np.uint64(3)]
     for k in range(len(x) // 4 * 4, len(x)):
         a += x[k]
-    powers = (a + b) + (c + d)
-    part = x.dtype.type(1 / powers)
+    total = (a + b) + (c + d)
+    part = x.dtype.type(1 / total)
     for j in range(len(x)):
         x[j] *= part
-    return powers
+    return total
 
 
 @jitable
-def times(out, x, factor):
-    """x · factor."""
+def scale_into(out, x, factor):
+    """Write x · factor into out."""
     for j in range(len(x)):
         out[j] = x[j] * factor
 
@@ -136,71 +136,71 @@ def times(out, x, factor):
 
 
 @cache
-def embedding_kernels() -> Kernels:
-    """Rows of a table by their numbers, and their gradients added up in a table of zeros."""
-    key = code_key(copy, add)
+def embedding_kernels() -> FusedKernels:
+    """Make the kernels that gather rows of a table by index, and add_row their gradients to a table of zeros."""
+    key = code_key(copy_row, add_row)
 
     @serial
-    def forward(out, table, picked, width):
+    def forward(out, table, indices, width):
         _ = key
-        for i in range(len(picked)):
-            row = picked[i] * width
-            copy(out[i * width : (i + 1) * width], table[row : row + width])
+        for i in range(len(indices)):
+            row = indices[i] * width
+            copy_row(out[i * width : (i + 1) * width], table[row : row + width])
 
     @serial
-    def backward(grad, grad_output, picked, width):
+    def backward(grad, grad_output, indices, width):
         _ = key
-        for i in range(len(picked)):
-            row = picked[i] * width
-            add(grad[row : row + width], grad_output[i * width : (i + 1) * width])
+        for i in range(len(indices)):
+            row = indices[i] * width
+            add_row(grad[row : row + width], grad_output[i * width : (i + 1) * width])
 
-    return Kernels(forward, backward)
+    return FusedKernels(forward, backward)
 
 
 @jitable
-def copy(out, x):
-    """Copy."""
+def copy_row(out, x):
+    """Copy x into out."""
     for j in range(len(x)):
         out[j] = x[j]
 
 
 @jitable
-def add(out, x):
+def add_row(out, x):
     """Add x to out."""
     for j in range(len(x)):
         out[j] += x[j]
 
 
-# A bias, then relu
+# Bias and ReLU
 
 
-def bias_then_relu(x: float, bias: float) -> float:
-    """relu(x + bias), as a function for `zip`."""
+def add_relu(x: float, bias: float) -> float:
+    """relu(x + bias), a scalar function for `zip`."""
     y = x + bias
     return 0.0 if y <= 0 else y
 
 
 @cache
-def bias_relu_back() -> Callable[..., Any]:
-    """The gradients of relu(x + bias) for a bias along the columns of x, in one pass."""
-    key = code_key(through_relu)
+def bias_relu_backward() -> Callable[..., Any]:
+    """Make the kernel of both gradients of relu(x + bias), for a bias per column."""
+    key = code_key(relu_backward_row)
 
     @serial
     def backward(grad, grad_bias, y, grad_output, rows, columns):
-        """Write into grad, and add to the zeros in grad_bias; y is the result of forward."""
+        """Write grad, and add_row to the zeros in grad_bias; y is the result of the forward pass."""
         _ = key
         for i in range(rows):
             row = slice(i * columns, (i + 1) * columns)
-            through_relu(grad[row], grad_bias, y[row], grad_output[row])
+            relu_backward_row(grad[row], grad_bias, y[row], grad_output[row])
 
     return backward
 
 
 @jitable
-def through_relu(grad, grad_bias, y, d):
-    """One row of it."""
-    nothing = d.dtype.type(0)
+def relu_backward_row(grad, grad_bias, y, d):
+    """Compute one row of both gradients."""
+    zero = d.dtype.type(0)
     for j in range(len(y)):
-        x = nothing if y[j] <= 0 else d[j]
+        x = zero if y[j] <= 0 else d[j]
         grad[j] = x
         grad_bias[j] += x

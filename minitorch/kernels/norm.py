@@ -1,8 +1,8 @@
-"""Stage 5 - The loops of normalization on the compiled backend: planes that share their statistics, and rows that each have their own.
+"""Stage 5 - Normalization kernels of the fast backend: planes that share statistics, and rows with their own.
 
-A plane is one channel of one sample. Arrays are given flat, without gaps; numbers of a plane or row stand in arrays of their own. Sums are
-float64's, or made of sums of blocks that are added up in it: so float32 keeps its digits. A mean is float64's, too: what float32 cannot
-hold of it is taken away with the shift.
+A plane is one channel of one sample. Arrays are flat and contiguous. Sums are accumulated in float64, directly or from float32 sums of
+blocks, so that float32 inputs lose no precision. Means are float64 as well: the part that float32 cannot represent is subtracted with the
+shift.
 """
 
 from __future__ import annotations
@@ -17,274 +17,276 @@ from minitorch.kernels.jit import IN_ANY_ORDER, code_key, jitable, parallel, ser
 from minitorch.kernels.pool import Loop
 
 BLOCK = 1 << 10
-"""Numbers that are summed in their own dtype."""
+"""Number of elements summed in their own dtype."""
 
 HALVINGS = 2
-"""PARALLEL is halved so often for these loops."""
+"""How many times the parallel threshold is halved; see `pool.Loop`."""
 
 
-def summing(body: Callable[..., None]) -> Loop:
-    """As `minitorch.kernels.pool.loop`, but several terms of a sum may be added at once."""
+def reassociating_loop(body: Callable[..., None]) -> Loop:
+    """Make a loop as `minitorch.kernels.pool.loop` does, but allow the compiler to reassociate sums."""
     body = jitable(body)
     key = code_key(body)
 
-    def alone(out, a, b, c, sizes, tasks, shares):
+    def serial_loop(out, a, b, c, sizes, tasks, shares):
         _ = key
         body(out, a, b, c, sizes, 0, tasks)
 
-    def shared(out, a, b, c, sizes, tasks, shares):
+    def parallel_loop(out, a, b, c, sizes, tasks, shares):
         _ = key
         for share in prange(shares):
             share = np.int64(share)  # else its arithmetic becomes float64
             body(out, a, b, c, sizes, share * tasks // shares, (share + 1) * tasks // shares)
 
-    return Loop(serial(alone, IN_ANY_ORDER), parallel(shared, IN_ANY_ORDER), HALVINGS)
+    return Loop(serial(serial_loop, IN_ANY_ORDER), parallel(parallel_loop, IN_ANY_ORDER), HALVINGS)
 
 
 # Sums
 
 
 @jitable
-def total(x):
-    """Σ x, which may be far more than its distances from the mean: every term is added in float64."""
-    found = 0.0
+def sum_float64(x):
+    """Σ x, in float64, because the sum may be much larger than the deviations from the mean."""
+    result = 0.0
     for j in range(len(x)):
-        found += x[j]
-    return found
+        result += x[j]
+    return result
 
 
 @jitable
-def total_of_squares(x, middle):
-    """Σ (x - middle)²."""
-    found = 0.0
+def sum_squared_deviations(x, center):
+    """Σ (x - center)²."""
+    result = 0.0
     for start in range(0, len(x), BLOCK):
-        part, some = x[start : start + BLOCK], x.dtype.type(0)
+        part, partial = x[start : start + BLOCK], x.dtype.type(0)
         for j in range(len(part)):
-            some += (part[j] - middle) * (part[j] - middle)
-        found += some
-    return found
+            partial += (part[j] - center) * (part[j] - center)
+        result += partial
+    return result
 
 
 @jitable
-def total_of_products(d, x, middle):
-    """Σ d · (x - middle)."""
-    found = 0.0
+def sum_products(d, x, center):
+    """Σ d · (x - center)."""
+    result = 0.0
     for start in range(0, len(x), BLOCK):
-        part, other, some = x[start : start + BLOCK], d[start : start + BLOCK], x.dtype.type(0)
+        part, other, partial = x[start : start + BLOCK], d[start : start + BLOCK], x.dtype.type(0)
         for j in range(len(part)):
-            some += other[j] * (part[j] - middle)
-        found += some
-    return found
+            partial += other[j] * (part[j] - center)
+        result += partial
+    return result
 
 
 @jitable
-def rest_of_squares(squares, count, rest):
-    """The variance, from the mean of squares around a number that lies so far from the mean."""
-    var = squares / count - rest * rest
+def corrected_variance(squares, count, offset):
+    """Variance from the squared deviations from a center; offset is the distance of the mean from the center."""
+    var = squares / count - offset * offset
     return 0.0 if var < 0 else var
 
 
-# Planes. Several of them, `step` apart, share their statistics: a unit, whose first plane is unit · apart. sizes are the planes of a unit,
-# step, apart, the number of channels, the length of a plane, the number of units, and whether their own statistics count.
+# Planes. A unit is a group of planes with common statistics: its first plane is unit · unit_step, the others follow at distance `step`.
+# sizes: planes in a unit, step, unit_step, number of channels, elements in a plane, number of units, and whether to use the batch's own
+# statistics.
 
 
 @cache
 def plane_norm() -> Loop:
-    """(x - mean) / √(var + eps) · weight + bias; numbers are the weights of all channels, their biases, and eps.
+    """Make the kernel of (x - mean) / √(var + eps) · weight + bias.
 
-    moments holds the means of all units, then their variances, or takes them, if they are the planes' own.
+    numbers: weights of all channels, biases of all channels, eps. moments: means of all units, variances of all units; written if the
+    batch's own statistics are used.
     """
 
     def body(out, x, numbers, moments, sizes, first, last):
-        planes, step, apart, channels, length, units, own = sizes
-        kind, eps = x.dtype.type, numbers[2 * channels]
+        planes, step, unit_step, channels, length, units, own_stats = sizes
+        dtype, eps = x.dtype.type, numbers[2 * channels]
         for unit in range(first, last):
-            if own:
-                found = 0.0
+            if own_stats:
+                result = 0.0
                 for k in range(planes):
-                    start = (unit * apart + k * step) * length
-                    found += total(x[start : start + length])
-                mean = found / (planes * length)
-                found = 0.0
+                    start = (unit * unit_step + k * step) * length
+                    result += sum_float64(x[start : start + length])
+                mean = result / (planes * length)
+                result = 0.0
                 for k in range(planes):
-                    start = (unit * apart + k * step) * length
-                    found += total_of_squares(x[start : start + length], kind(mean))
+                    start = (unit * unit_step + k * step) * length
+                    result += sum_squared_deviations(x[start : start + length], dtype(mean))
                 moments[unit] = mean
-                moments[units + unit] = rest_of_squares(found, planes * length, mean - kind(mean))
+                moments[units + unit] = corrected_variance(result, planes * length, mean - dtype(mean))
             mean, factor = moments[unit], 1 / np.sqrt(moments[units + unit] + eps)
-            middle = kind(mean)
+            center = dtype(mean)
             for k in range(planes):
-                plane = unit * apart + k * step
+                plane = unit * unit_step + k * step
                 scale = factor * numbers[plane % channels]
-                shift = kind(numbers[channels + plane % channels] - (mean - middle) * scale)
+                shift = dtype(numbers[channels + plane % channels] - (mean - center) * scale)
                 row, target = x[plane * length : (plane + 1) * length], out[plane * length : (plane + 1) * length]
-                scale = kind(scale)
+                scale = dtype(scale)
                 for j in range(length):
-                    target[j] = (row[j] - middle) * scale + shift
+                    target[j] = (row[j] - center) * scale + shift
 
-    return summing(body)
+    return reassociating_loop(body)
 
 
 @cache
 def plane_gradient() -> Loop:
-    """The gradient of x behind `plane_norm`, from d.
+    """Make the kernel of the gradient of `plane_norm`'s input, from the gradient d of its output.
 
-    numbers are the weights of all channels, the means and then the factors 1 / √(var + eps) of all units; behind them is put, for every
-    plane, what flows into it, and then what flows along its normalized numbers. out may be empty, if nobody asks for it.
+    numbers: weights of all channels, means of all units, 1 / √(var + eps) of all units; then the results, for every plane: Σ d, and Σ d ·
+    normalized x. out may be empty if the gradient of the input is not needed.
     """
 
     def body(out, d, x, numbers, sizes, first, last):
-        planes, step, apart, channels, length, units, own = sizes
-        kind, found = x.dtype.type, numbers[channels + 2 * units :]
-        half = len(found) // 2
+        planes, step, unit_step, channels, length, units, own_stats = sizes
+        dtype, result = x.dtype.type, numbers[channels + 2 * units :]
+        half = len(result) // 2
         for unit in range(first, last):
             mean, factor = numbers[channels + unit], numbers[channels + units + unit]
-            middle, level, tilt = kind(mean), 0.0, 0.0
+            center, weighted_sum, weighted_dot = dtype(mean), 0.0, 0.0
             for k in range(planes):
-                plane = unit * apart + k * step
-                given, row = d[plane * length : (plane + 1) * length], x[plane * length : (plane + 1) * length]
-                flow = total(given)
-                along = (total_of_products(given, row, middle) - (mean - middle) * flow) * factor
-                found[plane], found[half + plane] = flow, along
-                level += numbers[plane % channels] * flow
-                tilt += numbers[plane % channels] * along
-            slope = -factor * factor * tilt / (planes * length)
-            shift = kind(-factor * level / (planes * length) - slope * (mean - middle))
-            slope = kind(slope)
+                plane = unit * unit_step + k * step
+                grad_row, row = d[plane * length : (plane + 1) * length], x[plane * length : (plane + 1) * length]
+                grad_sum = sum_float64(grad_row)
+                grad_dot = (sum_products(grad_row, row, center) - (mean - center) * grad_sum) * factor
+                result[plane], result[half + plane] = grad_sum, grad_dot
+                weighted_sum += numbers[plane % channels] * grad_sum
+                weighted_dot += numbers[plane % channels] * grad_dot
+            slope = -factor * factor * weighted_dot / (planes * length)
+            shift = dtype(-factor * weighted_sum / (planes * length) - slope * (mean - center))
+            slope = dtype(slope)
             for k in range(planes if len(out) else 0):
-                plane = unit * apart + k * step
-                scale = kind(factor * numbers[plane % channels])
-                given, row = d[plane * length : (plane + 1) * length], x[plane * length : (plane + 1) * length]
+                plane = unit * unit_step + k * step
+                scale = dtype(factor * numbers[plane % channels])
+                grad_row, row = d[plane * length : (plane + 1) * length], x[plane * length : (plane + 1) * length]
                 target = out[plane * length : (plane + 1) * length]
-                if own:
+                if own_stats:
                     for j in range(length):
-                        target[j] = given[j] * scale + (row[j] - middle) * slope + shift
+                        target[j] = grad_row[j] * scale + (row[j] - center) * slope + shift
                 else:
                     for j in range(length):
-                        target[j] = given[j] * scale
+                        target[j] = grad_row[j] * scale
 
-    return summing(body)
+    return reassociating_loop(body)
 
 
-# Columns: short planes, sample after sample a row of them. A task is SPAN columns or so; sizes are as those of planes, of which channels
-# are units, and the number of channels of a task.
+# Columns: for short planes. A sample is a row of planes, and a task computes several channels of all samples. sizes are as for planes,
+# with channels as units, then the number of channels in a task.
 
 
 @jitable
-def add(sums, x):
-    """Add a row to sums in float64."""
+def add_row(sums, x):
+    """Add a row to float64 sums."""
     for j in range(len(x)):
         sums[j] += x[j]
 
 
 @jitable
-def add_squares(sums, x, middles):
-    """Add the squares of a row's distances."""
+def add_squared_deviations(sums, x, centers):
+    """Add the squared deviations of a row."""
     for j in range(len(x)):
-        sums[j] += (x[j] - middles[j]) * (x[j] - middles[j])
+        sums[j] += (x[j] - centers[j]) * (x[j] - centers[j])
 
 
 @jitable
-def add_products(sums, d, x, middles):
-    """Add the products of a row and another one's distances."""
+def add_products(sums, d, x, centers):
+    """Add the products of a row with the deviations of another row."""
     for j in range(len(x)):
-        sums[j] += d[j] * (x[j] - middles[j])
+        sums[j] += d[j] * (x[j] - centers[j])
 
 
 @jitable
-def move(out, x, middles, scales, shifts):
-    """A row, normalized."""
+def normalize_row(out, x, centers, scales, shifts):
+    """Normalize a row."""
     for j in range(len(x)):
-        out[j] = (x[j] - middles[j]) * scales[j] + shifts[j]
+        out[j] = (x[j] - centers[j]) * scales[j] + shifts[j]
 
 
 @jitable
-def move_back(out, d, x, middles, scales, slopes, shifts):
-    """A row of its gradient."""
+def normalize_row_backward(out, d, x, centers, scales, slopes, shifts):
+    """Compute a row of the gradient."""
     for j in range(len(x)):
-        out[j] = d[j] * scales[j] + (x[j] - middles[j]) * slopes[j] + shifts[j]
+        out[j] = d[j] * scales[j] + (x[j] - centers[j]) * slopes[j] + shifts[j]
 
 
 @jitable
-def multiply(out, d, scales):
-    """The same, of planes whose statistics do not depend on them."""
+def scale_row(out, d, scales):
+    """Compute a row of the gradient for constant statistics."""
     for j in range(len(d)):
         out[j] = d[j] * scales[j]
 
 
 @cache
 def column_norm() -> Loop:
-    """As `plane_norm`."""
+    """Make the kernel of `plane_norm` for short planes."""
 
     def body(out, x, numbers, moments, sizes, first, last):
-        samples, _, _, channels, length, _, own, span = sizes
-        kind, eps, width = x.dtype.type, numbers[2 * channels], channels * length
+        samples, _, _, channels, length, _, own_stats, span = sizes
+        dtype, eps, width = x.dtype.type, numbers[2 * channels], channels * length
         for task in range(first, last):
             begin, end = task * span, min((task + 1) * span, channels)
-            start, wide = begin * length, (end - begin) * length
-            sums, middles = np.zeros(wide), np.empty(wide, x.dtype)
-            scales, shifts = np.empty(wide, x.dtype), np.empty(wide, x.dtype)
-            if own:
+            start, span_length = begin * length, (end - begin) * length
+            sums, centers = np.zeros(span_length), np.empty(span_length, x.dtype)
+            scales, shifts = np.empty(span_length, x.dtype), np.empty(span_length, x.dtype)
+            if own_stats:
                 for i in range(samples):
-                    add(sums, x[i * width + start : i * width + start + wide])
+                    add_row(sums, x[i * width + start : i * width + start + span_length])
                 for c in range(end - begin):
-                    mean = total(sums[c * length : (c + 1) * length]) / (samples * length)
+                    mean = sum_float64(sums[c * length : (c + 1) * length]) / (samples * length)
                     moments[begin + c] = mean
-                    middles[c * length : (c + 1) * length] = kind(mean)
+                    centers[c * length : (c + 1) * length] = dtype(mean)
                 sums[:] = 0
                 for i in range(samples):
-                    add_squares(sums, x[i * width + start : i * width + start + wide], middles)
+                    add_squared_deviations(sums, x[i * width + start : i * width + start + span_length], centers)
                 for c in range(end - begin):
-                    mean, squares = moments[begin + c], total(sums[c * length : (c + 1) * length])
-                    moments[channels + begin + c] = rest_of_squares(squares, samples * length, mean - kind(mean))
+                    mean, squares = moments[begin + c], sum_float64(sums[c * length : (c + 1) * length])
+                    moments[channels + begin + c] = corrected_variance(squares, samples * length, mean - dtype(mean))
             for c in range(begin, end):
                 mean, part = moments[c], slice((c - begin) * length, (c - begin + 1) * length)
                 scale = numbers[c] / np.sqrt(moments[channels + c] + eps)
-                middles[part], scales[part] = kind(mean), kind(scale)
-                shifts[part] = kind(numbers[channels + c] - (mean - kind(mean)) * scale)
+                centers[part], scales[part] = dtype(mean), dtype(scale)
+                shifts[part] = dtype(numbers[channels + c] - (mean - dtype(mean)) * scale)
             for i in range(samples):
-                place = slice(i * width + start, i * width + start + wide)
-                move(out[place], x[place], middles, scales, shifts)
+                position = slice(i * width + start, i * width + start + span_length)
+                normalize_row(out[position], x[position], centers, scales, shifts)
 
-    return summing(body)
+    return reassociating_loop(body)
 
 
 @cache
 def column_gradient() -> Loop:
-    """As `plane_gradient`; what it puts behind numbers is a number for every channel."""
+    """Make the kernel of `plane_gradient` for short planes; its results have one number per channel."""
 
     def body(out, d, x, numbers, sizes, first, last):
-        samples, _, _, channels, length, _, own, span = sizes
-        kind, width, count = x.dtype.type, channels * length, samples * length
-        means, factors, found = numbers[channels : 2 * channels], numbers[2 * channels : 3 * channels], numbers[3 * channels :]
+        samples, _, _, channels, length, _, own_stats, span = sizes
+        dtype, width, count = x.dtype.type, channels * length, samples * length
+        means, factors, result = numbers[channels : 2 * channels], numbers[2 * channels : 3 * channels], numbers[3 * channels :]
         for task in range(first, last):
             begin, end = task * span, min((task + 1) * span, channels)
-            start, wide = begin * length, (end - begin) * length
-            flows, alongs = np.zeros(wide), np.zeros(wide)
-            middles, scales = np.empty(wide, x.dtype), np.empty(wide, x.dtype)
-            slopes, shifts = np.empty(wide, x.dtype), np.empty(wide, x.dtype)
+            start, span_length = begin * length, (end - begin) * length
+            grad_sums, grad_dots = np.zeros(span_length), np.zeros(span_length)
+            centers, scales = np.empty(span_length, x.dtype), np.empty(span_length, x.dtype)
+            slopes, shifts = np.empty(span_length, x.dtype), np.empty(span_length, x.dtype)
             for c in range(begin, end):
-                middles[(c - begin) * length : (c - begin + 1) * length] = kind(means[c])
+                centers[(c - begin) * length : (c - begin + 1) * length] = dtype(means[c])
             for i in range(samples):
-                place = slice(i * width + start, i * width + start + wide)
-                add(flows, d[place])
-                add_products(alongs, d[place], x[place], middles)
+                position = slice(i * width + start, i * width + start + span_length)
+                add_row(grad_sums, d[position])
+                add_products(grad_dots, d[position], x[position], centers)
             for c in range(begin, end):
                 mean, factor, part = means[c], factors[c], slice((c - begin) * length, (c - begin + 1) * length)
-                flow, rest, scale = total(flows[part]), mean - kind(mean), factor * numbers[c]
-                along = (total(alongs[part]) - rest * flow) * factor
-                found[c], found[channels + c] = flow, along
-                slope = -scale * factor * along / count
-                scales[part], slopes[part] = kind(scale), kind(slope)
-                shifts[part] = kind(-scale * flow / count - slope * rest)
+                grad_sum, offset, scale = sum_float64(grad_sums[part]), mean - dtype(mean), factor * numbers[c]
+                grad_dot = (sum_float64(grad_dots[part]) - offset * grad_sum) * factor
+                result[c], result[channels + c] = grad_sum, grad_dot
+                slope = -scale * factor * grad_dot / count
+                scales[part], slopes[part] = dtype(scale), dtype(slope)
+                shifts[part] = dtype(-scale * grad_sum / count - slope * offset)
             for i in range(samples if len(out) else 0):
-                place = slice(i * width + start, i * width + start + wide)
-                if own:
-                    move_back(out[place], d[place], x[place], middles, scales, slopes, shifts)
+                position = slice(i * width + start, i * width + start + span_length)
+                if own_stats:
+                    normalize_row_backward(out[position], d[position], x[position], centers, scales, slopes, shifts)
                 else:
-                    multiply(out[place], d[place], scales)
+                    scale_row(out[position], d[position], scales)
 
-    return summing(body)
+    return reassociating_loop(body)
 
 
 # Rows
@@ -292,73 +294,73 @@ def column_gradient() -> Loop:
 
 @cache
 def row_norm() -> Loop:
-    """Every row less its mean, unless told not to, divided by the root of its mean square; times weight, and a bias added.
+    """Make the kernel that normalizes rows: (x - mean) / √(var + eps) · weight + bias; the mean is 0 if not centered.
 
-    scale holds the weight of a row's elements, their bias, and eps. moments takes what rows are normalized with, as (x - a) · b + c: the a
-    of all rows, then the b, then the c. sizes are the length of a row, the number of rows, and whether they are centred.
+    scale: weights of a row's elements, their biases, eps. moments, written by the kernel: for the normalization (x - a) · b + c, all a, all
+    b, all c. sizes: length of a row, number of rows, whether to center.
     """
 
     def body(out, x, scale, moments, sizes, first, last):
-        n, rows, centred = sizes
-        kind, weight, bias, eps = x.dtype.type, scale[:n], scale[n : 2 * n], scale[2 * n]
+        n, rows, centered = sizes
+        dtype, weight, bias, eps = x.dtype.type, scale[:n], scale[n : 2 * n], scale[2 * n]
         for i in range(first, last):
             row, target = x[i * n : (i + 1) * n], out[i * n : (i + 1) * n]
-            mean = total(row) / n if centred else 0.0
-            middle = kind(mean)
-            exact = 1 / np.sqrt(rest_of_squares(total_of_squares(row, middle), n, mean - middle) + eps)
-            factor, shift = kind(exact), kind((middle - mean) * exact)
-            moments[i], moments[rows + i], moments[2 * rows + i] = middle, factor, shift
+            mean = sum_float64(row) / n if centered else 0.0
+            center = dtype(mean)
+            exact = 1 / np.sqrt(corrected_variance(sum_squared_deviations(row, center), n, mean - center) + eps)
+            factor, shift = dtype(exact), dtype((center - mean) * exact)
+            moments[i], moments[rows + i], moments[2 * rows + i] = center, factor, shift
             for j in range(n):
-                target[j] = ((row[j] - middle) * factor + shift) * weight[j] + bias[j]
+                target[j] = ((row[j] - center) * factor + shift) * weight[j] + bias[j]
 
-    return summing(body)
+    return reassociating_loop(body)
 
 
 @jitable
-def flows_of(d, x, weight, middle, factor, shift):
-    """Σ d · weight, and Σ d · weight · normalized x."""
-    level, tilt = 0.0, 0.0
+def weighted_sums(d, x, weight, center, factor, shift):
+    """Compute Σ d · weight and Σ d · weight · normalized x."""
+    weighted_sum, weighted_dot = 0.0, 0.0
     for start in range(0, len(x), BLOCK):
-        part, given, scale = x[start : start + BLOCK], d[start : start + BLOCK], weight[start : start + BLOCK]
-        some, other = x.dtype.type(0), x.dtype.type(0)
+        part, grad_row, scale = x[start : start + BLOCK], d[start : start + BLOCK], weight[start : start + BLOCK]
+        partial, other = x.dtype.type(0), x.dtype.type(0)
         for j in range(len(part)):
-            some += given[j] * scale[j]
-            other += given[j] * scale[j] * ((part[j] - middle) * factor + shift)
-        level += some
-        tilt += other
-    return level, tilt
+            partial += grad_row[j] * scale[j]
+            other += grad_row[j] * scale[j] * ((part[j] - center) * factor + shift)
+        weighted_sum += partial
+        weighted_dot += other
+    return weighted_sum, weighted_dot
 
 
 @jitable
-def add_normal(sums, d, x, middle, factor, shift):
-    """Add d · normalized x."""
+def add_normalized_products(sums, d, x, center, factor, shift):
+    """Add d · normalized x to sums."""
     for j in range(len(x)):
-        sums[j] += d[j] * ((x[j] - middle) * factor + shift)
+        sums[j] += d[j] * ((x[j] - center) * factor + shift)
 
 
 @cache
 def row_gradient() -> Loop:
-    """The gradient of what went into `row_norm`; a task is one of the shares that rows are dealt in.
+    """Make the kernel of the gradients of `row_norm`; a task is one share of the rows.
 
-    numbers holds the weight, then what `row_norm` left in moments, then for every share zeros, to which the gradients of weight and bias
-    are added. sizes are the length of a row, the number of rows, whether they are centred, and the number of shares.
+    numbers: weights, the moments that `row_norm` wrote, then zeros for every share, to which the gradients of weight and bias are added.
+    sizes: length of a row, number of rows, whether rows are centered, number of shares.
     """
 
     def body(out, d, x, numbers, sizes, first, last):
-        n, rows, centred, shares = sizes
-        kind, weight, moments = x.dtype.type, numbers[:n], numbers[n : n + 3 * rows]
+        n, rows, centered, shares = sizes
+        dtype, weight, moments = x.dtype.type, numbers[:n], numbers[n : n + 3 * rows]
         for share in range(first, last):
-            place = n + 3 * rows + 2 * n * share
-            by_weight, by_bias = numbers[place : place + n], numbers[place + n : place + 2 * n]
+            position = n + 3 * rows + 2 * n * share
+            grad_weight, grad_bias = numbers[position : position + n], numbers[position + n : position + 2 * n]
             for i in range(share * rows // shares, (share + 1) * rows // shares):
-                row, given, target = x[i * n : (i + 1) * n], d[i * n : (i + 1) * n], out[i * n : (i + 1) * n]
-                middle, factor, shift = moments[i], moments[rows + i], moments[2 * rows + i]
-                level, tilt = flows_of(given, row, weight, middle, factor, shift)
-                slope = kind(-tilt / n * factor)
-                level = kind((-level / n if centred else 0.0) * factor) + slope * shift
+                row, grad_row, target = x[i * n : (i + 1) * n], d[i * n : (i + 1) * n], out[i * n : (i + 1) * n]
+                center, factor, shift = moments[i], moments[rows + i], moments[2 * rows + i]
+                weighted_sum, weighted_dot = weighted_sums(grad_row, row, weight, center, factor, shift)
+                slope = dtype(-weighted_dot / n * factor)
+                offset = dtype((-weighted_sum / n if centered else 0.0) * factor) + slope * shift
                 for j in range(n):
-                    target[j] = given[j] * weight[j] * factor + (row[j] - middle) * factor * slope + level
-                add_normal(by_weight, given, row, middle, factor, shift)
-                add(by_bias, given)
+                    target[j] = grad_row[j] * weight[j] * factor + (row[j] - center) * factor * slope + offset
+                add_normalized_products(grad_weight, grad_row, row, center, factor, shift)
+                add_row(grad_bias, grad_row)
 
-    return summing(body)
+    return reassociating_loop(body)

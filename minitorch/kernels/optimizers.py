@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from minitorch.core.kernel import register_kernel
-from minitorch.kernels.losses import fusible
+from minitorch.kernels.losses import accepts as accepts_fused
 from minitorch.kernels.pool import Loop, loop
 from minitorch.optim.adam import Adam, begin_step
 from minitorch.optim.adamw import AdamW
@@ -37,7 +37,7 @@ def run(steps: Loop, value: Tensor, operands: tuple[Any, ...], factors: tuple[An
 def accepts(value: Tensor, gradient: Tensor, state: dict[str, Any]) -> bool:
     """Whether these loops can update a parameter: contiguous float32 or float64 tensors on the compiled backend."""
     data, ops = value._tensor, value.backend.ops
-    if not fusible(value) or not data.is_contiguous():
+    if not accepts_fused(value) or not data.is_contiguous():
         return False
     shape, strides, dtype = data.shape, data.strides, data.dtype
     for other in (gradient, *state.values()):

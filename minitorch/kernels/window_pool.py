@@ -1,7 +1,7 @@
-"""Stage 5 - The loops of pooling on the compiled backend: windows of any size and step, planes shared among threads.
+"""Stage 5 - Pooling kernels of the fast backend, for windows of any size, stride and padding.
 
-A plane is one channel of one image. Arrays are given flat, without gaps. Windows that lie within their plane need no look at its edges;
-those that reach over one go another way. For the windows that most networks use, the compiler knows the size, and needs no loop for it.
+A plane is one channel of one image. Arrays are flat and contiguous. Interior windows need no bounds checks; windows that overlap the border
+are clipped. For the most common window, the sizes are compile-time constants, so that the compiler unrolls the loops.
 """
 
 from __future__ import annotations
@@ -16,124 +16,124 @@ from minitorch.kernels.jit import jitable
 from minitorch.kernels.pool import Loop, loop
 
 COMMON = ((2, 2), (2, 2))
-"""Size and step of the windows that loops of their own are made for."""
+"""Size and stride of the window with kernels of its own."""
 
 HALVINGS = 2
-"""PARALLEL is halved so often for these loops."""
+"""How many times the parallel threshold is halved; see `pool.Loop`."""
 
 
-def over_planes(body: Callable[..., None], *calls: Callable[..., Any]) -> Loop:
-    """The loop over planes of a function (out, x, places, unused, sizes, first, last) of three flat arrays.
+def plane_loop(body: Callable[..., None], *calls: Callable[..., Any]) -> Loop:
+    """Make the loop over planes of body(out, x, indices, unused, sizes, first, last).
 
-    places: Where the largest elements stand, int32; a mean has none. sizes: Height and width of a plane, of its result, of the padding,
-    of a window, and of the steps between windows.
+    indices: Positions of the largest elements, int32; unused for means. sizes: height and width of a plane, of its result, of the padding,
+    of a window, and of the stride.
     """
-    return loop(body, HALVINGS, (inside, beyond, *calls))
+    return loop(body, HALVINGS, (interior, clip_window, *calls))
 
 
-def window_of(common: bool) -> Callable[..., Any]:
-    """What picks height, width and steps of a window out of `sizes`, or, for the common one, knows them."""
+def window_sizes(common: bool) -> Callable[..., Any]:
+    """Make the function that returns height, width and strides of a window: from `sizes`, or constant for the common window."""
     (kh, kw), (sh, sw) = COMMON
 
-    def given(sizes):
+    def from_sizes(sizes):
         return sizes[6], sizes[7], sizes[8], sizes[9]
 
-    def known(sizes):
+    def constant(sizes):
         return kh, kw, sh, sw
 
-    return jitable(known if common else given)
+    return jitable(constant if common else from_sizes)
 
 
 @jitable
-def inside(count, step, padding, kernel, end):
-    """Along one dimension, the first window that lies within the plane, and the first after it that does not."""
+def interior(count, step, padding, kernel, end):
+    """Along one dimension, the first interior window and the first window after the interior ones."""
     first = min((padding + step - 1) // step, count)
-    behind = min((end + padding - kernel) // step + 1, count)
-    return first, max(first, behind)
+    end_of_interior = min((end + padding - kernel) // step + 1, count)
+    return first, max(first, end_of_interior)
 
 
 @jitable
-def beyond(start, kernel, end):
-    """Along one dimension, where a window that may reach over an edge begins and ends within the plane."""
+def clip_window(start, kernel, end):
+    """Along one dimension, the begin and end of a window, clipped to the plane."""
     return max(start, 0), min(start + kernel, end)
 
 
-# The largest
+# Maximum
 
 
 @cache
 def max_forward(common: bool) -> Loop:
-    """The largest of each window, NaN if there is one, and its place in the plane: the first of several."""
-    window = window_of(common)
+    """Make the kernel of the maximum of each window (NaN takes precedence) and its index in the plane, the first of equal elements."""
+    window = window_sizes(common)
 
-    def body(out, x, places, unused, sizes, first_plane, last_plane):
+    def body(out, x, indices, unused, sizes, first_plane, last_plane):
         h, w, oh, ow, ph, pw = sizes[:6]
         kh, kw, sh, sw = window(sizes)
-        low, high = inside(oh, sh, ph, kh, h)
-        left, right = inside(ow, sw, pw, kw, w)
+        low, high = interior(oh, sh, ph, kh, h)
+        left, right = interior(ow, sw, pw, kw, w)
         for plane in range(first_plane, last_plane):
             image = x[plane * h * w : (plane + 1) * h * w]
             for i in range(oh):
                 o = (plane * oh + i) * ow
-                row, row_places = out[o : o + ow], places[o : o + ow]
+                row, row_indices = out[o : o + ow], indices[o : o + ow]
                 within = low <= i < high
                 for edge in range(ow - right + left if within else ow):
                     j = edge + right - left if within and edge >= left else edge
-                    top, bottom = beyond(i * sh - ph, kh, h)
-                    start, stop = beyond(j * sw - pw, kw, w)
-                    place = top * w + start
+                    top, bottom = clip_window(i * sh - ph, kh, h)
+                    start, stop = clip_window(j * sw - pw, kw, w)
+                    index = top * w + start
                     for r in range(top, bottom):
                         for c in range(r * w + start, r * w + stop):
-                            v, best = image[c], image[place]
+                            v, best = image[c], image[index]
                             if v > best or (v != v and best == best):
-                                place = c
-                    row[j], row_places[j] = image[place], place
+                                index = c
+                    row[j], row_indices[j] = image[index], index
                 if within:
                     corner = (i * sh - ph) * w + left * sw - pw
-                    row, row_places = row[left:right], row_places[left:right]
+                    row, row_indices = row[left:right], row_indices[left:right]
                     for j in range(len(row)):
-                        best, place = image[corner:][j * sw], np.int32(0)
+                        best, index = image[corner:][j * sw], np.int32(0)
                         for r in range(kh):
                             line = image[corner + r * w :]
                             for c in range(kw):
                                 v = line[j * sw + c]
                                 if v > best or (v != v and best == best):
-                                    best, place = v, np.int32(r * w + c)
-                        row[j], row_places[j] = best, corner + j * sw + place
+                                    best, index = v, np.int32(r * w + c)
+                        row[j], row_indices[j] = best, corner + j * sw + index
 
-    return over_planes(body, window)
+    return plane_loop(body, window)
 
 
 @cache
 def max_backward() -> Loop:
-    """Add what flows into each window to where its largest element stands."""
+    """Make the kernel that adds the gradient of each window to its largest element."""
 
-    def body(grad, grad_output, places, unused, sizes, first_plane, last_plane):
+    def body(grad, grad_output, indices, unused, sizes, first_plane, last_plane):
         h, w, oh, ow = sizes[:4]
         for plane in range(first_plane, last_plane):
             image = grad[plane * h * w : (plane + 1) * h * w]
             image[:] = 0
-            d, place = grad_output[plane * oh * ow : (plane + 1) * oh * ow], places[plane * oh * ow : (plane + 1) * oh * ow]
+            d, index = grad_output[plane * oh * ow : (plane + 1) * oh * ow], indices[plane * oh * ow : (plane + 1) * oh * ow]
             for i in range(len(d)):
-                image[np.uint64(place[i])] += d[i]
+                image[np.uint64(index[i])] += d[i]
 
-    return over_planes(body)
+    return plane_loop(body)
 
 
-# The mean
+# Mean
 
 
 @cache
 def avg_forward(common: bool) -> Loop:
-    """The mean of each window; padding counts as zeros."""
-    window = window_of(common)
+    """Make the kernel of the mean of each window; padding counts as zeros."""
+    window = window_sizes(common)
 
-    def body(out, x, places, unused, sizes, first_plane, last_plane):
+    def body(out, x, indices, unused, sizes, first_plane, last_plane):
         h, w, oh, ow, ph, pw = sizes[:6]
         kh, kw, sh, sw = window(sizes)
-        low, high = inside(oh, sh, ph, kh, h)
-        left, right = inside(ow, sw, pw, kw, w)
-        nothing, share = out.dtype.type(0), out.dtype.type(1 / (kh * kw))
+        low, high = interior(oh, sh, ph, kh, h)
+        left, right = interior(ow, sw, pw, kw, w)
+        zero, share = out.dtype.type(0), out.dtype.type(1 / (kh * kw))
         for plane in range(first_plane, last_plane):
             image = x[plane * h * w : (plane + 1) * h * w]
             for i in range(oh):
@@ -141,9 +141,9 @@ def avg_forward(common: bool) -> Loop:
                 within = low <= i < high
                 for edge in range(ow - right + left if within else ow):
                     j = edge + right - left if within and edge >= left else edge
-                    top, bottom = beyond(i * sh - ph, kh, h)
-                    start, stop = beyond(j * sw - pw, kw, w)
-                    total = nothing
+                    top, bottom = clip_window(i * sh - ph, kh, h)
+                    start, stop = clip_window(j * sw - pw, kw, w)
+                    total = zero
                     for r in range(top, bottom):
                         for c in range(r * w + start, r * w + stop):
                             total += image[c]
@@ -152,26 +152,26 @@ def avg_forward(common: bool) -> Loop:
                     corner = (i * sh - ph) * w + left * sw - pw
                     row = row[left:right]
                     for j in range(len(row)):
-                        total = nothing
+                        total = zero
                         for r in range(kh):
                             line = image[corner + r * w :]
                             for c in range(kw):
                                 total += line[j * sw + c]
                         row[j] = total * share
 
-    return over_planes(body, window)
+    return plane_loop(body, window)
 
 
 @cache
 def avg_backward(common: bool) -> Loop:
-    """Add an equal share of what flows into each window to all of its elements."""
-    window = window_of(common)
+    """Make the kernel that divides the gradient of each window among its elements."""
+    window = window_sizes(common)
 
-    def body(grad, grad_output, places, unused, sizes, first_plane, last_plane):
+    def body(grad, grad_output, indices, unused, sizes, first_plane, last_plane):
         h, w, oh, ow, ph, pw = sizes[:6]
         kh, kw, sh, sw = window(sizes)
-        low, high = inside(oh, sh, ph, kh, h)
-        left, right = inside(ow, sw, pw, kw, w)
+        low, high = interior(oh, sh, ph, kh, h)
+        left, right = interior(ow, sw, pw, kw, w)
         share = grad.dtype.type(1 / (kh * kw))
         for plane in range(first_plane, last_plane):
             image = grad[plane * h * w : (plane + 1) * h * w]
@@ -181,8 +181,8 @@ def avg_backward(common: bool) -> Loop:
                 within = low <= i < high
                 for edge in range(ow - right + left if within else ow):
                     j = edge + right - left if within and edge >= left else edge
-                    top, bottom = beyond(i * sh - ph, kh, h)
-                    start, stop = beyond(j * sw - pw, kw, w)
+                    top, bottom = clip_window(i * sh - ph, kh, h)
+                    start, stop = clip_window(j * sw - pw, kw, w)
                     for r in range(top, bottom):
                         for c in range(r * w + start, r * w + stop):
                             image[c] += row[j] * share
@@ -196,4 +196,4 @@ def avg_backward(common: bool) -> Loop:
                             for c in range(kw):
                                 line[j * sw + c] += d
 
-    return over_planes(body, window)
+    return plane_loop(body, window)

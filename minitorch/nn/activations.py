@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from minitorch.core.dtypes import float32, promote_to_float
 from minitorch.core.math_functions import MaskedSelect
-from minitorch.kernels import activations as curves
-from minitorch.kernels.losses import fusible
+from minitorch.kernels import activations as kernels
+from minitorch.kernels.losses import accepts
 from minitorch.kernels.pool import flat
 from minitorch.nn.functional import logsoftmax, softmax
 from minitorch.nn.module import Module
@@ -26,28 +26,28 @@ class ElementwiseActivation(Function):
     """Base class of element-wise activations whose gradient is computed from the input in one pass.
 
     Attributes:
-        curve: The scalar function.
-        slope: Maps x and grad_output to the gradient with respect to x.
+        fn: The scalar function.
+        derivative: Maps x and grad_output to the gradient with respect to x.
     """
 
-    curve: ClassVar[curves.Curve]
-    slope: ClassVar[curves.Slope]
+    fn: ClassVar[kernels.Activation]
+    derivative: ClassVar[kernels.Derivative]
 
     @classmethod
     def forward(cls, ctx: Any, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(cls.curve, promote_to_float)(a)
+        return a.f.map(cls.fn, promote_to_float)(a)
 
     @classmethod
     def backward(cls, ctx: Any, grad_output: Tensor) -> Tensor:
         (a,) = ctx.saved_values
-        return a.f.zip(cls.slope)(a, grad_output)
+        return a.f.zip(cls.derivative)(a, grad_output)
 
 
 class Relu(ElementwiseActivation):
     """max(x, 0); NaN stays NaN."""
 
-    curve, slope = curves.relu, curves.relu_back
+    fn, derivative = kernels.relu, kernels.relu_back
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:
@@ -58,7 +58,7 @@ class Relu(ElementwiseActivation):
 class Silu(ElementwiseActivation):
     """x · sigmoid(x)."""
 
-    curve, slope = curves.silu, curves.silu_back
+    fn, derivative = kernels.silu, kernels.silu_back
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:
@@ -69,7 +69,7 @@ class Silu(ElementwiseActivation):
 class Gelu(ElementwiseActivation):
     """x · Φ(x), where Φ is the standard normal cumulative distribution function."""
 
-    curve, slope = curves.gelu, curves.gelu_back
+    fn, derivative = kernels.gelu, kernels.gelu_back
 
     @classmethod
     def forward(cls, ctx: Any, a: Tensor) -> Tensor:
@@ -86,14 +86,14 @@ class Gelu(ElementwiseActivation):
     @staticmethod
     def _fusible(a: Tensor) -> bool:
         """Return whether the compiled float32 kernels apply."""
-        return fusible(a) and a.dtype is float32 and a.size > 0
+        return accepts(a) and a.dtype is float32 and a.size > 0
 
     @staticmethod
     def _run(kernel_index: int, a: Tensor, *others: Tensor) -> Tensor:
         """Run the forward (0) or the backward (1) kernel."""
         out = TensorData.empty(a.shape, float32)
         operands = tuple([flat(x) for x in (a, *others)])
-        curves.gelu_loops()[kernel_index].run(out._storage, operands, (a.size,), -(-a.size // curves.BLOCK))
+        kernels.gelu_loops()[kernel_index].run(out._storage, operands, (a.size,), -(-a.size // kernels.BLOCK))
         return a._like(out)
 
     @staticmethod
@@ -108,23 +108,23 @@ class NormalCdf(Function):
     @staticmethod
     def forward(ctx: Any, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(curves.normal_share, promote_to_float)(a)
+        return a.f.map(kernels.normal_cdf, promote_to_float)(a)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         (a,) = ctx.saved_values
-        return grad_output * (a * a * -0.5).exp() * curves.DENSITY_AT_0
+        return grad_output * (a * a * -0.5).exp() * kernels.NORMAL_PDF_AT_0
 
 
 class GeluTanh(ElementwiseActivation):
     """x · (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2."""
 
-    curve, slope = curves.gelu_tanh, curves.gelu_tanh_back
+    fn, derivative = kernels.gelu_tanh, kernels.gelu_tanh_back
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:
         """The same function composed of differentiable tensor operations."""
-        return a * ((a + a * a * a * curves.CUBIC) * curves.TWICE_ROOT).sigmoid()
+        return a * ((a + a * a * a * kernels.GELU_CUBIC) * kernels.GELU_SCALE).sigmoid()
 
 
 class LeakyRelu(Function):
@@ -133,12 +133,12 @@ class LeakyRelu(Function):
     @staticmethod
     def forward(ctx: Any, a: Tensor, negative_slope: float) -> Tensor:
         ctx.save_for_backward(a, negative_slope)
-        return a.f.map(curves.leaky_relu_curve(negative_slope)[0], promote_to_float)(a)
+        return a.f.map(kernels.leaky_relu_functions(negative_slope)[0], promote_to_float)(a)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None]:
         a, negative_slope = ctx.saved_values
-        return a.f.zip(curves.leaky_relu_curve(negative_slope)[1])(a, grad_output), None
+        return a.f.zip(kernels.leaky_relu_functions(negative_slope)[1])(a, grad_output), None
 
     @staticmethod
     def composed(a: Tensor, negative_slope: float) -> Tensor:
@@ -158,7 +158,7 @@ class FusedSigmoid(Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         (y,) = ctx.saved_values
-        return y.f.zip(curves.sigmoid_back)(y, grad_output)
+        return y.f.zip(kernels.sigmoid_back)(y, grad_output)
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:
@@ -178,7 +178,7 @@ class FusedTanh(Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         (y,) = ctx.saved_values
-        return y.f.zip(curves.tanh_back)(y, grad_output)
+        return y.f.zip(kernels.tanh_back)(y, grad_output)
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.core.dtypes import is_float
-from minitorch.kernels.losses import fusible
+from minitorch.kernels.losses import accepts
 from minitorch.kernels.pool import flat, loop
 from minitorch.kernels.softmax import SOFTMAX_BACKWARD, exp_row, run_rows
 from minitorch.nn.functional import dropout, softmax
@@ -72,7 +72,7 @@ def attention_weights(op: str, query: Tensor, key: Tensor, mask: Tensor | None, 
     if mask is None:
         if not is_causal:
             return softmax(scores, -1)
-        return CausalSoftmax.apply(scores) if fusible(scores) and scores.size else CausalSoftmax.composed(scores)
+        return CausalSoftmax.apply(scores) if accepts(scores) and scores.size else CausalSoftmax.composed(scores)
     _check_mask(op, mask, scores.shape)
     allowed = mask.detach().to_numpy() if mask.dtype.kind == "b" else mask.detach().to_numpy() > -math.inf
     scores = scores + (additive_mask(scores, allowed) if mask.dtype.kind == "b" else mask)

@@ -18,7 +18,7 @@ from minitorch.core.dtypes import compute_dtype, promote_to_float
 from minitorch.core.gradients import sum_to_shape
 from minitorch.kernels.conv import Axis, Channels, Operand, axis, correlate
 from minitorch.kernels.conv_matmul import accumulate_weight_gradient
-from minitorch.kernels.losses import fusible
+from minitorch.kernels.losses import accepts
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn.sizes import Sizes, as_pair, check_tensor, positive_ints
@@ -176,7 +176,7 @@ def use_matmul(input: Tensor, weight: Tensor, geometry: Geometry, columns: int) 
     """
     min_window = MIN_MATMUL_WINDOW_1X1 if math.prod(weight.shape[2:]) == 1 else MIN_MATMUL_WINDOW
     eligible = input.dims == 4 and geometry.groups == 1 and columns <= MAX_MATMUL_WIDTH and math.prod(weight.shape[1:]) >= min_window
-    return eligible and input.size > 0 and fusible(input)
+    return eligible and input.size > 0 and accepts(input)
 
 
 def conv_matmul(input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry, sizes: tuple[int, int]) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.kernels.activations import relu_back
-from minitorch.kernels.losses import bias_relu_back, bias_then_relu, fusible
+from minitorch.kernels.losses import accepts, add_relu, bias_relu_backward
 from minitorch.kernels.pool import flat
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.module import Module, Parameter
@@ -103,19 +103,19 @@ class BiasReLU(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
-        y = a.f.zip(bias_then_relu)(a, b)
+        y = a.f.zip(add_relu)(a, b)
         ctx.save_for_backward(y, b.shape)  # y > 0 exactly where a + b > 0
         return y
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
         y, shape = ctx.saved_values
-        if not (fusible(y) and y.dims and shape == y.shape[-1:] and y.dtype == grad_output.dtype):
+        if not (accepts(y) and y.dims and shape == y.shape[-1:] and y.dtype == grad_output.dtype):
             grad = y.f.zip(relu_back)(y, grad_output)
             return grad, grad  # autograd sums the second one to the shape of b
         grad, grad_bias = TensorData.empty(y.shape, y.dtype), np.zeros(shape, y.dtype)
         columns = shape[0]
-        bias_relu_back()(grad._storage, grad_bias, flat(y), flat(grad_output), y.size // max(columns, 1), columns)
+        bias_relu_backward()(grad._storage, grad_bias, flat(y), flat(grad_output), y.size // max(columns, 1), columns)
         return y._like(grad), y._like(TensorData(grad_bias, shape))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import is_float
 from minitorch.core.math_functions import MaskedSelect
-from minitorch.kernels.losses import cross_entropy_kernels, fusible
+from minitorch.kernels.losses import accepts, cross_entropy_kernels
 from minitorch.kernels.pool import flat
 from minitorch.nn.functional import logsoftmax
 from minitorch.nn.module import Module
@@ -193,7 +193,7 @@ def cross_entropy(
     included = check_classes(input, target, op, ignore_index)
     if weight is not None or label_smoothing or not included.all():
         return _weighted_nll(logsoftmax(input, 1), target, reduction, weight, included, label_smoothing)
-    if fusible(input):
+    if accepts(input):
         return CrossEntropy.apply(input, target, reduction)
     return _reduce(_nll_per_sample(logsoftmax(input, 1), target), reduction)
 

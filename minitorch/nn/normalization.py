@@ -15,7 +15,7 @@ import numpy as np
 from minitorch.core.creation import ones
 from minitorch.core.dtypes import is_float
 from minitorch.core.number_formats import finfo
-from minitorch.kernels.losses import fusible
+from minitorch.kernels.losses import accepts
 from minitorch.kernels.norm import column_gradient, column_norm, plane_gradient, plane_norm, row_gradient, row_norm
 from minitorch.kernels.pool import Loop, flat
 from minitorch.nn.module import Module, Parameter
@@ -93,7 +93,7 @@ class Planes(NamedTuple):
 def can_fuse(*tensors: Tensor | None) -> bool:
     """Return whether the compiled kernels apply: the first tensor is not empty, and all tensors have the same dtype."""
     first = tensors[0]
-    return first is not None and fusible(first) and first.size > 0 and all(x is None or x.dtype == first.dtype for x in tensors)
+    return first is not None and accepts(first) and first.size > 0 and all(x is None or x.dtype == first.dtype for x in tensors)
 
 
 class PlaneNorm(Function):
@@ -270,7 +270,7 @@ def batch_norm(
 def write(buffer: Tensor, values: Any) -> None:
     """Overwrite the elements of a buffer in place."""
     data = buffer._tensor
-    if fusible(buffer) and data.is_contiguous():
+    if accepts(buffer) and data.is_contiguous():
         data.tuple()[0][:] = values
         data.bump_version()
     else:

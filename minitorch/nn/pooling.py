@@ -10,7 +10,7 @@ import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.core.creation import cat, full, stack
-from minitorch.kernels.losses import fusible
+from minitorch.kernels.losses import accepts
 from minitorch.kernels.pool import flat
 from minitorch.kernels.window_pool import COMMON, avg_backward, avg_forward, max_backward, max_forward
 from minitorch.nn.module import Module
@@ -44,7 +44,7 @@ def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
         ValueError: If input has the wrong number of dimensions, a size is out of range, or no window fits.
     """
     geometry = PoolGeometry.of(input, kernel_size, stride, padding, "max_pool2d")
-    if fusible(input):
+    if accepts(input):
         return MaxPool.apply(input, geometry)
     return stack(geometry.window_elements(input, -math.inf)).max(0, keepdim=False)
 
@@ -66,7 +66,7 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
         ValueError: If input has the wrong number of dimensions, a size is out of range, or no window fits.
     """
     geometry = PoolGeometry.of(input, kernel_size, stride, padding, "avg_pool2d")
-    if fusible(input):
+    if accepts(input):
         return AvgPool.apply(input, geometry)
     first, *others = geometry.window_elements(input, 0.0)
     return sum(others, first) * (1 / math.prod(geometry.kernel))

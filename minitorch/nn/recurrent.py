@@ -18,7 +18,7 @@ import numpy as np
 from minitorch.core.creation import cat, stack
 from minitorch.core.dtypes import is_float
 from minitorch.kernels.jit import jitable
-from minitorch.kernels.losses import fusible
+from minitorch.kernels.losses import accepts
 from minitorch.kernels.pool import Loop, flat, loop
 from minitorch.kernels.vector_math import sigmoid, tanh
 from minitorch.nn.functional import dropout
@@ -340,7 +340,7 @@ def recurrence(input_gates: Tensor, weight: Tensor, bias: Tensor | None, kind: s
         Shape (L, states, N, H).
     """
     same_dtype = all(x is None or x.dtype == input_gates.dtype for x in (weight, bias, *states))
-    run = Recurrence.apply if fusible(input_gates) and input_gates.size and same_dtype else Recurrence.composed
+    run = Recurrence.apply if accepts(input_gates) and input_gates.size and same_dtype else Recurrence.composed
     return run(input_gates, weight, bias, kind, *states)
 
 
