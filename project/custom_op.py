@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import typer
 from numba import prange
 
 import minitorch
@@ -369,27 +370,27 @@ def compared(batch: int, hidden: int, width: int, dtype: str, seed: int, repeats
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check and measure as the command line says.
+    """Check and measure as the command line says; returns the exit status."""
+    return command_line.call(PROGRAM, command, arguments, __doc__)
+
+
+def command(
+    repeats: Annotated[int, command_line.whole(1, "timed steps of each, in turns")] = 20,
+    batch: Annotated[int, command_line.whole(1, "rows of every layer's input")] = 128,
+    hidden: Annotated[int, command_line.whole(1, "columns between the linear layers")] = 256,
+    width: Annotated[int, command_line.whole(1, "columns of the bias")] = 4096,
+    dtype: Annotated[Literal["float32", "float64"], typer.Option(help="of the numbers")] = "float32",
+    seed: Annotated[int, command_line.whole(0, "seed of the random numbers")] = 0,
+) -> int:
+    """Check the operators and compare them with the built-in ones.
 
     Returns:
         The exit status: 1 if a check fails or two losses differ.
     """
-    parser = command_line.Parser(PROGRAM, __doc__)
-    parser.add_argument("--repeats", type=command_line.number, default=20, metavar="N", help="timed steps of each, in turns")
-    parser.add_argument("--batch", type=command_line.number, default=128, metavar="N", help="rows of every layer's input")
-    parser.add_argument("--hidden", type=command_line.number, default=256, metavar="N", help="columns between the linear layers")
-    parser.add_argument("--width", type=command_line.number, default=4096, metavar="N", help="columns of the bias")
-    parser.add_argument("--dtype", choices=tuple(EQUAL), default="float32", help="kind of the numbers")
-    parser.add_argument("--seed", type=command_line.number, default=0, metavar="N", help="where random numbers begin")
-    options = parser.parse_args(arguments)
     if compiler_is_off():
-        parser.refuse("expected the compiler to be on, got NUMBA_DISABLE_JIT=1; unset it")
-    for name, least in {"repeats": 1, "batch": 1, "hidden": 1, "width": 1, "seed": 0}.items():
-        value = getattr(options, name)
-        if not isinstance(value, int) or value < least:
-            parser.refuse(f"{name} expected a whole number of at least {least}, got {value!r}")
+        raise command_line.UsageError("expected the compiler to be on, got NUMBA_DISABLE_JIT=1; unset it")
     good = checked()
-    return 0 if compared(options.batch, options.hidden, options.width, options.dtype, options.seed, options.repeats) and good else 1
+    return 0 if compared(batch, hidden, width, dtype, seed, repeats) and good else 1
 
 
 if __name__ == "__main__":

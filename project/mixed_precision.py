@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
 
 import numpy as np
+import typer
 
 import minitorch
 from minitorch import FastBackend, GradScaler, Tensor, tensor
@@ -72,48 +74,44 @@ def losses(dtype: str, steps: int, hidden: int, lr: float, seed: int, scaler: Gr
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train as the command line says.
+    """Train as the command line says; returns the exit status."""
+    return command_line.call(PROGRAM, command, arguments, __doc__)
+
+
+def command(
+    steps: Annotated[int, command_line.whole(1, f"batches of {BATCH} images")] = 400,
+    hidden: Annotated[int, command_line.whole(1, "features between the two layers")] = 32,
+    lr: Annotated[float, typer.Option(parser=command_line.positive, metavar="RATE", help="learning rate")] = 0.1,
+    dtype: Annotated[Literal["float16", "bfloat16"], typer.Option(help="of forward and backward in mixed precision")] = "float16",
+    scale: Annotated[float, typer.Option(parser=command_line.positive, metavar="S", help="initial scale of the loss")] = 2.0**24,
+    growth: Annotated[int, command_line.whole(1, "steps until the scale is doubled")] = 100,
+    seed: Annotated[int, command_line.whole(0, "seed of the random numbers")] = 0,
+) -> int:
+    """Train in float32 and in mixed precision, and compare the losses.
 
     Returns:
-        The exit status: 1 if the last tenth of the losses lies further apart than a twentieth.
+        The exit status: 1 if the means of the last tenth of the losses differ by more than a twentieth.
     """
-    parser = command_line.Parser(PROGRAM, __doc__)
-    parser.add_argument("--steps", type=command_line.number, default=400, metavar="N", help=f"batches of {BATCH} images")
-    parser.add_argument("--hidden", type=command_line.number, default=32, metavar="N", help="numbers between the two layers")
-    parser.add_argument("--lr", type=command_line.decimal, default=0.1, metavar="RATE", help="learning rate")
-    parser.add_argument("--dtype", choices=("float16", "bfloat16"), default="float16", help="of forward and backward in mixed precision")
-    parser.add_argument("--scale", type=command_line.decimal, default=2.0**24, metavar="S", help="the first scale of the loss")
-    parser.add_argument("--growth", type=command_line.number, default=100, metavar="N", help="steps until the scale is doubled")
-    parser.add_argument("--seed", type=command_line.number, default=0, metavar="N", help="where random numbers begin")
-    options = parser.parse_args(arguments)
-    for name, least in {"steps": 1, "hidden": 1, "growth": 1, "seed": 0}.items():
-        value = getattr(options, name)
-        if not isinstance(value, int) or value < least:
-            parser.refuse(f"{name} expected a whole number of at least {least}, got {value!r}")
-    for name in ("lr", "scale"):
-        value = getattr(options, name)
-        if not isinstance(value, float) or not 0 < value < math.inf:
-            parser.refuse(f"{name} expected a number above 0, got {value!r}")
-    if options.dtype == "bfloat16":
+    if dtype == "bfloat16":
         try:
             dtypes.as_dtype("bfloat16")
         except ImportError as error:
-            parser.refuse(str(error))
-    scaler = GradScaler(options.scale, growth_interval=options.growth)
-    given = options.steps, options.hidden, options.lr, options.seed
+            raise command_line.UsageError(str(error)) from None
+    scaler = GradScaler(scale, growth_interval=growth)
+    given = steps, hidden, lr, seed
     plain, mixed, skipped = [], [], 0
-    print(f"{'step':>5} {'float32':>9} {options.dtype:>9} {'scale':>10}")
-    pairs = zip(losses("float32", *given, GradScaler(enabled=False)), losses(options.dtype, *given, scaler), strict=True)
-    for i, ((one, _, _), (other, scale, taken)) in enumerate(pairs):
+    print(f"{'step':>5} {'float32':>9} {dtype:>9} {'scale':>10}")
+    pairs = zip(losses("float32", *given, GradScaler(enabled=False)), losses(dtype, *given, scaler), strict=True)
+    for i, ((one, _, _), (other, current, taken)) in enumerate(pairs):
         plain.append(one)
         mixed.append(other)
         skipped += not taken
-        if not taken or i % max(1, options.steps // 20) == 0 or i == options.steps - 1:
-            print(f"{i:>5} {one:>9.4f} {other:>9.4f} {scale:>10.0f}{'' if taken else '  overflow: step left out'}", flush=True)
-    last = slice(-max(1, options.steps // 10), None)
+        if not taken or i % max(1, steps // 20) == 0 or i == steps - 1:
+            print(f"{i:>5} {one:>9.4f} {other:>9.4f} {current:>10.0f}{'' if taken else '  overflow: step left out'}", flush=True)
+    last = slice(-max(1, steps // 10), None)
     one, other = sum(plain[last]) / len(plain[last]), sum(mixed[last]) / len(mixed[last])
     apart = abs(other - one)
-    print(f"last tenth: float32 {one:.4f}, {options.dtype} {other:.4f}, {apart:.4f} apart; {skipped} of {options.steps} steps left out")
+    print(f"last tenth: float32 {one:.4f}, {dtype} {other:.4f}, {apart:.4f} apart; {skipped} of {steps} steps left out")
     return 0 if apart <= 0.05 * max(1.0, one) else 1
 
 

@@ -7,6 +7,9 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Annotated
+
+import typer
 
 from course.runner.messages import unwritten_task
 from minitorch.kernels.jit import compiler_is_off
@@ -14,41 +17,48 @@ from project.lab.explorers import diagnostics
 from project.lab.training import command_line
 
 PROGRAM = "parallel_check.py"
+CHOICES = (*diagnostics.FUNCTIONS, "all")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Report as the command line says.
+    """Report as the command line says; returns the exit status."""
+    return command_line.call(PROGRAM, command, arguments, __doc__)
+
+
+def command(
+    function: Annotated[str, typer.Option(metavar="NAME", help=f"one of {', '.join(CHOICES)}")] = "all",
+    level: Annotated[int, typer.Option(min=0, max=4, help="how much numba prints; 0 for the summary alone")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="print one line of JSON for each kernel, as the app reads it")] = False,
+) -> int:
+    """Compile the kernels and report.
 
     Returns:
         The exit status: 1 if a kernel is not written yet or not parallel.
     """
-    parser = command_line.Parser(PROGRAM, __doc__)
-    parser.add_argument("--function", choices=[*diagnostics.FUNCTIONS, "all"], default="all", help="which kernel")
-    parser.add_argument("--level", type=int, choices=(0, 1, 2, 3, 4), default=3, help="how much numba says; 0 for the summary alone")
-    parser.add_argument("--json", action="store_true", help="print one line of JSON for each kernel, as the app reads it")
-    options = parser.parse_args(arguments)
+    if function not in CHOICES:
+        raise command_line.UsageError(f"--function expected one of {', '.join(CHOICES)}, got {function!r}")
     if compiler_is_off():
-        parser.refuse("expected the compiler to be on, got NUMBA_DISABLE_JIT=1; unset it")
-    names = list(diagnostics.FUNCTIONS) if options.function == "all" else [options.function]
+        raise command_line.UsageError("expected the compiler to be on, got NUMBA_DISABLE_JIT=1; unset it")
+    names = list(diagnostics.FUNCTIONS) if function == "all" else [function]
     reports, good = [], True
     for name in names:
         print_progress(f"compiling {name} …")
         try:
-            report = diagnostics.examine(name, max(1, options.level))
+            report = diagnostics.examine(name, max(1, level))
             told, good = diagnostics.in_words(report), good and report.parallel
             reports.append(report)
         except NotImplementedError as error:
             task = unwritten_task(error)
-            if task is None or options.json:
+            if task is None or as_json:
                 raise
             report, told, good = None, [f"{name.upper()}: Task {task} is not written yet"], False
         print_progress("")
-        if options.json:
+        if as_json:
             if report:
                 print(json.dumps(asdict(report) | {"parallel": report.parallel, "words": told}), flush=True)
         else:
             print("\n".join(map(fitted, told)), flush=True)
-    if options.level and not options.json:
+    if level and not as_json:
         for report in reports:
             print(f"\n{f' {report.function.upper()}: what numba says ':=^{min(80, width())}}\n{report.raw or report.problem}")
     return 0 if good else 1

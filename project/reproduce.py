@@ -13,7 +13,9 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from time import perf_counter
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -30,13 +32,16 @@ COLOURS = {REPRODUCED: "green", DIFFERS: "red", MEASURED: "", NOT_RUN: "yellow"}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Reproduce what the command line names; returns the exit status."""
-    parser = command_line.Parser("reproduce.py", __doc__)
-    parser.add_argument("names", nargs="+", metavar="NAME", help=f"all, list, or some of {', '.join(ALL)}")
-    parser.add_argument("--offline", action="store_true", help="leave out what needs data that may have to be downloaded")
-    options = parser.parse_args(arguments)
-    names = options.names
+    return command_line.call("reproduce.py", command, arguments, __doc__)
+
+
+def command(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help=f"all, list, or some of {', '.join(ALL)}")],
+    offline: Annotated[bool, typer.Option("--offline", help="leave out what needs data that may have to be downloaded")] = False,
+) -> int:
+    """Reproduce some of the results, print them, and return the exit status."""
     if unknown := [name for name in names if name not in (*ALL, "all", "list")]:
-        parser.refuse(f"expected all, list, or some of {', '.join(ALL)}, got {', '.join(unknown)}")
+        raise command_line.UsageError(f"expected all, list, or some of {', '.join(ALL)}, got {', '.join(unknown)}")
     console = Console(highlight=False)
     if "list" in names:
         _list(console)
@@ -44,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [*ALL.values()] if "all" in names else [ALL[name] for name in dict.fromkeys(names)]
     _say(console, f"{date.today()}, {processor()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     verdicts: Counter[str] = Counter()
-    absent = [one for one in chosen if (one.needs and options.offline) or not _reproduce(console, one, verdicts)]
+    absent = [one for one in chosen if (one.needs and offline) or not _reproduce(console, one, verdicts)]
     _say(console, "\n" + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COLOURS))
     for one in absent:
         _say(console, f"left out: {one.name}, for want of {one.needs}")

@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import shlex
 import sys
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from project.lab.training import checkpoint, command_line, text_trainer
-from project.lab.training.checkpoint import CheckpointError
-from project.lab.training.text_trainer import Run, Setting, checked
+import typer
 
-PROGRAM = f"{text_trainer.PROGRAM}.py"
+from project.lab.training import checkpoint, command_line, loop, text_trainer
+from project.lab.training.settings import with_setting
+from project.lab.training.text_trainer import Run, Setting
 
-SAVED_EVERY = 30.0
-"""Seconds from one checkpoint to the next between two lines of the log; there is one at every line too."""
+PROGRAM = f"{Setting.program}.py"
 
 BEGINNING = "The "
-"""What the network goes on with unless a flag says otherwise, where the text has these characters."""
+"""What the model continues unless an option says otherwise, where the text has these characters."""
+
+TextFile = Annotated[Path | None, typer.Option(metavar="FILE", help="what to learn, in UTF-8; the course's book if left out")]
+Beginning = Annotated[
+    str | None, typer.Option(metavar="TEXT", help=f"what to continue; {BEGINNING!r} if left out, or the text's first character")
+]
+LogEvery = Annotated[int, command_line.whole(1, "steps from one line of the log to the next")]
+Length = Annotated[int, command_line.whole(0, "how many characters to sample")]
+Temperature = Annotated[
+    Any, typer.Option(parser=command_line.decimal, metavar="X", help="of the softmax that is sampled from; 0: the likeliest character")
+]
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a run leaves behind, and what it writes at the end.
+    """What a run leaves behind, and what it prints at the end.
 
     Attributes:
         text: File of the text; None for the course's book.
         every: How many steps lie between two lines of the log.
         checkpoint: File of the checkpoint.
-        beginning: What to go on with at the end.
-        length: How many characters to add to it.
-        temperature: How daring these are.
+        beginning: What to continue at the end.
+        length: How many characters to sample.
+        temperature: Temperature of the sampling.
     """
 
     text: Path | None
@@ -48,70 +55,47 @@ class Options:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train as the command line says; returns the exit status."""
-    parser = command_line.Parser(PROGRAM, __doc__)
-    for field in fields(Setting):
-        kind = command_line.decimal if isinstance(field.default, float) else command_line.number
-        parser.add_argument(f"--{field.name}", type=kind, default=field.default, metavar="X", help=field.metadata["help"])
-    parser.add_argument("--text", type=Path, metavar="FILE", help="what to learn, in UTF-8; None for the course's book")
-    parser.add_argument("--log-every", type=command_line.number, default=50, metavar="N", help="steps from one printed line to the next")
-    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="keep in this file all that --resume needs")
-    parser.add_argument("--resume", action="store_true", help="go on with the run of --checkpoint, by its settings")
-    parser.add_argument(
-        "--beginning", metavar="TEXT", help=f"what to go on with; None for {BEGINNING!r}, or for the text's first character"
-    )
-    parser.add_argument("--length", type=command_line.number, default=300, metavar="N", help="how many characters to add to it")
-    parser.add_argument(
-        "--temperature", type=command_line.decimal, default=0.8, metavar="X", help="how daring these are; 0: the likeliest each time"
-    )
-    names = [field.name for field in fields(Setting)]
-    found = vars(parser.parse_args(arguments, argparse.Namespace(**dict.fromkeys(names))))  # what stays None was not given
-    given = {name: found.pop(name) for name in names if found[name] is not None}
+    return command_line.call(PROGRAM, with_setting(Setting(), command), arguments, __doc__)
+
+
+def command(
+    given: dict[str, Any],
+    text: TextFile = None,
+    log_every: LogEvery = 50,
+    checkpoint: loop.CheckpointFile = None,
+    resume: loop.Resume = False,
+    beginning: Beginning = None,
+    length: Length = 300,
+    temperature: Temperature = 0.8,
+) -> int:
+    """Train by these options and print what the model samples; returns the exit status."""
+    if not isinstance(temperature, float) or not 0 <= temperature <= 1000:
+        raise command_line.UsageError(f"temperature expected a number from 0 to 1000, got {temperature!r}")
+    loop.check_resumable(checkpoint, resume)
     try:
-        run, options = _prepared(parser, given, found)
+        run = _run(given, text, checkpoint if resume else None)
+        if beginning is None:
+            beginning = BEGINNING if set(BEGINNING) <= set(run.text.characters) else run.text.characters[run.text.train[0]]
+        run.text.numbers(beginning)  # refused now, not after training
     except (ValueError, OSError) as error:
-        parser.refuse(str(error))
-    status = train(run, options)
-    return status or tell(run, options)
+        raise command_line.UsageError(str(error)) from None
+    options = Options(text, log_every, checkpoint, beginning, length, temperature)
+    return train(run, options) or print_sample(run, options)
 
 
-def _prepared(parser: command_line.Parser, given: dict[str, Any], found: dict[str, Any]) -> tuple[Run, Options]:
-    """The run, new or from its checkpoint, and what to do with it."""
-    checked("log-every", found["log_every"], 1, 1, 1_000_000)
-    checked("length", found["length"], 1, 0, 1_000_000)
-    checked("temperature", found["temperature"], 1.0, 0.0, 1000.0)
-    path, resume = found["checkpoint"], found["resume"]
-    if resume and not path:
-        parser.refuse("--resume expected the file to go on from, got none; add --checkpoint FILE")
-    if path and not path.parent.is_dir():
-        parser.refuse(f"--checkpoint expected a file in a folder that is there, got {str(path)!r}; make {str(path.parent)!r} first")
-    if path and path.exists() and not resume:
-        parser.refuse(f"--checkpoint expected a new file, got {str(path)!r}, which is there; add --resume to go on with it, or delete it")
-    saved, setting = checkpoint.load(path) if resume else None, Setting(**given)
-    if saved is not None:
-        _check_resumed(given, saved, path)
-    text = text_trainer.book() if found["text"] is None else text_trainer.read(found["text"])
-    run = Run(setting, text) if saved is None else Run.restored(saved, text, str(path))
-    beginning = found["beginning"]
-    if beginning is None:
-        beginning = BEGINNING if set(BEGINNING) <= set(run.text.characters) else text[0]
-    run.text.numbers(beginning)  # refused now, not after training
-    return run, Options(found["text"], found["log_every"], path, beginning, found["length"], found["temperature"])
-
-
-def _check_resumed(given: dict[str, Any], saved: checkpoint.Checkpoint, path: Path) -> None:
-    """That a checkpoint is of this program, and that no flag asks for something else.
+def _run(given: dict[str, Any], file: Path | None, saved_in: Path | None) -> Run:
+    """A new run, or the one of a checkpoint.
 
     Raises:
-        CheckpointError: If it is not so.
+        ValueError: If a value is not allowed, or the text or the checkpoint does not fit.
+        OSError: If a file cannot be read.
     """
-    if saved.about.get("program") != text_trainer.PROGRAM:
-        raise CheckpointError(f"{path} is a checkpoint of {saved.about.get('program')}.py; resume it there")
-    kept = saved.about["setting"]
-    differing = [f"--{name} {value} (there {kept.get(name)})" for name, value in given.items() if value != kept.get(name)]
-    if differing:
-        raise CheckpointError(
-            f"--resume goes on by the settings of {path}, got {', '.join(differing)}; leave these flags out, or begin anew"
-        )
+    setting = Setting(**given)
+    saved = checkpoint.load(saved_in) if saved_in else None
+    if saved is not None and saved_in is not None:
+        loop.check_same_setting(Setting.program, given, saved, saved_in)
+    text = text_trainer.book() if file is None else text_trainer.read(file)
+    return Run(setting, text) if saved is None else Run.restored(saved, text, str(saved_in))
 
 
 def train(run: Run, options: Options) -> int:
@@ -120,77 +104,67 @@ def train(run: Run, options: Options) -> int:
     Returns:
         The exit status.
     """
-    orderly, status = False, 0
     try:
-        with (
-            command_line.ctrl_c_at_a_good_moment() as interrupted,
-            command_line.progress_bar(run.setting.steps, "step", run.step) as advance,
-        ):
-            print(_beginning(run, options), flush=True)
-            saved, mark = time.monotonic(), (run.step, run.seconds)
-            while not run.done and not interrupted():
-                loss = run.advance()
-                advance()
-                told = run.done or run.step % options.every == 0
-                valid = run.validation_loss() if told else 0.0
-                if not math.isfinite(loss + valid):
-                    status = 1
-                    break
-                line = _line(run, valid, mark) if told else ""
-                if options.checkpoint and (told or time.monotonic() - saved >= SAVED_EVERY):
-                    checkpoint.save(options.checkpoint, run.checkpoint())  # before the line is told: what is told is safe
-                    saved = time.monotonic()
-                if told:
-                    print(line, flush=True)
-                    mark = run.step, run.seconds
-        orderly = not status
-        if orderly and not run.done:
-            status = command_line.INTERRUPTED
-    except BrokenPipeError:  # the reader of the log has gone, between two steps
-        orderly, status = True, command_line.INTERRUPTED
-    except KeyboardInterrupt:  # the second Ctrl-C, within a step
-        status = command_line.INTERRUPTED
-    if status == 1:
-        what = f"the loss is infinite or not a number after step {run.step}"
-        print(f"{PROGRAM}: {what}; begin anew with a --rate below {run.setting.rate:g}", file=sys.stderr)
-    elif status:
-        print(f"{PROGRAM}: stopped. {_summary(run)}", file=sys.stderr)
-        _keep(run, options, orderly)
+        status = loop.train(run, _Log(run, options), path=options.checkpoint)
+    except Diverged as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return 1
+    if status:
+        text = f" --text {shlex.quote(str(options.text))}" if options.text else ""
+        loop.print_stopped(PROGRAM, _summary(run), options.checkpoint, text)
     return status
 
 
-def _keep(run: Run, options: Options, orderly: bool) -> None:
-    """Save a run that was interrupted, between two steps if it was orderly, and say how to go on."""
-    if not options.checkpoint:
-        return
-    if orderly:
-        checkpoint.save(options.checkpoint, run.checkpoint())
-    if options.checkpoint.exists():
-        text = f" --text {shlex.quote(str(options.text))}" if options.text else ""
-        command = f"python project/{PROGRAM}{text} --checkpoint {shlex.quote(str(options.checkpoint))} --resume"
-        print(f"Go on with: {command}", file=sys.stderr)
+class Diverged(ArithmeticError):
+    """A loss that is infinite or not a number."""
 
 
-def _beginning(run: Run, options: Options) -> str:
-    """What is trained on what, and where a run goes on."""
-    text, size = run.text, sum(parameter.value.size for parameter in run.model.parameters())
-    name = options.text or "the course's book"
-    lines = [
-        f"{name}: {len(text.train):,} characters to train on, {len(text.valid):,} to validate with, {len(text.characters)} different",
-        f"GPT: {size:,} parameters",
-    ]
-    if run.step:
-        lines.append(f"Going on after step {run.step} of {run.setting.steps}.")
-    return "\n".join(lines)
+class _Log(loop.Log):
+    """A line every few steps, with the loss on the validation text."""
 
+    def __init__(self, run: Run, options: Options) -> None:
+        self.run, self.options, self.line = run, options, ""
+        self.last = run.step, run.seconds
 
-def _line(run: Run, valid: float, mark: tuple[int, float]) -> str:
-    """A line of the log, on the steps since the one before; mark is how many steps were done then, and in how many seconds."""
-    step, seconds = mark
-    train = math.fsum(run.losses) / len(run.losses)
-    run.losses.clear()
-    a_step = (run.seconds - seconds) / (run.step - step)
-    return f"step {run.step}/{run.setting.steps}  loss {train:.4f}  valid {valid:.4f}  {a_step:.3f} s a step"
+    def begin(self) -> None:
+        """Print what is trained on what, and where a resumed run stands."""
+        run, text = self.run, self.run.text
+        size = sum(parameter.value.size for parameter in run.model.parameters())
+        name = self.options.text or "the course's book"
+        sizes = f"{len(text.train):,} characters to train on, {len(text.valid):,} to validate with, {len(text.characters)} different"
+        print(f"{name}: {sizes}\nGPT: {size:,} parameters", flush=True)
+        if run.step:
+            print(f"Resuming after step {run.step} of {run.total}.", flush=True)
+
+    def is_due(self) -> bool:
+        """Whether the log has a line for this step: if so it is made, with the loss on the validation text.
+
+        Raises:
+            Diverged: If a loss is infinite or not a number.
+        """
+        run = self.run
+        due = run.done or run.step % self.options.every == 0
+        valid = run.validation_loss() if due else 0.0
+        if not math.isfinite(run.losses[-1] + valid):
+            what = f"the loss is infinite or not a number after step {run.step}"
+            raise Diverged(f"{what}; begin a new run with a --rate below {run.setting.rate:g}")
+        if due:
+            self.line = self._line(valid)
+        return due
+
+    def step(self, due: bool) -> None:
+        """Print the line, if there is one."""
+        if due:
+            print(self.line, flush=True)
+
+    def _line(self, valid: float) -> str:
+        """A line on the steps since the one before."""
+        run, (step, seconds) = self.run, self.last
+        loss = math.fsum(run.losses) / len(run.losses)
+        run.losses.clear()
+        self.last = run.step, run.seconds
+        per_step = (run.seconds - seconds) / (run.step - step)
+        return f"step {run.step}/{run.total}  loss {loss:.4f}  valid {valid:.4f}  {per_step:.3f} s a step"
 
 
 def _summary(run: Run) -> str:
@@ -200,20 +174,20 @@ def _summary(run: Run) -> str:
     return f"{run.step} of {run.setting.steps} steps in {run.seconds:.1f} s ({run.seconds / run.step:.3f} s a step)."
 
 
-def tell(run: Run, options: Options) -> int:
-    """Print the outcome, and the beginning with what the network adds to it.
+def print_sample(run: Run, options: Options) -> int:
+    """Print the outcome, and the beginning with what the model adds to it.
 
     Returns:
         The exit status.
     """
-    print(f"{_summary(run)}\n\n{_shown(options.beginning)}", end="", flush=True)
+    print(f"{_summary(run)}\n\n{_printable(options.beginning)}", end="", flush=True)
     for character in run.sample(options.beginning, options.length, options.temperature):
-        print(_shown(character), end="", flush=True)
+        print(_printable(character), end="", flush=True)
     print()
     return 0
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     """Characters that can be printed; others may be orders to the terminal."""
     return "".join(character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}" for character in text)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 import minitorch
 from minitorch import operators
@@ -46,15 +49,19 @@ def right(network: Network, graph: minitorch.Graph) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Count as the command line says; returns the exit status."""
-    parser = command_line.Parser("run_manual.py", __doc__)
-    parser.add_argument("--points", type=command_line.number, default=50, metavar="N", help="how many points each data set has")
-    parser.add_argument("--report", metavar="DIR", help="folder for manual.md and manual.png")
-    options = parser.parse_args(arguments)
+    return command_line.call("run_manual.py", command, arguments, __doc__)
+
+
+def command(
+    points: Annotated[Any, typer.Option(parser=command_line.number, metavar="N", help="how many points each data set has")] = 50,
+    report: Annotated[Path | None, typer.Option(metavar="DIR", readable=False, help="folder for manual.md and manual.png")] = None,
+) -> int:
+    """Count the points that the line classifies correctly; returns the exit status."""
     try:
-        graphs = {name: make(options.points) for name, make in minitorch.datasets.items()}
+        graphs = {name: make(points) for name, make in minitorch.datasets.items()}
     except ValueError as error:
-        parser.refuse(str(error))
-    folder = command_line.report_folder(parser, options.report)
+        raise command_line.UsageError(str(error)) from None
+    folder = command_line.report_folder(report)
 
     weight_1, weight_2, bias = separating_line()
     network = Network(weight_1, weight_2, bias)

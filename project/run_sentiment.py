@@ -162,7 +162,7 @@ class SentenceSentimentTrain:
         setting = SentimentSetting(epochs=max_epochs, rate=learning_rate, batch=batch_size)
         trainer = SentimentTrainer(setting, self.model, data_train, data_val or (data_train[0][:0], data_train[1][:0]))
         while not trainer.done:
-            trainer.step_once()
+            trainer.advance()
             if trainer.step == 0:
                 log_fn(*trainer.logged())
         return trainer

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from json import dumps
 from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
 
 import minitorch
 from minitorch.kernels.jit import compiler_is_off, threads
@@ -19,44 +22,83 @@ from project.lab.training import command_line
 
 PROGRAM = "timing.py"
 
+Op = Literal["map", "zip", "reduce", "matmul"]
+
+
+Size = Annotated[
+    int | None, typer.Option(parser=command_line.number, metavar="N", help="the largest size; the largest there is if left out")
+]
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure as the command line says; returns the exit status."""
-    parser = command_line.Parser(PROGRAM, __doc__)
-    parser.add_argument("--op", choices=list(speed.SIZES), default="matmul", help="what to compute")
-    parser.add_argument("--backends", nargs="+", choices=speed.BACKENDS, default=list(speed.BACKENDS), help="what computes it")
-    parser.add_argument("--up-to", type=command_line.number, default=None, metavar="N", help="the largest size; the largest there is")
-    parser.add_argument("--dtype", choices=("float32", "float64"), default="float32", help="kind of the numbers")
-    parser.add_argument("--report", metavar="DIR", help="folder for timing.md and speedup.png")
-    parser.add_argument("--json", action="store_true", help="print a line of JSON for each measurement, as the app reads it")
-    options = parser.parse_args(arguments)
+    return command_line.call(PROGRAM, command, arguments, __doc__)
+
+
+def command(
+    op: Annotated[Op, typer.Option(help="what to compute")] = "matmul",
+    backends: Annotated[str, typer.Option(metavar="NAME,…", help="what computes it")] = ",".join(speed.BACKENDS),
+    up_to: Size = None,
+    dtype: Annotated[Literal["float32", "float64"], typer.Option(help="of the numbers")] = "float32",
+    report: Annotated[Path | None, typer.Option(metavar="DIR", readable=False, help="folder for timing.md and speedup.png")] = None,
+    json: Annotated[bool, typer.Option("--json", help="print a line of JSON for each measurement, as the app reads it")] = False,
+) -> int:
+    """Measure the backends and print a table or lines of JSON; returns the exit status."""
     if compiler_is_off():
-        parser.refuse("expected the compiler to be on, got NUMBA_DISABLE_JIT=1; unset it")
-    smallest = speed.SIZES[options.op][0]
-    if options.up_to is not None and (not isinstance(options.up_to, int) or options.up_to < smallest):
-        parser.refuse(f"up-to expected a whole number of at least {smallest}, got {options.up_to!r}")
-    sizes = [size for size in speed.SIZES[options.op] if options.up_to is None or size <= options.up_to]
-    left_out = {name: why for name in dict.fromkeys(options.backends) if (why := speed.missing(name))}
-    backends = [name for name in speed.BACKENDS if name in options.backends and name not in left_out]
-    if not backends:
-        parser.refuse(f"backends expected one that runs here, got {', '.join(f'{name} ({why})' for name, why in left_out.items())}")
-    folder = command_line.report_folder(parser, options.report)
-    measured = speed.measure(options.op, sizes, backends, options.dtype)
-    if options.json:
-        print(json.dumps({"op": options.op, "sizes": sizes, "backends": backends, "left_out": left_out}), flush=True)
+        raise command_line.UsageError("expected the compiler to be on, got NUMBA_DISABLE_JIT=1; unset it")
+    sizes = _sizes(op, up_to)
+    chosen, left_out = _chosen(backends)
+    folder = command_line.report_folder(report)
+    measured = speed.measure(op, sizes, chosen, dtype)
+    if json:
+        print(dumps({"op": op, "sizes": sizes, "backends": chosen, "left_out": left_out}), flush=True)
         for each in measured:
-            print(json.dumps(asdict(each)), flush=True)
+            print(dumps(asdict(each)), flush=True)
         return 0
     lines: list[str] = []
     found: list[Measurement] = []
-    for line in table(headline(options.op, options.dtype), measured, found, len(sizes) * len(backends)):
+    for line in table(headline(op, dtype), measured, found, len(sizes) * len(chosen)):
         print(line, flush=True)
         lines.append(line)
-    told = speed_chart.notes(found, left_out)
-    print("\n".join(["", *told, speed_chart.in_words(found)]))
+    notes = speed_chart.notes(found, left_out)
+    print("\n".join(["", *notes, speed_chart.in_words(found)]))
     if folder:
-        print(f"Report: {write(folder, lines, told, found)}")
+        print(f"Report: {write(folder, lines, notes, found)}")
     return 0
+
+
+def _sizes(op: str, up_to: object) -> list[int]:
+    """The sizes to measure.
+
+    Raises:
+        UsageError: If there is none.
+    """
+    sizes = speed.SIZES[op]
+    if up_to is None:
+        return list(sizes)
+    if not isinstance(up_to, int) or up_to < sizes[0]:
+        raise command_line.UsageError(f"up-to expected a whole number of at least {sizes[0]}, got {up_to!r}")
+    return [size for size in sizes if size <= up_to]
+
+
+def _chosen(backends: str) -> tuple[list[str], dict[str, str]]:
+    """The backends that run here, and why others do not.
+
+    Args:
+        backends: Names, with commas between them.
+
+    Raises:
+        UsageError: If a name is unknown, or none of them runs here.
+    """
+    names = [name.strip() for name in backends.split(",")]
+    if unknown := [name for name in names if name not in speed.BACKENDS]:
+        raise command_line.UsageError(f"backends expected some of {','.join(speed.BACKENDS)}, got {','.join(unknown)}")
+    left_out = {name: why for name in dict.fromkeys(names) if (why := speed.missing(name))}
+    chosen = [name for name in speed.BACKENDS if name in names and name not in left_out]
+    if not chosen:
+        reasons = ", ".join(f"{name} ({why})" for name, why in left_out.items())
+        raise command_line.UsageError(f"backends expected one that runs here, got {reasons}")
+    return chosen, left_out
 
 
 def headline(op: str, dtype: str) -> str:
@@ -93,10 +135,10 @@ def table(title: str, measured: Iterator[Measurement], found: list[Measurement],
 
 def _with_progress(measured: Iterator[Measurement], total: int) -> Iterator[Measurement]:
     """The same, with a bar on a terminal."""
-    with command_line.progress_bar(total, "measurement") as advance:
-        for each in measured:
+    with command_line.progress_bar(total, "measurement") as show:
+        for number, each in enumerate(measured, 1):
             yield each
-            advance()
+            show(number)
 
 
 def duration(seconds: float) -> str:
@@ -106,7 +148,7 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
-def write(folder: Path, lines: list[str], told: list[str], found: list[Measurement]) -> Path:
+def write(folder: Path, lines: list[str], notes: list[str], found: list[Measurement]) -> Path:
     """Write timing.md and speedup.png into a folder; returns the path of the first, which is written last."""
     charts.save(speed_chart.speedup(found), folder / "speedup.png")
     text = [
@@ -120,7 +162,7 @@ def write(folder: Path, lines: list[str], told: list[str], found: list[Measureme
         *lines,
         "```",
         "",
-        *[f"* {note}" for note in told],
+        *[f"* {note}" for note in notes],
         "",
     ]
     path = folder / "timing.md"

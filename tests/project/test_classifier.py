@@ -12,7 +12,8 @@ from minitorch.data import ArrayDataset, DataLoader
 from minitorch.tensor import generator
 from project.lab.training import checkpoint
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
-from project.lab.training.classifier import ClassifierSetting, ClassifierTrainer, Epoch, option
+from project.lab.training.classifier import ClassifierSetting, ClassifierTrainer, Epoch
+from project.lab.training.settings import option
 
 POINTS = np.array([[1.0, 2.0], [2.0, -1.0], [-1.0, 0.5], [-2.0, 1.0], [0.5, 3.0], [-1.0, -1.0], [3.0, 0.0]])
 LABELS = np.array([1, 1, 0, 0, 1, 0, 1])
@@ -68,7 +69,7 @@ class PointTrainer(ClassifierTrainer):
 
 def trained(trainer: ClassifierTrainer) -> ClassifierTrainer:
     while not trainer.done:
-        trainer.step_once()
+        trainer.advance()
     return trainer
 
 
@@ -117,7 +118,7 @@ def test_the_optimizers_step_is_compiled_before_the_first_one_and_moves_nothing(
     monkeypatch.setattr(SGD, "step", watched)
     trainer = PointTrainer(Setting(momentum=momentum), noise=False)
     before = [parameter.value.to_numpy() for parameter in trainer.network.parameters()]
-    trainer.step_once()
+    trainer.advance()
     assert [compiled for compiled, _ in moved] == [False, True]  # while compiling, and after it
     expected = [value - 0.5 * gradient for value, gradient in zip(before, moved[1][1], strict=True)]
     assert [parameter.value.tolist() for parameter in trainer.network.parameters()] == [array.tolist() for array in expected]
@@ -144,7 +145,7 @@ def test_a_mistake_in_validation_leaves_the_network_in_training_mode(monkeypatch
 
     monkeypatch.setattr(trainer, "validate", wrong)
     with pytest.raises(ZeroDivisionError):
-        trainer.step_once()
+        trainer.advance()
     assert trainer.network.training
 
 
@@ -157,7 +158,7 @@ def test_the_best_epoch_is_the_first_of_those_with_most_right() -> None:
 
 def test_an_epoch_and_a_time_can_be_trained() -> None:
     trainer = PointTrainer(Setting())
-    trainer.step_once()
+    trainer.advance()
     trainer.run_epoch()
     assert (trainer.epoch, trainer.step) == (1, 0)
     trainer.run_for(0)
@@ -174,7 +175,7 @@ def test_a_class_that_lacks_a_method_says_which() -> None:
         validate = ClassifierTrainer.validate
 
     with pytest.raises(NotImplementedError, match=re.escape("Unfinished has no batch_loss; define batch_loss(self, *batch) in the class")):
-        Unfinished(Setting()).step_once()
+        Unfinished(Setting()).advance()
     with pytest.raises(NotImplementedError, match=re.escape("Unfinished has no validate; define validate(self) in the class")):
         Unfinished(Setting()).validate()
 
@@ -197,7 +198,7 @@ def test_random_numbers_that_others_draw_change_nothing_and_are_not_changed() ->
     while not trainer.done:
         if len(drawn) < 4:
             drawn += rand((1,)).tolist()
-        trainer.step_once()
+        trainer.advance()
     assert outcome(trainer) == expected
     assert drawn == undisturbed
 
@@ -217,7 +218,7 @@ def test_a_run_goes_on_from_any_step_bit_for_bit(steps: int, momentum: float, tm
     expected = trained(PointTrainer(setting))
     first = PointTrainer(setting)
     for _ in range(steps):
-        first.step_once()
+        first.advance()
     second = PointTrainer(setting)
     second.restore(through_a_file(first.checkpoint(), tmp_path))
     assert (second.epoch, second.step) == divmod(steps, 3)
@@ -230,7 +231,7 @@ def test_a_run_goes_on_from_any_step_bit_for_bit(steps: int, momentum: float, tm
 def test_a_restored_trainer_stands_where_the_other_one_stood(tmp_path: Any) -> None:
     first = PointTrainer(Setting(momentum=0.5))
     for _ in range(5):
-        first.step_once()
+        first.advance()
     second = PointTrainer(Setting(momentum=0.5))
     second.restore(through_a_file(first.checkpoint(), tmp_path))
     one, other = first.checkpoint(), second.checkpoint()
@@ -259,7 +260,7 @@ def test_the_generator_of_everybody_else_survives_a_mistake() -> None:
     before = generator.bit_generator.state
     trainer.batch_loss = lambda *batch: 1 / 0  # type: ignore[method-assign]
     with pytest.raises(ZeroDivisionError):
-        trainer.step_once()
+        trainer.advance()
     assert generator.bit_generator.state == before
 
 

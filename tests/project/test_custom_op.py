@@ -189,13 +189,22 @@ def test_the_program_fails_when_a_check_does(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--repeats", "0"], "repeats expected a whole number of at least 1, got 0"),
-        (["--width", "1.5"], "width expected a whole number of at least 1, got 1.5"),
-        (["--seed", "-1"], "seed expected a whole number of at least 0, got -1"),
+        (
+            ["--repeats", "0"],
+            "Invalid value for '--repeats': expected a whole number of at least 1, got 0",
+        ),
+        (
+            ["--width", "1.5"],
+            "Invalid value for '--width': expected a whole number of at least 1, got 1.5",
+        ),
+        (
+            ["--seed", "-1"],
+            "Invalid value for '--seed': expected a whole number of at least 0, got -1",
+        ),
     ],
 )
 def test_wrong_numbers_are_refused_in_one_line(flags, message, capsys):
     with pytest.raises(SystemExit) as ended:
         custom_op.main(flags)
     assert ended.value.code == 2
-    assert capsys.readouterr().err == f"custom_op.py: {message}\n"
+    assert capsys.readouterr().err == f"custom_op.py: {message}; run: python project/custom_op.py --help\n"

@@ -33,15 +33,24 @@ def test_the_program_prints_both_columns_and_the_steps_left_out(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--steps", "0"], "mixed_precision.py: steps expected a whole number of at least 1, got 0"),
-        (["--lr", "-1"], "mixed_precision.py: lr expected a number above 0, got -1.0"),
-        (["--scale", "big"], "mixed_precision.py: scale expected a number above 0, got 'big'"),
+        (
+            ["--steps", "0"],
+            "Invalid value for '--steps': expected a whole number of at least 1, got 0",
+        ),
+        (
+            ["--lr", "-1"],
+            "Invalid value for '--lr': expected a number above 0, got -1.0",
+        ),
+        (
+            ["--scale", "big"],
+            "Invalid value for '--scale': expected a number above 0, got 'big'",
+        ),
     ],
 )
 def test_wrong_flags_are_refused_in_a_line(arguments, message, capsys):
     with pytest.raises(SystemExit, match="2"):
         mixed_precision.main(arguments)
-    assert capsys.readouterr().err == f"{message}\n"
+    assert capsys.readouterr().err == f"mixed_precision.py: {message}; run: python project/mixed_precision.py --help\n"
 
 
 def test_without_ml_dtypes_bfloat16_is_refused_in_a_line(capsys, monkeypatch):

@@ -24,15 +24,12 @@ from project.run_mnist_multiclass import ImageTrain, Network
 PROGRAM = Path(run_mnist_multiclass.__file__)
 HERE = {"PYTHONPATH": str(PROGRAM.parent.parent), "PYTHONUNBUFFERED": ""}  # the workspace that is tested, whichever one is installed
 SMALL = ["--limit", "40", "--epochs", "3", "--dtype", "float64"]
-FLAGS = (
-    "--help, --dataset, --epochs, --rate, --batch, --seed, --momentum, --limit, --dtype, "
-    "--log-every, --report, --checkpoint, --resume, --json"
-)
+HELP = "run: python project/run_mnist_multiclass.py --help"
 
 
 def started(script: str, *arguments: str) -> subprocess.Popen:
     """A process of its own that runs `main`, after the lines of a script, on these arguments."""
-    begin = f"import sys\nfrom project import run_mnist_multiclass\nfrom project.lab.training import command_line, run\n{script}\n"
+    begin = f"import sys\nfrom project import run_mnist_multiclass\nfrom project.lab.training import command_line, loop, run\n{script}\n"
     code = f"{begin}command_line.run('run_mnist_multiclass.py', lambda: run_mnist_multiclass.main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | HERE)
@@ -87,7 +84,7 @@ def test_lines_may_be_left_out_but_the_last(capsys: pytest.CaptureFixture[str]) 
 def test_lines_of_json_tell_a_page_of_the_run_its_steps_its_epochs_and_its_mistakes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training_run, "TOLD_EVERY", 0.0)
+    monkeypatch.setattr(training_run, "STEPS_PRINTED_EVERY", 0.0)
     assert run_mnist_multiclass.main([*SMALL, "--json"]) == 0
     first, *lines, last = map(json.loads, capsys.readouterr().out.splitlines())
     assert first["setting"] | {"epochs": 3, "limit": 40, "dataset": "digits", "program": "run_mnist_multiclass"} == first["setting"]
@@ -212,9 +209,9 @@ def test_mnist_is_its_test_images_split_and_all_of_it_is_both_of_its_files(monke
         (["--momentum", "1"], "momentum expected a number from 0 to 0.999, such as 0.0, got 1.0"),
         (["--dtype", "float16"], "dtype expected one of float32, float64, got 'float16'"),
         (["--limit", "1"], "limit expected a whole number from 4 to 1000000, got 1"),
-        (["--log-every", "0"], "log-every expected a whole number of at least 1, got 0"),
-        (["--speed", "3"], f"unrecognized arguments: --speed 3; allowed are {FLAGS}"),
-        (["--resume"], "--resume expected the file to go on from, got none; add --checkpoint FILE"),
+        (["--log-every", "0"], f"Invalid value for '--log-every': expected a whole number of at least 1, got 0; {HELP}"),
+        (["--speed", "3"], f"No such option: --speed (Possible options: --seed); {HELP}"),
+        (["--resume"], "--resume expected the file to resume from, got none; add --checkpoint FILE"),
     ],
 )
 def test_a_wrong_flag_or_value_gets_one_line_that_says_what_is_allowed(
@@ -233,7 +230,7 @@ def test_a_file_of_data_that_is_not_there_gets_one_line(monkeypatch: pytest.Monk
 
 def test_a_checkpoint_in_a_folder_that_is_not_there_is_refused_before_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "runs" / "digits.safetensors"
-    expected = f"--checkpoint expected a file in a folder that is there, got {str(path)!r}; make {str(path.parent)!r} first"
+    expected = f"--checkpoint expected a file in an existing folder, got {str(path)!r}; make {str(path.parent)!r} first"
     assert refusal(capsys, "--checkpoint", str(path)) == expected
 
 
@@ -247,18 +244,20 @@ def path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
 
 
 def test_a_checkpoint_is_not_written_over_by_another_run(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    expected = f"--checkpoint expected a new file, got {str(path)!r}, which is there; add --resume to go on with it, or delete it"
+    expected = f"--checkpoint expected a new file, got {str(path)!r}, which exists; add --resume to resume it, or delete it"
     assert refusal(capsys, *SMALL, "--checkpoint", str(path)) == expected
 
 
 def test_other_settings_than_those_of_the_checkpoint_are_refused_by_name(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--checkpoint", str(path), "--resume", "--epochs", "9", "--rate", "0.5", "--seed", "1", "--limit", "40"]
     there = "--rate 0.5 (there 0.1), --seed 1 (there 0)"
-    assert refusal(capsys, *arguments) == f"--resume goes on by the settings of {path}, got {there}; leave these flags out, or begin anew"
+    assert (
+        refusal(capsys, *arguments) == f"--resume expected the settings of {path}, got {there}; leave these options out, or begin a new run"
+    )
 
 
 def test_fewer_epochs_than_the_checkpoint_has_are_refused(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    expected = f"epochs expected at least the 3 that {path} has behind it, got 2; a finished epoch cannot be taken back"
+    expected = f"epochs expected at least the 3 that are finished in {path}, got 2; a finished epoch cannot be undone"
     assert refusal(capsys, "--checkpoint", str(path), "--resume", "--epochs", "2") == expected
     assert run_mnist_multiclass.main(["--checkpoint", str(path), "--resume", "--epochs", "3"]) == 0
 
@@ -294,7 +293,7 @@ def test_a_finished_run_goes_on_to_more_epochs_as_if_it_had_been_asked_for_them(
     run_mnist_multiclass.main([*SMALL, "--epochs", "5", "--checkpoint", str(whole)])
     printed = capsys.readouterr().out.splitlines()
     assert state(path) == state(whole)
-    assert resumed[0] == "Going on after epoch 3, step 0 of 3."
+    assert resumed[0] == "Resuming after epoch 3, step 0 of 3."
     assert [plain(line) for line in resumed[1:3]] == [plain(line) for line in printed[3:5]]
 
 
@@ -304,7 +303,7 @@ def test_a_run_killed_at_any_moment_ends_as_an_uninterrupted_one(tmp_path: Path,
     run_mnist_multiclass.main([*setting, "--checkpoint", str(tmp_path / "whole")])
     capsys.readouterr()
     numbers, path = random.Random(0), tmp_path / "killed"
-    every_step = "run.SAVED_EVERY = run.TOLD_EVERY = 0"
+    every_step = "loop.SAVED_EVERY = run.STEPS_PRINTED_EVERY = 0"
     for _ in range(2):
         resume = ["--resume"] if path.exists() else setting
         process = started(every_step, "--json", "--checkpoint", str(path), *resume)
@@ -320,7 +319,7 @@ def test_a_run_killed_at_any_moment_ends_as_an_uninterrupted_one(tmp_path: Path,
 def test_ctrl_c_saves_where_it_stands_and_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a run"
     setting = ["--limit", "40", "--epochs", "1000", "--batch", "4", "--dtype", "float64"]
-    process = started("run.TOLD_EVERY = 0", "--json", "--checkpoint", str(path), "--report", str(tmp_path / "log"), *setting)
+    process = started("run.STEPS_PRINTED_EVERY = 0", "--json", "--checkpoint", str(path), "--report", str(tmp_path / "log"), *setting)
     for _ in range(16):
         process.stdout.readline()
     process.send_signal(signal.SIGINT)
@@ -329,7 +328,7 @@ def test_ctrl_c_saves_where_it_stands_and_says_how_to_go_on(tmp_path: Path, caps
     assert "summary" not in out
     stopped, how, report = err.splitlines()
     assert re.match(r"run_mnist_multiclass\.py: stopped\. \d+ of 1000 epochs in ", stopped)
-    assert how == f"Go on with: python project/run_mnist_multiclass.py --checkpoint '{path}' --resume"
+    assert how == f"Resume with: python project/run_mnist_multiclass.py --checkpoint '{path}' --resume"
     assert report == f"Report: {tmp_path / 'log' / 'mnist.txt'}"
     saved = checkpoint.load(path).about
     done = len(saved["history"]) * 10 + saved["step"]
@@ -354,7 +353,7 @@ def test_a_second_ctrl_c_ends_a_step_that_takes_too_long_and_leaves_the_last_che
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.splitlines()[-1].startswith("Go on with: ")
+    assert err.splitlines()[-1].startswith("Resume with: ")
     assert path.read_bytes() == before
 
 

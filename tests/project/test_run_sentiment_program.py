@@ -29,7 +29,7 @@ SMALL = ["--train", "20", "--valid", "10", "--epochs", "2"]
 
 def trained(trainer: SentimentTrainer, steps: int = 10**9) -> SentimentTrainer:
     while not trainer.done and steps:
-        trainer.step_once()
+        trainer.advance()
         steps -= 1
     return trainer
 

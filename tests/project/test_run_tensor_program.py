@@ -67,7 +67,7 @@ def test_ctrl_c_ends_with_the_name_of_this_program(monkeypatch: pytest.MonkeyPat
     def interrupted(self: TensorTrainer) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(TensorTrainer, "train_a_little", interrupted)
+    monkeypatch.setattr(TensorTrainer, "train_step", interrupted)
     assert run_tensor.main([]) == 130
     assert capsys.readouterr().err == "run_tensor.py: stopped. No epoch of 1000 was finished.\n"
 

@@ -179,12 +179,12 @@ def test_the_table_has_times_rates_and_speed_ups(measured: list[tuple[Any, ...]]
 
 
 def test_flags_choose_what_is_measured(measured: list[tuple[Any, ...]]) -> None:
-    timing.main(["--op", "zip", "--up-to", "99999", "--backends", "fast", "simple", "--dtype", "float64"])
+    timing.main(["--op", "zip", "--up-to", "99999", "--backends", "fast,simple", "--dtype", "float64"])
     assert measured == [("zip", [1000, 10_000], ["simple", "fast"], "float64")]
 
 
 def test_json_begins_with_the_plan(measured: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]) -> None:
-    timing.main(["--json", "--backends", "simple", "fast", "cuda", "--up-to", "128"])
+    timing.main(["--json", "--backends", "simple,fast,cuda", "--up-to", "128"])
     plan, *rows = map(json.loads, capsys.readouterr().out.splitlines())
     assert plan == {"op": "matmul", "sizes": [64, 128], "backends": ["simple", "fast"], "left_out": {"cuda": "there is none"}}
     assert [Measurement(**row) for row in rows] == FOUND
@@ -205,6 +205,7 @@ def test_a_report_holds_the_table_and_the_picture(measured: list[tuple[Any, ...]
     [
         (["--up-to", "63"], "up-to expected a whole number of at least 64, got 63"),
         (["--up-to", "1e3"], "up-to expected a whole number of at least 64, got 1000.0"),
+        (["--backends", "fast,tpu"], "backends expected some of simple,textbook,fast,cuda,numpy, got tpu"),
         (["--backends", "cuda"], "backends expected one that runs here, got cuda (there is none)"),
     ],
 )
@@ -217,7 +218,7 @@ def test_what_cannot_be_measured_is_refused_in_one_line(
 
 
 def test_it_runs_as_a_file_from_any_directory(tmp_path: Path) -> None:
-    command = [sys.executable, str(PROGRAM), "--up-to", "64", "--backends", "simple", "numpy"]
+    command = [sys.executable, str(PROGRAM), "--up-to", "64", "--backends", "simple,numpy"]
     environment = os.environ | {"PYTHONPATH": str(PROGRAM.parent.parent)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -230,7 +230,7 @@ def test_predicting_leaves_the_training_as_it_is() -> None:
     ("name", "arguments", "message"),
     [
         ("seed", (0,), "Bare has no seed; define seed(self, seed) in the class"),
-        ("train_a_little", (), "Bare has no train_a_little; define train_a_little(self) in the class"),
+        ("train_step", (), "Bare has no train_step; define train_step(self) in the class"),
         ("probabilities", ([],), "Bare has no probabilities; define probabilities(self, points) in the class"),
     ],
 )

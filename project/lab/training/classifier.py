@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
-import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -16,92 +14,29 @@ import numpy as np
 import minitorch
 from minitorch.tensor import generator
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
-
-
-def option(
-    default: Any,
-    help: str,
-    low: float | None = None,
-    high: float | None = None,
-    above: float | None = None,
-    choices: Sequence[str] = (),
-) -> Any:
-    """A field of a setting, which is also a flag of the program.
-
-    Args:
-        default: Its value unless a flag says otherwise. Its type says what is allowed: a name, a whole number or a number; None says a
-            whole number that may be left out.
-        help: What it means.
-        low: The least number allowed.
-        high: The greatest.
-        above: What a number must be greater than.
-        choices: The names allowed.
-    """
-    bounds = {"low": low, "high": high, "above": above, "choices": tuple(choices)}
-    return dataclasses.field(default=default, metadata={"help": help, **bounds})
+from project.lab.training.settings import BaseSetting, option
 
 
 @dataclass(frozen=True)
-class ClassifierSetting:
-    """All that a training run depends on: the same setting gives the same run, bit for bit, on the same machine.
-
-    Every field becomes a flag. A subclass adds its own, or declares one of these again for another default.
+class ClassifierSetting(BaseSetting):
+    """What the training of every classifier depends on. A subclass adds its own, or declares one of these again for another default.
 
     Attributes:
-        program: The file under project/ that trains, without .py.
         log: The file that a report's log is written to.
         dataset: What is trained on.
         epochs: How often the training data is gone through.
         rate: Learning rate.
-        batch: How many examples make a step.
-        seed: For the first weights, the order of the examples and dropout.
-
-    Raises:
-        ValueError: If a value is not allowed, in one line that says which are.
+        batch: How many examples make a batch.
+        seed: For the initial weights, the order of the examples and dropout.
     """
 
-    program: ClassVar[str] = ""
     log: ClassVar[str] = "log.txt"
 
     dataset: str = option("", "what to train on")
     epochs: int = option(10, "how often to go through the training data", low=1, high=1_000_000)
     rate: float = option(0.05, "learning rate", above=0)
-    batch: int = option(16, "how many examples make a step", low=1, high=100_000)
-    seed: int = option(0, "for the first weights, the order of the examples and dropout", low=0, high=2**32 - 1)
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if not _allowed(value, field.default, **field.metadata):
-                raise ValueError(f"{field.name} expected {_expected(field.default, **field.metadata)}, got {value!r}")
-
-    def command(self) -> str:
-        """The command line that repeats the run."""
-        flags = [f"--{name.replace('_', '-')} {value}" for name, value in asdict(self).items() if value is not None]
-        return f"python project/{self.program}.py {' '.join(flags)}"
-
-
-def _allowed(value: Any, default: Any, low: Any, high: Any, above: Any, choices: Sequence[str], help: str) -> bool:
-    """Whether a field may have this value."""
-    if isinstance(default, str):
-        return isinstance(value, str) and (not choices or value in choices)
-    if value is None:
-        return default is None
-    if isinstance(value, bool) or not isinstance(value, (int, float) if isinstance(default, float) else int):
-        return False
-    too_small = (low is not None and value < low) or (above is not None and value <= above)
-    return math.isfinite(value) and not too_small and (high is None or value <= high)
-
-
-def _expected(default: Any, low: Any, high: Any, above: Any, choices: Sequence[str], help: str) -> str:
-    """What a field may have, in words."""
-    if isinstance(default, str):
-        return f"one of {', '.join(choices)}" if choices else "a name"
-    kind = "a number" if isinstance(default, float) else "a whole number"
-    bounds = {"above": above, "from": low, "to" if low is not None else "up to": high}
-    words = [f"{word} {bound}" for word, bound in bounds.items() if bound is not None]
-    example = f", such as {default}" if isinstance(default, float) else ""
-    return " ".join([kind, *words]) + example
+    batch: int = option(16, "how many examples make a batch", low=1, high=100_000)
+    seed: int = option(0, "for the initial weights, the order of the examples and dropout", low=0, high=2**32 - 1)
 
 
 @dataclass(frozen=True)
@@ -190,6 +125,16 @@ class ClassifierTrainer:
         return len(self.history)
 
     @property
+    def finished(self) -> int:
+        """How many steps are finished, of `total`: for the training loop."""
+        return self.epoch * self.steps + self.step
+
+    @property
+    def total(self) -> int:
+        """How many steps there are in all epochs."""
+        return self.setting.epochs * self.steps
+
+    @property
     def done(self) -> bool:
         """Whether all epochs are finished."""
         return self.epoch >= self.setting.epochs
@@ -199,7 +144,7 @@ class ClassifierTrainer:
         """The first epoch, counted from 1, after which most of the validation set was right; 0 before any is finished."""
         return 1 + max(range(self.epoch), key=lambda i: self.history[i].valid, default=-1)
 
-    def step_once(self) -> None:
+    def advance(self) -> None:
         """Train one batch; the last of an epoch is followed by validation."""
         begun = time.perf_counter()
         batch = next(self._batches)
@@ -223,13 +168,13 @@ class ClassifierTrainer:
         """Train to the end of the current epoch; nothing if all are done."""
         target = min(self.epoch + 1, self.setting.epochs)
         while self.epoch < target:
-            self.step_once()
+            self.advance()
 
     def run_for(self, seconds: float) -> None:
         """Train until the time is used up or all epochs are done; a step that has been begun is finished."""
         end = time.perf_counter() + seconds
         while not self.done and time.perf_counter() < end:
-            self.step_once()
+            self.advance()
 
     def checkpoint(self) -> Checkpoint:
         """All that `restore` needs."""

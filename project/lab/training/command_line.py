@@ -1,46 +1,65 @@
-"""What the training programs share on the command line: messages of one line, a progress bar, and an orderly end."""
+"""What all programs share on the command line: options read by typer, messages of one line, a progress bar, and an orderly end."""
 
 from __future__ import annotations
 
-import argparse
+import math
 import os
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from course.runner.messages import unwritten_task
 
 BAD_USE, INTERRUPTED = 2, 130
-"""Exit statuses: a wrong flag or value, and Ctrl-C."""
+"""Exit statuses: a wrong option or value, and Ctrl-C."""
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser that refuses in one line, which says what is allowed."""
+class UsageError(Exception):
+    """A wrong option or value: expected, got, and what to do, in one line."""
 
-    def __init__(self, prog: str, description: str | None) -> None:
-        super().__init__(prog, description=description, allow_abbrev=False, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
 
-    def error(self, message: str) -> NoReturn:
-        """End the program over something that argparse did not understand."""
-        flags = [action.option_strings[-1] for action in self._actions if action.option_strings]
-        self.refuse(f"{message}; allowed are {', '.join(flags)}")
+def call(program: str, command: Callable[..., int], arguments: Sequence[str] | None, description: str | None = None) -> int:
+    """Call a command with the options of a command line; a wrong one ends the program with one line.
 
-    def refuse(self, message: str) -> NoReturn:
-        """End the program with this message."""
-        self.exit(BAD_USE, f"{self.prog}: {message}\n")
+    Args:
+        program: Name of the file in project/.
+        command: Its parameters are the options, annotated as typer reads them. Returns the exit status.
+        arguments: The command line; that of the process if None.
+        description: What the program does, for --help; the docstring of the command if None.
+
+    Returns:
+        The exit status.
+    """
+    app = typer.Typer(add_completion=False)
+    app.command(help=description)(command)
+    parser = typer.main.get_command(app)
+    try:
+        with parser.make_context(program, list(sys.argv[1:] if arguments is None else arguments)) as context:
+            return parser.invoke(context)
+    except UsageError as error:
+        message = str(error)
+    except typer.Exit:  # after --help
+        return 0
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # what typer raises on wrong usage; where its class lives depends on the version
+            raise
+        message = f"{error.format_message().rstrip('.')}; run: python project/{program} --help"  # type: ignore[attr-defined]
+    sys.stderr.write(f"{program}: {message}\n")
+    raise SystemExit(BAD_USE)
 
 
 def number(text: str) -> int | float | str:
-    """The whole number or else the number that a text shows; the text itself if it shows none, for whoever checks the value to refuse."""
+    """The integer or else the float that a text shows; the text itself if it shows none: who checks the value refuses it."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -50,40 +69,74 @@ def number(text: str) -> int | float | str:
 
 
 def decimal(text: str) -> float | str:
-    """The number that a text shows as a float; the text itself if it shows none."""
+    """The float that a text shows; the text itself if it shows none: who checks the value refuses it."""
     try:
         return float(text)
     except ValueError:
         return text
 
 
-def report_folder(parser: Parser, name: str | None) -> Path | None:
-    """The folder for a report, made if it is missing, before the time for training is spent."""
-    if name is None:
+def at_least(low: int) -> Callable[[Any], int]:
+    """A parser, for typer, of whole numbers that are not below a bound."""
+
+    def parse(value: Any) -> int:
+        found = number(value) if isinstance(value, str) else value
+        if not isinstance(found, int) or found < low:
+            raise typer.BadParameter(f"expected a whole number of at least {low}, got {found!r}")
+        return found
+
+    return parse
+
+
+def whole(low: int, help: str) -> Any:
+    """An option, for typer, that takes a whole number of at least `low`."""
+    return typer.Option(parser=at_least(low), metavar="N", help=help)
+
+
+def positive(value: Any) -> float:
+    """A parser, for typer, of numbers above 0."""
+    found = decimal(value) if isinstance(value, str) else value
+    if not isinstance(found, float) or not 0 < found < math.inf:
+        raise typer.BadParameter(f"expected a number above 0, got {found!r}")
+    return found
+
+
+def report_folder(path: Path | None) -> Path | None:
+    """The folder for a report, made if it is missing, before the time for training is spent.
+
+    Raises:
+        UsageError: If it cannot be made or written into.
+    """
+    if path is None:
         return None
-    folder = Path(name)
+    expected = f"--report expected a folder that can be made or written into, got {str(path)!r}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        parser.refuse(f"--report expected a folder that can be made or written into, got {name!r} ({error.strerror})")
-    if not os.access(folder, os.W_OK):
-        parser.refuse(f"--report expected a folder that can be made or written into, got {name!r} (not writable)")
-    return folder
+        raise UsageError(f"{expected} ({error.strerror})") from None
+    if not os.access(path, os.W_OK):
+        raise UsageError(f"{expected} (not writable)")
+    return path
+
+
+def print_report(path: Path, interrupted: bool | int) -> None:
+    """Say where the report is; of an interrupted run on standard error."""
+    print(f"Report: {path}", file=sys.stderr if interrupted else sys.stdout)
 
 
 @contextmanager
-def progress_bar(total: int, what: str = "epoch", done: int = 0) -> Iterator[Callable[[], None]]:
+def progress_bar(total: int, unit: str, done: int = 0) -> Iterator[Callable[[int], None]]:
     """A bar on the terminal; nothing where standard error is none, so that files and pipes stay clean.
 
     Args:
-        total: How many steps there are.
-        what: What a step is.
+        total: How many units there are.
+        unit: What is counted: "epoch", "step".
         done: How many were done before.
 
     Yields:
-        What is called after each further step.
+        What is called with the number of units that are done now.
     """
-    columns = (TextColumn(what), MofNCompleteColumn(), BarColumn(bar_width=None), TimeRemainingColumn())
+    columns = (TextColumn(unit), MofNCompleteColumn(), BarColumn(bar_width=None), TimeRemainingColumn())
     bar = Progress(
         *columns,
         console=Console(stderr=True),
@@ -94,11 +147,19 @@ def progress_bar(total: int, what: str = "epoch", done: int = 0) -> Iterator[Cal
     )
     with bar:
         task = bar.add_task("", total=total, completed=done)
-        yield lambda: bar.advance(task)
+        shown = done
+
+        def show(now: int) -> None:
+            nonlocal shown
+            if now != shown:
+                bar.update(task, completed=now)
+                shown = now
+
+        yield show
 
 
 @contextmanager
-def ctrl_c_at_a_good_moment() -> Iterator[Callable[[], bool]]:
+def ctrl_c_after_the_step() -> Iterator[Callable[[], bool]]:
     """Within, the first Ctrl-C is only noted, so that nothing is left half done; the second interrupts as ever.
 
     Yields:

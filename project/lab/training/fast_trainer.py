@@ -10,6 +10,7 @@ from typing import Any
 
 import minitorch
 from minitorch.kernels.cuda.device import require_cuda
+from project.lab.training.settings import option
 from project.lab.training.trainer import Setting, Trainer
 
 BACKENDS: dict[str, Callable[[], minitorch.TensorBackend]] = {"cpu": lambda: minitorch.FastBackend, "gpu": minitorch.cuda_backend}
@@ -30,21 +31,15 @@ class FastSetting(Setting):
         ValueError: If a value is not allowed, or if there is no GPU for "gpu".
     """
 
-    backend: str = "cpu"
+    backend: str = option("cpu", "what computes: cpu or gpu", choices=tuple(BACKENDS))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.backend not in BACKENDS:
-            raise ValueError(f"backend expected one of {', '.join(BACKENDS)}, got {self.backend!r}")
         if self.backend == "gpu":
             try:
                 require_cuda()
             except RuntimeError as error:
                 raise ValueError(str(error)) from error
-
-    def command(self) -> str:
-        """The command line that repeats the run."""
-        return f"{super().command()} --backend {self.backend}"
 
 
 class FastTrainer(Trainer):
@@ -84,7 +79,7 @@ class FastTrainer(Trainer):
         self.optimizer.lr = rate
         self.compiling = time.perf_counter() - begun
 
-    def train_a_little(self) -> bool:
+    def train_step(self) -> bool:
         """Train one mini-batch."""
         loss, right = self._forward(self._first)
         loss.backward()
@@ -117,9 +112,9 @@ class FastTrainer(Trainer):
         self.labels = minitorch.tensor([self.graph.y[i] for i in order], backend=self.backend, dtype=self.points.dtype)
         self._first = 0
 
-    def _advance(self) -> None:
-        """Train a little; at first compile."""
+    def advance(self) -> None:
+        """Train the smallest step; at first compile."""
         if not self.compiling:
             self.compile()
         else:
-            super()._advance()
+            super().advance()

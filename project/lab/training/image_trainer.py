@@ -12,7 +12,8 @@ import minitorch
 from minitorch import data
 from minitorch.data import DataLoader, ImageDataset
 from project.lab.training import checkpoint
-from project.lab.training.classifier import ClassifierSetting, ClassifierTrainer, option
+from project.lab.training.classifier import ClassifierSetting, ClassifierTrainer
+from project.lab.training.settings import option
 
 CLASSES = 10
 """What an image may show: the digits."""

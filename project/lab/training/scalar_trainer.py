@@ -26,7 +26,7 @@ class ScalarTrainer(Trainer):
         """See `Trainer.seed`."""
         random.seed(seed)
 
-    def train_a_little(self) -> bool:
+    def train_step(self) -> bool:
         """Add the gradient of the current point; after the last one take the step."""
         output = self._forward(*self.graph.X[self._point])
         probability = output if self.graph.y[self._point] == 1 else 1.0 - output

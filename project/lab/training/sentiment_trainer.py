@@ -11,8 +11,9 @@ import numpy as np
 import minitorch
 from minitorch.data import SST2, ArrayDataset, DataLoader, GloVe, Sentences, TextDataset
 from project.lab.training.checkpoint import digest
-from project.lab.training.classifier import ClassifierSetting, ClassifierTrainer, option
+from project.lab.training.classifier import ClassifierSetting, ClassifierTrainer
 from project.lab.training.sentence_encoding import DrawnVectors, WordVectors, encode_sentences
+from project.lab.training.settings import option
 
 OPTIMIZERS: dict[str, Callable[[Sequence[minitorch.Parameter], float], Any]] = {
     "sgd": lambda parameters, rate: minitorch.SGD(parameters, rate),

@@ -31,7 +31,7 @@ class TensorTrainer(Trainer):
         """See `Trainer.seed`."""
         minitorch.manual_seed(seed)
 
-    def train_a_little(self) -> bool:
+    def train_step(self) -> bool:
         """Train one epoch: it is one forward, one backward and one step."""
         output = self.network(self.points)
         probability = output * self.labels + (1 - output) * (1 - self.labels)  # of the right label

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import math
 import re
@@ -10,7 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,8 +20,8 @@ from minitorch.nn import cross_entropy
 from minitorch.optim import AdamW, CosineAnnealingLR, clip_grad_norm_
 from minitorch.tensor import generator
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
+from project.lab.training.settings import BaseSetting, option
 
-PROGRAM = "run_gpt"
 ROOT = Path(__file__).resolve().parents[3]
 
 LARGEST_NORM = 1.0
@@ -33,64 +32,39 @@ WEIGHT_DECAY = 0.1
 VALIDATION_BATCHES = 8
 
 
-def option(default: float, help: str, low: float, high: float) -> Any:
-    """A field of the setting, which is also a flag of the program.
-
-    Args:
-        default: Its value unless a flag says otherwise; a whole number allows whole numbers alone.
-        help: What it means.
-        low: The least number allowed.
-        high: The greatest.
-    """
-    return dataclasses.field(default=default, metadata={"help": help, "default": default, "low": low, "high": high})
-
-
-def checked(name: str, value: Any, default: float, low: float, high: float) -> Any:
-    """A number of the default's kind between two others.
-
-    Raises:
-        ValueError: If it is none.
-    """
-    kinds = (int, float) if isinstance(default, float) else (int,)
-    if type(value) not in kinds or not low <= value <= high:
-        kind = "a number" if isinstance(default, float) else "a whole number"
-        raise ValueError(f"{name} expected {kind} from {low} to {high}, got {value!r}")
-    return value
-
-
 @dataclass(frozen=True)
-class Setting:
-    """All that a run depends on beside its text: the same setting gives the same run, bit for bit, on the same machine.
+class Setting(BaseSetting):
+    """All that a run depends on besides its text.
 
     Attributes:
         steps: How many batches to train on.
         batch: Pieces of text in a batch.
-        context: Characters of a piece, and those that the network sees at most.
-        layers: Blocks of the network.
+        context: Characters of a piece, and the most that the model attends to.
+        layers: Blocks of the model.
         heads: Heads of each block's attention.
-        width: Numbers for each character.
-        dropout: Share of what is dropped in training.
+        width: Size of the embedding of a character.
+        dropout: Probability that dropout zeroes an element.
         rate: Learning rate at the beginning; it falls to a tenth.
-        seed: For the first weights, the batches, dropout and the characters drawn at the end.
+        seed: For the initial weights, the batches, dropout and the characters sampled at the end.
 
     Raises:
         ValueError: If a value is not allowed, in one line that says which are.
     """
 
-    steps: int = option(600, "how many batches to train on", 1, 1_000_000)
-    batch: int = option(16, "pieces of text in a batch", 1, 4096)
-    context: int = option(64, "characters of a piece, and those that the network sees at most", 1, 4096)
-    layers: int = option(3, "blocks of the network", 1, 100)
-    heads: int = option(4, "heads of each block's attention; must divide the width", 1, 1024)
-    width: int = option(64, "numbers for each character", 1, 4096)
-    dropout: float = option(0.0, "share of what is dropped in training", 0.0, 0.9)
-    rate: float = option(3e-3, "learning rate at the beginning; it falls to a tenth", 1e-9, 1.0)
-    seed: int = option(0, "for the first weights, the batches, dropout and the characters drawn at the end", 0, 2**32 - 1)
+    program: ClassVar[str] = "run_gpt"
+
+    steps: int = option(600, "how many batches to train on", low=1, high=1_000_000)
+    batch: int = option(16, "pieces of text in a batch", low=1, high=4096)
+    context: int = option(64, "characters of a piece, and the most that the model attends to", low=1, high=4096)
+    layers: int = option(3, "blocks of the model", low=1, high=100)
+    heads: int = option(4, "heads of each block's attention; must divide the width", low=1, high=1024)
+    width: int = option(64, "size of the embedding of a character", low=1, high=4096)
+    dropout: float = option(0.0, "probability that dropout zeroes an element", low=0.0, high=0.9)
+    rate: float = option(3e-3, "learning rate at the beginning; it falls to a tenth", low=1e-9, high=1.0)
+    seed: int = option(0, "for the initial weights, the batches, dropout and the characters sampled at the end", low=0, high=2**32 - 1)
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            bounds = field.metadata
-            checked(field.name, getattr(self, field.name), bounds["default"], bounds["low"], bounds["high"])
+        super().__post_init__()
         if self.width % self.heads:
             raise ValueError(f"heads expected a number that divides width, {self.width}, got {self.heads}")
 
@@ -201,12 +175,22 @@ class Run:
         self._random = np.random.default_rng(setting.seed)
 
     @property
+    def finished(self) -> int:
+        """How many steps are finished, of `total`: for the training loop."""
+        return self.step
+
+    @property
+    def total(self) -> int:
+        """How many steps there are."""
+        return self.setting.steps
+
+    @property
     def done(self) -> bool:
-        """Whether all steps are done."""
-        return self.step >= self.setting.steps
+        """Whether all steps are finished."""
+        return self.step >= self.total
 
     def loss(self, pieces: minitorch.Tensor, following: minitorch.Tensor) -> minitorch.Tensor:
-        """How surprised the network is by what follows, in nats for each character."""
+        """Cross entropy of the model's predictions and the characters that follow, in nats per character."""
         logits = self.model(pieces)
         return cross_entropy(logits.view(logits.shape[0] * logits.shape[1], logits.shape[2]), following)
 
@@ -256,7 +240,7 @@ class Run:
             for name in [name for name, value in memory.items() if isinstance(value, np.ndarray)]:
                 arrays[f"optimizer.{number}.{name}"] = memory.pop(name)
         about = {
-            "program": PROGRAM,
+            "program": self.setting.program,
             "setting": asdict(self.setting),
             "characters": "".join(self.text.characters),
             "data": self.text.fingerprint,

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import minitorch
-
-LIMITS = {"points": (1, 10_000), "hidden": (1, 1_000), "epochs": (1, 1_000_000), "seed": (0, 2**32 - 1)}
-"""Smallest and largest value of each whole number in a Setting."""
+from project.lab.training.checkpoint import Checkpoint
+from project.lab.training.settings import BaseSetting, option
 
 
 @dataclass(frozen=True)
-class Setting:
-    """All that a training run depends on: the same setting gives the same run.
+class Setting(BaseSetting):
+    """What training on points of the plane depends on.
 
     Attributes:
         dataset: A name in `minitorch.datasets`.
@@ -24,43 +22,23 @@ class Setting:
         hidden: Size of each hidden layer.
         rate: Learning rate.
         epochs: How often the whole data set is gone through.
-        seed: For the points and for the first weights.
-        program: The file under project/ that trains, without .py.
-
-    Raises:
-        ValueError: If a value is not allowed, in one line that says which are.
+        seed: For the points and the initial weights.
+        program: The file in project/ that trains, without .py.
     """
 
-    dataset: str = "Simple"
-    points: int = 50
-    hidden: int = 2
-    rate: float = 0.5
-    epochs: int = 500
-    seed: int = 0
-    program: str = "run_scalar"
-
-    def __post_init__(self) -> None:
-        if self.dataset not in minitorch.datasets:
-            raise ValueError(f"dataset expected one of {', '.join(minitorch.datasets)}, got {self.dataset!r}")
-        for name, (low, high) in LIMITS.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise ValueError(f"{name} expected a whole number from {low} to {high}, got {value!r}")
-        if isinstance(self.rate, bool) or not isinstance(self.rate, (int, float)) or not 0 < self.rate < math.inf:
-            raise ValueError(f"rate expected a number above 0, such as 0.5, got {self.rate!r}")
-
-    def command(self) -> str:
-        """The command line that repeats the run."""
-        return (
-            f"python project/{self.program}.py --dataset {self.dataset} --points {self.points} --hidden {self.hidden} "
-            f"--rate {self.rate} --epochs {self.epochs} --seed {self.seed}"
-        )
+    dataset: str = option("Simple", f"one of {', '.join(minitorch.datasets)}", choices=tuple(minitorch.datasets))
+    points: int = option(50, "how many points", low=1, high=10_000)
+    hidden: int = option(2, "size of each hidden layer", low=1, high=1_000)
+    rate: float = option(0.5, "learning rate", above=0)
+    epochs: int = option(500, "how often to go through the data", low=1, high=1_000_000)
+    seed: int = option(0, "for the points and the initial weights", low=0, high=2**32 - 1)
+    program: str = field(default="run_scalar", kw_only=True)  # type: ignore[misc]  # three programs share this class
 
 
 class Trainer:
     """Gradient descent on one data set: programs run it to the end, pages a little at a time.
 
-    A subclass says in `train_a_little` how large a step is, and what a network is given.
+    A subclass says in `train_step` how large a step is, and what a network is given.
 
     Args:
         setting: What to train.
@@ -98,9 +76,9 @@ class Trainer:
         """Begin the random numbers anew from which the network draws its first weights."""
         raise NotImplementedError(f"{type(self).__name__} has no seed; define seed(self, seed) in the class")
 
-    def train_a_little(self) -> bool:
+    def train_step(self) -> bool:
         """Train by the smallest step, add to `loss` and `right`, and say whether that ended the epoch."""
-        raise NotImplementedError(f"{type(self).__name__} has no train_a_little; define train_a_little(self) in the class")
+        raise NotImplementedError(f"{type(self).__name__} has no train_step; define train_step(self) in the class")
 
     def probabilities(self, points: Sequence[tuple[float, float]]) -> list[float]:
         """The probability of label 1 at every point."""
@@ -114,15 +92,29 @@ class Trainer:
         return len(self.losses)
 
     @property
+    def finished(self) -> int:
+        """How many epochs are finished, of `total`: for the training loop."""
+        return self.epoch
+
+    @property
+    def total(self) -> int:
+        """How many epochs there are."""
+        return self.setting.epochs
+
+    @property
     def done(self) -> bool:
         """Whether all epochs are finished."""
-        return self.epoch >= self.setting.epochs
+        return self.epoch >= self.total
+
+    def checkpoint(self) -> Checkpoint:
+        """Not supported: these runs are short, and begin anew."""
+        raise NotImplementedError(f"{type(self).__name__} has no checkpoint; train again")
 
     def run_epoch(self) -> None:
         """Train to the end of the current epoch; nothing if all are done."""
         target = min(self.epoch + 1, self.setting.epochs)
         while self.epoch < target:
-            self._advance()
+            self.advance()
 
     def run_for(self, seconds: float) -> None:
         """Train until the time is used up or all epochs are done; the next call goes on where this one ended.
@@ -132,7 +124,7 @@ class Trainer:
         """
         end = time.perf_counter() + seconds
         while not self.done and time.perf_counter() < end:
-            self._advance()
+            self.advance()
 
     def grid(self, n: int) -> list[list[float]]:
         """The probability of label 1 in the middles of n × n cells of the unit square.
@@ -147,10 +139,10 @@ class Trainer:
     def _start_epoch(self) -> None:
         self.loss, self.right, self._time = 0.0, 0, 0.0
 
-    def _advance(self) -> None:
-        """Train a little; at the end of an epoch enter it into the record."""
+    def advance(self) -> None:
+        """Train the smallest step; the last of an epoch enters it into the record."""
         start = time.perf_counter()
-        ended = self.train_a_little()
+        ended = self.train_step()
         self._time += time.perf_counter() - start
         if ended:
             self.seconds.append(self._time)

@@ -1,0 +1,130 @@
+"""Settings of training runs: dataclasses whose fields are checked, become options on the command line, and give the command back."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import typer
+
+from project.lab.training import command_line
+
+
+def option(
+    default: Any,
+    help: str,
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    choices: Sequence[str] = (),
+) -> Any:
+    """A field of a setting, which is also an option on the command line.
+
+    Args:
+        default: Its value if the option is left out. Its type determines what is allowed: a name, an integer or a float; None
+            allows an integer that may be left out.
+        help: What it means.
+        low: Smallest number allowed.
+        high: Largest number allowed.
+        above: What a number must be greater than.
+        choices: The names allowed.
+    """
+    bounds = {"low": low, "high": high, "above": above, "choices": tuple(choices)}
+    return dataclasses.field(default=default, metadata={"help": help, **bounds})
+
+
+@dataclass(frozen=True)
+class BaseSetting:
+    """All that a training run depends on: the same setting gives the same run, bit for bit, on the same machine.
+
+    A subclass declares its fields with `option`.
+
+    Attributes:
+        program: The file in project/ that trains, without .py.
+
+    Raises:
+        ValueError: If a value is not allowed, in one line that says which are.
+    """
+
+    program: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for field in options_of(self):
+            value = getattr(self, field.name)
+            if not _allowed(value, field.default, **field.metadata):
+                raise ValueError(f"{field.name} expected {_expected(field.default, **field.metadata)}, got {value!r}")
+
+    def command(self) -> str:
+        """The command line that repeats the run."""
+        values = {field.name: getattr(self, field.name) for field in options_of(self)}
+        options = [f"--{name.replace('_', '-')} {value}" for name, value in values.items() if value is not None]
+        return f"python project/{self.program}.py {' '.join(options)}"
+
+
+def options_of(setting: BaseSetting) -> list[dataclasses.Field[Any]]:
+    """The fields of a setting that are options."""
+    return [field for field in dataclasses.fields(setting) if field.metadata]
+
+
+def with_setting(default: BaseSetting, command: Callable[..., int]) -> Callable[..., int]:
+    """A command that has an option for every field of a setting besides its own parameters.
+
+    Args:
+        default: Gives the values that the help names.
+        command: Its first argument is a dict of the fields for which the command line gives a value; its other parameters are
+            options, annotated as typer reads them.
+    """
+    options = [_option(field, getattr(default, field.name)) for field in options_of(default)]
+
+    def merged(**values: Any) -> int:
+        fields = {option.name: values.pop(option.name) for option in options}
+        return command({name: value for name, value in fields.items() if value is not None}, **values)
+
+    _, *others = inspect.signature(command, eval_str=True).parameters.values()
+    keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in others]
+    merged.__signature__ = inspect.Signature([*options, *keyword_only])  # type: ignore[attr-defined]  # typer reads it
+    return merged
+
+
+def _option(field: dataclasses.Field[Any], default: Any) -> inspect.Parameter:
+    """The option of a field, None where the command line does not give it."""
+    name, choices = f"--{field.name.replace('_', '-')}", field.metadata["choices"]
+    if isinstance(default, str):
+        parser, metavar = _one_of(choices), "NAME"
+    else:
+        parser, metavar = (command_line.decimal, "X") if isinstance(default, float) else (command_line.number, "N")
+    shown = False if default is None else str(default)
+    info = typer.Option(name, parser=parser, metavar=metavar, help=field.metadata["help"], show_default=shown)
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[Any, info])
+
+
+def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
+    """A parser of names that ignores case; the text itself if it is none of the choices: the setting refuses it."""
+    return lambda text: next((choice for choice in choices if choice.lower() == text.lower()), text)
+
+
+def _allowed(value: Any, default: Any, low: Any, high: Any, above: Any, choices: Sequence[str], help: str) -> bool:
+    """Whether a field may have this value."""
+    if isinstance(default, str):
+        return isinstance(value, str) and (not choices or value in choices)
+    if value is None:
+        return default is None
+    if isinstance(value, bool) or not isinstance(value, (int, float) if isinstance(default, float) else int):
+        return False
+    too_small = (low is not None and value < low) or (above is not None and value <= above)
+    return math.isfinite(value) and not too_small and (high is None or value <= high)
+
+
+def _expected(default: Any, low: Any, high: Any, above: Any, choices: Sequence[str], help: str) -> str:
+    """What a field may have, in words."""
+    if isinstance(default, str):
+        return f"one of {', '.join(choices)}" if choices else "a name"
+    kind = "a number" if isinstance(default, float) else "a whole number"
+    bounds = {"above": above, "from": low, "to" if low is not None else "up to": high}
+    words = [f"{word} {bound}" for word, bound in bounds.items() if bound is not None]
+    example = f", such as {default}" if isinstance(default, float) else ""
+    return " ".join([kind, *words]) + example
