@@ -5,6 +5,7 @@ import math
 import streamlit as st
 
 from project.lab.charts.drawing import draw
+from project.lab.charts.palette import BLACK
 from project.lab.guard import WrongResult, task_guard
 
 CELLS = 30
@@ -36,7 +37,7 @@ def zero_line(weight_1: float, weight_2: float, bias: float) -> dict:
     elif weight_1:
         ends = [{"x": -bias / weight_1, "y": x_2} for x_2 in (0.0, 1.0)]
     axes = {name: {"field": name, "type": "quantitative"} for name in ("x", "y")}
-    return {"data": {"values": ends}, "mark": {"type": "line", "clip": True, "color": "#1a1a1a", "strokeWidth": 2}, "encoding": axes}
+    return {"data": {"values": ends}, "mark": {"type": "line", "clip": True, "color": BLACK, "strokeWidth": 2}, "encoding": axes}
 
 
 def written(graph) -> None:

@@ -19,7 +19,7 @@ def test_ink_is_black_on_white_paper():
 
 def test_signs_have_colours_and_zero_is_white():
     pixels = thumbnails.signed(np.array([[0.0, 2.0, -2.0, 1.0, 9.0, np.nan]]), 2.0)
-    assert pixels[0].tolist() == [[255] * 3, [8, 81, 156], [217, 112, 30], [132, 168, 206], [8, 81, 156], [255] * 3]
+    assert pixels[0].tolist() == [[255] * 3, [31, 111, 178], [217, 112, 30], [143, 183, 216], [31, 111, 178], [255] * 3]
 
 
 def test_without_a_size_all_is_white():

@@ -11,6 +11,8 @@ from typing import Any
 
 from streamlit.components.v2 import component
 
+from project.lab.charts.palette import BLUE, GREEN, ORANGE, RED
+
 WIDTH = 2.75
 """The width of a cell in rem, where nothing else is said."""
 
@@ -139,7 +141,9 @@ def _panel(title: str, inner: str) -> str:
 
 
 # Colours are mixed with those of the page, so that one rule serves light and dark; borders tell the looks apart without colour.
-_STYLE = """
+_STYLE = (
+    f".picture {{--blue: {BLUE}; --orange: {ORANGE}; --red: {RED}; --green: {GREEN}}}"
+    + """
 .picture {display: flex; flex-wrap: wrap; gap: 1.2rem 2rem; font-family: var(--st-font); color: var(--st-text-color)}
 section {max-width: 100%}
 h4 {margin: 0 0 .3rem; font-size: .9rem; font-weight: 600}
@@ -163,20 +167,23 @@ button.cell {cursor: pointer}
 .cell small {font-size: .62rem; opacity: .75}
 .shade {background: color-mix(in srgb, var(--st-text-color) 18%, var(--st-background-color))}
 .faint {background: transparent; border-style: dotted; opacity: .75}
-.linked {background: color-mix(in srgb, #2f7fd1 32%, var(--st-background-color)); border: 2px dashed #2f7fd1; opacity: 1}
-.picked {background: color-mix(in srgb, #e8741a 42%, var(--st-background-color)); border: 3px solid #e8741a; opacity: 1}
-.wrong {background: color-mix(in srgb, #d62f2f 25%, var(--st-background-color)); border: 3px double #d62f2f; text-decoration: line-through}
-.read {background: color-mix(in srgb, #2f7fd1 32%, var(--st-background-color)); border: 2px solid #2f7fd1}
-.changed {background: color-mix(in srgb, #23965a 32%, var(--st-background-color)); border: 2px solid #23965a; border-bottom-width: 5px}
+.linked {background: color-mix(in srgb, var(--blue) 32%, var(--st-background-color)); border: 2px dashed var(--blue); opacity: 1}
+.picked {background: color-mix(in srgb, var(--orange) 42%, var(--st-background-color)); border: 3px solid var(--orange); opacity: 1}
+.wrong {background: color-mix(in srgb, var(--red) 25%, var(--st-background-color)); border: 3px double var(--red);
+  text-decoration: line-through}
+.read {background: color-mix(in srgb, var(--blue) 32%, var(--st-background-color)); border: 2px solid var(--blue)}
+.changed {background: color-mix(in srgb, var(--green) 32%, var(--st-background-color)); border: 2px solid var(--green);
+  border-bottom-width: 5px}
 .idle {
   border-style: dotted; opacity: .8;
   background: repeating-linear-gradient(
     -45deg, transparent 0 4px, color-mix(in srgb, var(--st-text-color) 16%, transparent) 4px 5px);
 }
-.tone {background: color-mix(in srgb, #2f7fd1 var(--tone), var(--st-secondary-background-color))}
-.below {background: color-mix(in srgb, #e8741a var(--tone), var(--st-secondary-background-color))}
+.tone {background: color-mix(in srgb, var(--blue) var(--tone), var(--st-secondary-background-color))}
+.below {background: color-mix(in srgb, var(--orange) var(--tone), var(--st-secondary-background-color))}
 .near {outline: 2px solid var(--st-text-color); outline-offset: 1px}
 """
+)
 
 _BEHAVIOUR = """
 export default function ({parentElement, data, setTriggerValue}) {

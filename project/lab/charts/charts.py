@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from minitorch import Graph
+from project.lab.charts.palette import BLUE, DARK_BLUE, DARK_ORANGE, ORANGE, PALE_BLUE, PALE_ORANGE, WHITE
 
-BLUE, ORANGE = "#08519c", "#a63603"
-"""Label 0 and label 1: told apart in every common form of colour blindness, and by shape as well."""
-
-SHADES = ["#6baed6", "#f7f7f7", "#fdae6b"]
+SHADES = [PALE_BLUE, WHITE, PALE_ORANGE]
 """Probability 0, 1/2 and 1: pale, so that the points stand out."""
 
 SIDE = 300
@@ -63,7 +61,7 @@ def boundary(grid: Sequence[Sequence[float]], graph: Graph, title: str = "") -> 
                 "encoding": {
                     "x": _axis("x", "x_1"),
                     "y": _axis("y", "x_2"),
-                    "fill": _labels([BLUE, ORANGE]),
+                    "fill": _labels([DARK_BLUE, DARK_ORANGE]),
                     "shape": _labels(["circle", "triangle-up"]),
                 },
             },

@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from project.lab.charts.palette import BLUE, ORANGE, WHITE
+
 SIDE = 231
-SHADES = ["#d9701e", "#f7f7f7", "#1f6fb2"]
+SHADES = [ORANGE, WHITE, BLUE]
 
 
 def heatmap(places: Sequence[float], rows: Sequence[Sequence[float]], title: str, description: str) -> dict[str, Any]:

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-COLOURS = ["#1f6fb2", "#d9701e", "#7a828a"]
+from project.lab.charts.palette import BLUE, GREY, ORANGE, RED
+
+COLOURS = [BLUE, ORANGE, GREY]
 DASHES = [[1, 0], [6, 3], [2, 2]]
 SIDE = 280
 
@@ -71,7 +73,7 @@ def curves(
         layers.append(
             {
                 "data": {"values": [{"x": mark[0], "y": mark[1]}]},
-                "mark": {"type": "point", "filled": True, "size": 90, "color": "#c0392b", "tooltip": True},
+                "mark": {"type": "point", "filled": True, "size": 90, "color": RED, "tooltip": True},
                 "encoding": {"x": x, "y": y},
             }
         )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from project.lab.charts.palette import BLUE, GREEN, GREY, ORANGE, PURPLE
 from project.lab.explorers.speed import BACKENDS, Measurement
 
-COLOURS = ["#7a828a", "#a63603", "#08519c", "#2e7d32", "#8250a8"]
+COLOURS = [GREY, ORANGE, BLUE, GREEN, PURPLE]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross"]
 """By place in BACKENDS: told apart by shape as well."""
 

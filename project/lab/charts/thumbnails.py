@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-BLUE, ORANGE = np.array([8, 81, 156]), np.array([217, 112, 30])
+from project.lab.charts.palette import BLUE, ORANGE
+
+POSITIVE, NEGATIVE = (np.array(list(bytes.fromhex(color[1:]))) for color in (BLUE, ORANGE))
 """Of the largest number, and of the least below 0."""
 
 
@@ -44,7 +46,7 @@ def signed(values: np.ndarray, most: float) -> np.ndarray:
         most: The size of a number that has the full colour.
     """
     share = np.clip(np.nan_to_num(values) / (most or 1.0), -1, 1)[:, :, None]
-    return np.rint(255 + np.abs(share) * (np.where(share < 0, ORANGE, BLUE) - 255)).astype(np.uint8)
+    return np.rint(255 + np.abs(share) * (np.where(share < 0, NEGATIVE, POSITIVE) - 255)).astype(np.uint8)
 
 
 def png(pixels: np.ndarray) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from project.lab.charts.cells import Cell, grid
+from project.lab.charts.palette import BLUE, GREEN, ORANGE
 from project.lab.explorers.convolution import cell_width, largest, short
 from project.lab.typed.arrays import figure
 
@@ -79,7 +80,7 @@ def histogram(sums: np.ndarray, whole: float, description: str) -> dict[str, Any
     colour = {
         "field": "line",
         "type": "nominal",
-        "scale": {"domain": [line["line"] for line in lines], "range": ["#d9701e", "#23965a"]},
+        "scale": {"domain": [line["line"] for line in lines], "range": [ORANGE, GREEN]},
         "legend": {"orient": "bottom", "title": None},
     }
     dash = {"field": "line", "type": "nominal", "scale": {"range": [[6, 3], [1, 0]]}, "legend": None}
@@ -90,7 +91,7 @@ def histogram(sums: np.ndarray, whole: float, description: str) -> dict[str, Any
         "layer": [
             {
                 "data": {"values": bars},
-                "mark": {"type": "rect", "color": "#2f7fd1", "tooltip": True},
+                "mark": {"type": "rect", "color": BLUE, "tooltip": True},
                 "encoding": {
                     "x": {"field": "from", **x},
                     "x2": {"field": "to"},

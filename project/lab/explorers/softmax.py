@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from project.lab.charts.palette import BLUE, GREY
 from project.lab.typed.arrays import factor, figure
 
 TYPES = {"float64": np.float64, "float32": np.float32}
@@ -99,8 +100,8 @@ def chart(probabilities: Sequence[float], description: str) -> dict[str, Any]:
     values = [{"class": str(i), "probability": p, "label": f"{p:.3f}"} for i, p in enumerate(probabilities) if math.isfinite(p)]
     x = {"field": "class", "type": "nominal", "title": "class", "axis": {"labelAngle": 0}}
     y = {"field": "probability", "type": "quantitative", "scale": {"domain": [0, 1.08]}, "axis": {"values": [0, 0.2, 0.4, 0.6, 0.8, 1]}}
-    text = {"mark": {"type": "text", "dy": -8, "fontSize": 12, "color": "#7a828a"}, "encoding": {"text": {"field": "label"}}}
-    bars = {"mark": {"type": "bar", "color": "#2f7fd1", "tooltip": True}}
+    text = {"mark": {"type": "text", "dy": -8, "fontSize": 12, "color": GREY}, "encoding": {"text": {"field": "label"}}}
+    bars = {"mark": {"type": "bar", "color": BLUE, "tooltip": True}}
     return {
         "description": description,
         "width": 270,
