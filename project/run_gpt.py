@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from project.lab.training import checkpoint, command_line, loop, text_trainer
+from project.lab.training import checkpoint, command_line, loop, resuming, text_trainer
 from project.lab.training.settings import with_setting
 from project.lab.training.text_trainer import Run, Setting
 
@@ -62,8 +62,8 @@ def command(
     given: dict[str, Any],
     text: TextFile = None,
     log_every: LogEvery = 50,
-    checkpoint: loop.CheckpointFile = None,
-    resume: loop.Resume = False,
+    checkpoint: resuming.CheckpointFile = None,
+    resume: resuming.Resume = False,
     beginning: Beginning = None,
     length: Length = 300,
     temperature: Temperature = 0.8,
@@ -71,7 +71,7 @@ def command(
     """Train by these options and print what the model samples; returns the exit status."""
     if not isinstance(temperature, float) or not 0 <= temperature <= 1000:
         raise command_line.UsageError(f"temperature expected a number from 0 to 1000, got {temperature!r}")
-    loop.check_resumable(checkpoint, resume)
+    resuming.check_resumable(checkpoint, resume)
     try:
         run = _run(given, text, checkpoint if resume else None)
         if beginning is None:
@@ -93,7 +93,7 @@ def _run(given: dict[str, Any], file: Path | None, saved_in: Path | None) -> Run
     setting = Setting(**given)
     saved = checkpoint.load(saved_in) if saved_in else None
     if saved is not None and saved_in is not None:
-        loop.check_same_setting(Setting.program, given, saved, saved_in)
+        resuming.check_same_setting(Setting.program, given, saved, saved_in)
     text = text_trainer.book() if file is None else text_trainer.read(file)
     return Run(setting, text) if saved is None else Run.restored(saved, text, str(saved_in))
 
@@ -105,13 +105,13 @@ def train(run: Run, options: Options) -> int:
         The exit status.
     """
     try:
-        status = loop.train(run, _Log(run, options), path=options.checkpoint)
+        status = loop.train(run, _Log(run, options), save=resuming.saver(run, options.checkpoint))
     except Diverged as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 1
     if status:
         text = f" --text {shlex.quote(str(options.text))}" if options.text else ""
-        loop.print_stopped(PROGRAM, _summary(run), options.checkpoint, text)
+        resuming.print_stopped(PROGRAM, _summary(run), options.checkpoint, text)
     return status
 
 

@@ -17,8 +17,7 @@ from course.cli import report
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL, USAGE, Problem
 from course.manifest import Manifest
 from course.runner.progress import cached_states
-from course.workspace import backups, pristine
-from course.workspace import function_source as bodies
+from course.workspace import backups, function_source, pristine
 
 LARGEST = 10_000_000
 """Bytes that one file of a hand-in may have."""
@@ -109,8 +108,8 @@ def collect(root: Path, manifest: Manifest) -> HandIn:
             continue
         _add(found, path, data)
         try:
-            bodies.parse(bodies.decode(data)[0])
-        except bodies.Unreadable as error:
+            function_source.parse(function_source.decode(data)[0])
+        except function_source.Unreadable as error:
             found.broken.append(f"{path}, {error}")
     for paths in report.files(root, [task.id for task in manifest.tasks]).values():
         for path in paths:
@@ -166,8 +165,8 @@ def _imports(path: str, data: bytes) -> set[str]:
     if not path.endswith(".py"):
         return set()
     try:
-        tree = bodies.parse(bodies.decode(data)[0])
-    except bodies.Unreadable:
+        tree = function_source.parse(function_source.decode(data)[0])
+    except function_source.Unreadable:
         return set()
     found: set[str] = set()
     for node in ast.walk(tree):

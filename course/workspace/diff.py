@@ -12,8 +12,7 @@ from rich.text import Text
 
 from course.cli.problem import USAGE, Problem
 from course.manifest import Manifest, ManifestError
-from course.workspace import backups, pristine
-from course.workspace import function_source as bodies
+from course.workspace import backups, function_source, pristine
 
 AROUND = 3
 """Lines shown above and below a change."""
@@ -72,9 +71,9 @@ def differences(root: Path, manifest: Manifest, id: str = "") -> dict[str, list[
 def _text(data: bytes) -> str:
     """The text as far as it can be read."""
     try:
-        return bodies.unix(bodies.decode(data)[0])
-    except bodies.Unreadable:
-        return bodies.unix(data.decode("utf-8", errors="replace"))
+        return function_source.unix(function_source.decode(data)[0])
+    except function_source.Unreadable:
+        return function_source.unix(data.decode("utf-8", errors="replace"))
 
 
 def _patch(path: str, old: str, new: str, without: Iterable[str]) -> list[str]:
@@ -127,8 +126,8 @@ def _groups(opcodes: Sequence[Opcode]) -> list[list[Opcode]]:
 def _spans(text: str, names: Iterable[str]) -> Spans:
     """The first and last lines, from 0, of functions; none if the text cannot be taken apart."""
     try:
-        found = bodies.find(text)
-    except bodies.Unreadable:
+        found = function_source.find(text)
+    except function_source.Unreadable:
         return {}
     return {name: (found[name].lines[0] - 1, found[name].lines[1]) for name in names if name in found}
 

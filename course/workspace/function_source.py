@@ -337,5 +337,14 @@ def _moved(text: str, start: int, end: int, old: str, new: str) -> str:
 @lru_cache(maxsize=4)
 def _in_strings(text: str) -> frozenset[int]:
     """The lines that begin within a string."""
-    nodes = [node for node in ast.walk(parse(text)) if isinstance(node, (ast.Constant, ast.JoinedStr))]
-    return frozenset(line for node in nodes for line in range(node.lineno + 1, (node.end_lineno or 0) + 1))
+    lines: set[int] = set()
+    starts: list[int] = []  # of the f-strings that are open
+    for token in tokenize.generate_tokens(io.StringIO(unix(text)).readline):
+        kind = tokenize.tok_name[token.type]
+        if kind == "STRING":
+            lines.update(range(token.start[0] + 1, token.end[0] + 1))
+        elif kind.endswith("STRING_START"):  # Python 3.12 and later
+            starts.append(token.start[0])
+        elif kind.endswith("STRING_END"):
+            lines.update(range(starts.pop() + 1, token.end[0] + 1))
+    return frozenset(lines)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
-from course.workspace import function_source as bodies
+from course.workspace import function_source
 
 
 @dataclass
@@ -44,16 +44,17 @@ def merge(old: str, yours: str, new: str, names: tuple[set[str], set[str]], is_t
     Raises:
         Unreadable: If one of the three is not valid Python.
     """
-    old, windows, yours, new = bodies.unix(old), bodies.line_end(yours), bodies.unix(yours), bodies.unix(new)
-    mine, after = bodies.definitions(yours), bodies.definitions(new)
-    part = bodies.definitions if is_test else bodies.codes
+    windows = function_source.line_end(yours)
+    old, yours, new = map(function_source.unix, (old, yours, new))
+    mine, after = function_source.definitions(yours), function_source.definitions(new)
+    part = function_source.definitions if is_test else function_source.codes
     stubs, written = part(old), part(yours)
     done = [name for name in mine if name in names[0] and written[name] != stubs.get(name)]
     taken = [name for name in done if name in names[1] and name in after]
-    merged = Merged(bodies.graft(new, {name: mine[name] for name in taken}, whole=is_test), taken)
+    merged = Merged(function_source.graft(new, {name: mine[name] for name in taken}, whole=is_test), taken)
     merged.gone = [name for name in done if name not in taken]
     merged.text = with_additions(old, yours, merged.text)
-    bodies.parse(merged.text)
+    function_source.parse(merged.text)
     merged.lost = _lost(old, yours, new, merged)
     merged.text = merged.text.replace("\n", windows)
     return merged
@@ -103,7 +104,7 @@ def _end(node: ast.stmt, lines: list[str]) -> int:
 
 def _key(node: ast.stmt) -> str:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return next(name for name, _ in bodies.named(ast.Module([node], [])))
+        return next(name for name, _ in function_source.named(ast.Module([node], [])))
     if isinstance(node, ast.ClassDef):
         return f"class {node.name}"
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
@@ -115,9 +116,9 @@ def _key(node: ast.stmt) -> str:
 def with_additions(old: str, yours: str, new: str) -> str:
     """The new text with the statements that the student added to the module and to its classes, each behind what it stood behind."""
     aliases = _aliases(old) | _aliases(new)
-    for path in ["", *(name for name, _ in _classes(bodies.parse(yours)))]:
+    for path in ["", *(name for name, _ in _classes(function_source.parse(yours)))]:
         lines = {text: text.split("\n") for text in (old, yours, new)}
-        bodies_of = [_body(bodies.parse(text), path) for text in (old, yours, new)]
+        bodies_of = [_body(function_source.parse(text), path) for text in (old, yours, new)]
         if any(body is None for body in bodies_of):  # the whole class is the student's, or gone
             continue
         was, mine, now = (_items(body or [], lines[text]) for body, text in zip(bodies_of, (old, yours, new), strict=True))
@@ -180,7 +181,7 @@ def _body(tree: ast.Module, path: str) -> list[ast.stmt] | None:
 
 def _aliases(text: str) -> set[tuple[str, str, str]]:
     """What the imports of a text bind: module, name and the name that it is known by."""
-    return {alias for node in bodies.parse(text).body for alias in _aliases_of(node)}
+    return {alias for node in function_source.parse(text).body for alias in _aliases_of(node)}
 
 
 def _aliases_of(node: ast.stmt) -> list[tuple[str, str, str]]:
@@ -212,9 +213,9 @@ def _lost(old: str, yours: str, new: str, merged: Merged) -> list[str]:
     """Where lines stand that the student wrote and the merged file does not have."""
     mine, kept = _added(old, yours), Counter(line for _, line in _added(new, merged.text))
     kept += Counter(line for _, line in _added(old, new))  # the release has mended the same
-    found, lost = bodies.find(yours), {}
+    found, lost = function_source.find(yours), {}
     lines = yours.split("\n")
-    imported = {node.lineno + i for node in bodies.parse(yours).body for i in range(_height(node)) if _aliases_of(node)}
+    imported = {node.lineno + i for node in function_source.parse(yours).body for i in range(_height(node)) if _aliases_of(node)}
     for number, line in mine:
         if kept[line] > 0:
             kept[line] -= 1
@@ -242,6 +243,6 @@ def written(old: str, yours: str, names: Mapping[str, str], is_test: bool = Fals
     Raises:
         Unreadable: If one of the two is not valid Python.
     """
-    part = bodies.definitions if is_test else bodies.codes
-    stubs, mine = part(bodies.unix(old)), part(bodies.unix(yours))
+    part = function_source.definitions if is_test else function_source.codes
+    stubs, mine = part(function_source.unix(old)), part(function_source.unix(yours))
     return [name for name in names if name in mine and mine[name] != stubs.get(name)]

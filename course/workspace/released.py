@@ -7,8 +7,7 @@ from pathlib import Path
 
 from course.cli.problem import ENVIRONMENT, USAGE, Problem
 from course.manifest import Manifest
-from course.workspace import backups
-from course.workspace import function_source as bodies
+from course.workspace import backups, function_source
 
 SCHEMA = 1
 """Version of the file's format: schema, stage, and bodies, a definition by "module:name"."""
@@ -35,12 +34,12 @@ def take(root: Path, manifest: Manifest, stage: int) -> str | None:
             module = file.removesuffix(".py").replace("/", ".")
             try:
                 new = {name: given[f"{module}:{name}"] for name in task.names_in(file)}
-                text, codec = bodies.decode(changes.get(file) or backups.content(root, file) or b"")
-                changes[file] = bodies.graft(text, new, whole=file.startswith("tests/")).encode(codec)
+                text, codec = function_source.decode(changes.get(file) or backups.content(root, file) or b"")
+                changes[file] = function_source.graft(text, new, whole=file.startswith("tests/")).encode(codec)
             except KeyError as error:
                 lost = f"{_path(stage)} has no body for {error.args[0]} of Task {task.id}"
                 raise Problem(f"{lost}; ask your teacher for another, or run: course test {task.id}", ENVIRONMENT) from None
-            except bodies.Unreadable as error:
+            except function_source.Unreadable as error:
                 raise Problem(f"{file}, {error}; mend it, or run: course reset {task.id} --whole-files", USAGE) from None
     return backups.apply(root, changes, f"staff-{stage}")
 

@@ -9,8 +9,7 @@ from rich.console import Console
 
 from course.cli.problem import TESTS_FAIL, USAGE, Problem
 from course.manifest import Manifest, ManifestError
-from course.workspace import backups, pristine
-from course.workspace import function_source as bodies
+from course.workspace import backups, function_source, pristine
 from course.workspace.pristine import Pristine
 
 
@@ -96,25 +95,25 @@ def say_how_to_restore(console: Console, name: str) -> None:
 def _stubbed(path: str, now: bytes, given: Pristine, names: list[str], id: str) -> bytes:
     """The file with these functions as they were handed out; all else stays byte for byte."""
     try:
-        text, codec = bodies.decode(now)
-    except bodies.Unreadable as error:
+        text, codec = function_source.decode(now)
+    except function_source.Unreadable as error:
         raise Problem(f"{path}, {error}; mend it, or put the whole file back: course reset {id} --whole-files", TESTS_FAIL) from None
-    stubs, _ = bodies.decode(given.files[path])
-    sources = bodies.find(stubs)
+    stubs, _ = function_source.decode(given.files[path])
+    sources = function_source.find(stubs)
     try:
-        bodies.parse(text)
+        function_source.parse(text)
         broken = None
-    except bodies.Unreadable as error:
+    except function_source.Unreadable as error:
         broken = error
     for name in names:
-        place = bodies.find(text).get(name) if broken is None else bodies.find_loosely(text, name)
+        place = function_source.find(text).get(name) if broken is None else function_source.find_loosely(text, name)
         if place is None:
             why = f"{path}, {broken}" if broken else f"{path} has no function {name}, which Task {id} has you write"
             raise Problem(f"{why}; mend it, or put the whole file back: course reset {id} --whole-files", TESTS_FAIL)
-        text = bodies.replace_whole(text, place, stubs, sources[name])
+        text = function_source.replace_whole(text, place, stubs, sources[name])
     try:
-        bodies.parse(text)
-    except bodies.Unreadable as error:
+        function_source.parse(text)
+    except function_source.Unreadable as error:
         raise Problem(
             f"{path}, {broken or error}; mend it, or put the whole file back: course reset {id} --whole-files", TESTS_FAIL
         ) from None

@@ -12,8 +12,7 @@ from rich.console import Console
 
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL, Problem
 from course.manifest import Manifest
-from course.workspace import backups, merge, pristine, release
-from course.workspace import function_source as bodies
+from course.workspace import backups, function_source, merge, pristine, release
 from course.workspace.pristine import Pristine
 from course.workspace.release import Release
 from course.workspace.reset import say_how_to_restore
@@ -115,16 +114,16 @@ def plan(root: Path, manifest: Manifest, old: Pristine, new: Release) -> Plan:
 def _merged(path: str, old: bytes, yours: bytes, new: bytes, names: tuple[set[str], set[str]], done: Plan) -> bytes:
     """The release's file with the student's work in it."""
     try:
-        text, codec = bodies.decode(yours)
-        bodies.parse(text)
-    except bodies.Unreadable as error:
+        text, codec = function_source.decode(yours)
+        function_source.parse(text)
+    except function_source.Unreadable as error:
         raise Problem(
             f"{path}, {error}; the release changes this file and needs your functions in it: mend it, and run course update again",
             TESTS_FAIL,
         ) from None
     try:
-        merged = merge.merge(bodies.decode(old)[0], text, bodies.decode(new)[0], names, path.startswith("tests/"))
-    except bodies.Unreadable as error:
+        merged = merge.merge(function_source.decode(old)[0], text, function_source.decode(new)[0], names, path.startswith("tests/"))
+    except function_source.Unreadable as error:
         raise Problem(
             f"{path} of the release and yours do not go together ({error}); show your teacher: course diff", ENVIRONMENT
         ) from None
@@ -142,9 +141,9 @@ def _written(path: str, old: Pristine, yours: bytes, names: dict[str, str]) -> l
     if path not in old.files:
         return []
     try:
-        texts = bodies.decode(old.files[path])[0], bodies.decode(yours)[0]
+        texts = function_source.decode(old.files[path])[0], function_source.decode(yours)[0]
         return [f"{path}:{name}" for name in merge.written(*texts, names, path.startswith("tests/"))]
-    except bodies.Unreadable:
+    except function_source.Unreadable:
         return [path]
 
 

@@ -132,7 +132,7 @@ def test_a_file_of_wrong_answers_that_says_too_little_is_an_error(repository: Re
 @pytest.mark.parametrize(
     ("target", "definition", "message"),
     [
-        ("minitorch.operators:rule", "def rule(x): return x", "minitorch.operators:rule: expected one function rule, found none"),
+        ("minitorch.operators:rule", "def rule(x): return x", "minitorch.operators:rule: expected a function rule, found none"),
         ("minitorch.operator:relu", "def relu(x): return x", "minitorch.operator:relu, but there is no minitorch/operator.py"),
         (RELU, "def rule(x): return x", "minitorch.operators:relu: expected one definition, def relu(…), got: def rule(x): return x"),
     ],

@@ -13,12 +13,12 @@ import pytest
 
 from course.manifest import ROOT, Task, course
 from course.runner.gpu import environment
-from course.staff.handout import rewriter as syntax
 from course.staff.handout.generate import BARE, GUIDED, leave_out_modules, stub_files, write_names
 from course.staff.handout.selection import select
 from course.staff.proofs.answers import graded_files
 from course.staff.proofs.prove import COMPILED, PLAIN, kernels_to_leave_out, needed_files
 from course.staff.proofs.runs import copy, each, run_tests
+from course.workspace import function_source
 from course.workspace.released import take
 
 from .handouts import handout
@@ -188,8 +188,8 @@ def test_a_fresh_handout_is_all_unwritten_and_is_the_reference_with_the_solution
         assert fresh.needs(task) <= set(course().task(task).requires)
     solved = {**files, **stub_files(reference, write_names(course(), last))}  # with the helpers that only solutions call
     for path, names in write_names(course(), last).items():
-        solutions = syntax.functions(str(reference[path]))
-        solved[path] = syntax.graft(str(solved[path]), {name: solutions[name] for name in names}, whole=True)
+        solutions = function_source.definitions(str(reference[path]))
+        solved[path] = function_source.graft(str(solved[path]), {name: solutions[name] for name in names}, whole=True)
         assert solved[path] == reference[path]
     assert solved == {**files, **reference}  # whose tasks all pass, even with less: see above
 

@@ -9,7 +9,7 @@ import pytest
 
 from course.cli.problem import Problem
 from course.manifest import ROOT, course
-from course.staff.handout import rewriter as syntax
+from course.staff.handout import rewriter
 from course.workspace import backups, merge, pristine, release, update
 
 from .releases import FILES, SUMS, TESTS, Student, tasks_toml, write
@@ -203,7 +203,7 @@ def test_what_the_student_adds_to_given_code_comes_along_or_is_named(student: St
 def test_files_of_the_course_take_their_functions_back(path: str) -> None:
     tasks = pristine.task_functions(course())[path]
     reference, is_test = (ROOT / path).read_text(encoding="utf-8"), path.startswith("tests/")
-    first, rest = syntax.stub(reference, tasks, is_test).split("\n", 1)
+    first, rest = rewriter.stub(reference, tasks, is_test).split("\n", 1)
     new = f"{first}\n# Of the newer release.\n{rest}\n\nNEWER = 1\n"
     merged = merge.merge(f"{first}\n{rest}", reference, new, (set(tasks), set(tasks)), is_test)
     assert merged.text == reference.replace("\n", "\n# Of the newer release.\n", 1) + "\n\nNEWER = 1\n"

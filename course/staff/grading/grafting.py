@@ -16,11 +16,10 @@ from pathlib import Path
 from course.manifest import Manifest, Task
 from course.staff import StaffError
 from course.staff.grading.submissions import written
-from course.staff.handout import rewriter as syntax
 from course.staff.handout.generate import leave_out, leave_out_modules, stub_files, write_names
 from course.staff.handout.released import released_bodies
 from course.staff.handout.selection import select
-from course.workspace import function_source as bodies
+from course.workspace import function_source
 from course.workspace.merge import with_additions
 
 MOST_CLASSES = 100
@@ -117,10 +116,10 @@ def _finished(root: Path, manifest: Manifest, last: int, keep: Collection[str]) 
     files = graded(_without_solutions(stub_files(reference, names), others), manifest)
     released = released_bodies(root, manifest, reference, last)
     for path, found in names.items():
-        own, module = syntax.functions(str(reference[path])), path.removesuffix(".py").replace("/", ".")
+        own, module = function_source.definitions(str(reference[path])), path.removesuffix(".py").replace("/", ".")
         is_test = path.startswith("tests/")
         given = {name: own[name] if is_test else released[f"{module}:{name}"] for name in found}
-        files[path] = syntax.graft(str(files[path]), given, whole=is_test)
+        files[path] = function_source.graft(str(files[path]), given, whole=is_test)
     return files
 
 
@@ -196,8 +195,9 @@ def graft(base: Base, submitted: Mapping[str, bytes], companions: bool = False) 
             also = [name for name in base.companions.get(path, ()) if companions and _is_written(yours, name)]
             text, taken = _put(given, yours, [*names, *also], path.startswith("tests/"))
             _check_imports(path, given, text, base.lacks)
-        except (bodies.Unreadable, RecursionError) as error:
-            troubles.append(f"{path}, {error if isinstance(error, bodies.Unreadable) else 'its expressions are nested too deeply'}")
+        except (function_source.Unreadable, RecursionError) as error:
+            reason = error if isinstance(error, function_source.Unreadable) else "its expressions are nested too deeply"
+            troubles.append(f"{path}, {reason}")
             unwritten += names
             continue
         unwritten += [name for name in names if name not in taken]
@@ -213,35 +213,35 @@ def _readable(data: bytes) -> str:
     Raises:
         Unreadable: If it is not valid Python, or too much of it.
     """
-    text = bodies.unix(bodies.decode(data)[0]).removeprefix("\ufeff")
-    classes = sum(isinstance(node, ast.ClassDef) for node in ast.walk(bodies.parse(text)))
+    text = function_source.unix(function_source.decode(data)[0]).removeprefix("\ufeff")
+    classes = sum(isinstance(node, ast.ClassDef) for node in ast.walk(function_source.parse(text)))
     if classes > MOST_CLASSES:
-        raise bodies.Unreadable(f"{classes} classes, more than {MOST_CLASSES}")
+        raise function_source.Unreadable(f"{classes} classes, more than {MOST_CLASSES}")
     return text
 
 
 def _is_written(text: str, name: str) -> bool:
-    code = bodies.codes(text).get(name)
+    code = function_source.codes(text).get(name)
     return code is not None and STUB.fullmatch(code) is None
 
 
 def _put(given: str, yours: str, names: Iterable[str], is_test: bool) -> tuple[str, set[str]]:
     """A file of the base with the student's functions in it, and which these are."""
-    given = bodies.unix(given)
-    part = bodies.definitions if is_test else bodies.codes
-    stubs, theirs, mine = part(given), part(yours), bodies.definitions(yours)
+    given = function_source.unix(given)
+    part = function_source.definitions if is_test else function_source.codes
+    stubs, theirs, mine = part(given), part(yours), function_source.definitions(yours)
     taken = {name: mine[name] for name in names if name in mine and theirs[name] != stubs.get(name)}
-    text = bodies.graft(given, taken, whole=is_test)
+    text = function_source.graft(given, taken, whole=is_test)
     text = with_additions(given, _without_rivals(yours, given), text)
-    bodies.parse(text)
+    function_source.parse(text)
     return text, set(taken)
 
 
 def _without_rivals(yours: str, given: str) -> str:
     """A student's file without the statements that bind names which the base binds otherwise: what is given stays what it is."""
     lines = yours.split("\n")
-    theirs = dict(_scopes(bodies.parse(given)))
-    for path, body in _scopes(bodies.parse(yours)):
+    theirs = dict(_scopes(function_source.parse(given)))
+    for path, body in _scopes(function_source.parse(yours)):
         known = {ast.unparse(node) for node in theirs.get(path, ())}
         kinds = {(type(node), node.name) for node in theirs.get(path, ()) if isinstance(node, DEFINITIONS)}
         taken = {name for node in theirs.get(path, ()) for name in _bound(node)}
@@ -292,13 +292,13 @@ def _check_imports(path: str, given: str, text: str, lacks: Collection[str]) -> 
     """
     for name in sorted(_imported(path, text) - _imported(path, given)):
         if found := [module for module in lacks if name == module or name.startswith(f"{module}.")]:
-            raise bodies.Unreadable(f"it imports {found[0]}, which is not in your workspace")
+            raise function_source.Unreadable(f"it imports {found[0]}, which is not in your workspace")
 
 
 def _imported(path: str, text: str) -> set[str]:
     """All that a text imports, wherever it does, as dotted names."""
     found: set[str] = set()
-    for node in ast.walk(bodies.parse(text)):
+    for node in ast.walk(function_source.parse(text)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from course.manifest import Manifest, Task
 from course.staff import RequestError, StaffError
-from course.staff.handout import rewriter as syntax
+from course.staff.handout import rewriter
 from course.staff.handout.leaks import bodies_of_modules, leaks_of
 from course.staff.handout.released import released_bodies, released_files
 from course.staff.handout.selection import marks, select
@@ -91,8 +91,8 @@ def stub_files(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str
     for path, tasks in names.items():
         source = _named_source(files, path, tasks)
         try:
-            stubbed[path] = syntax.stub(source, tasks, is_test=path.startswith("tests/"), bare=bare)
-        except syntax.SyntaxTreeError as error:
+            stubbed[path] = rewriter.stub(source, tasks, is_test=path.startswith("tests/"), bare=bare)
+        except rewriter.SyntaxTreeError as error:
             raise StaffError(f"{path} does not have what tasks.toml says that students write: {error}") from None
     return stubbed
 
@@ -109,10 +109,10 @@ def leave_out(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str,
         for file, content in result.items():
             try:
                 if file == path:
-                    result[file] = syntax.remove(str(content), tasks)
+                    result[file] = rewriter.remove(str(content), tasks)
                 elif file.endswith(".py") and any(name in str(content) for name in tasks):
-                    result[file] = syntax.remove_imports(str(content), _module(path), tasks)
-            except syntax.SyntaxTreeError as error:
+                    result[file] = rewriter.remove_imports(str(content), _module(path), tasks)
+            except rewriter.SyntaxTreeError as error:
                 raise StaffError(f"{file} does not fit what tasks.toml says to leave out of a workspace: {error}") from None
     return result
 
@@ -130,7 +130,7 @@ def leave_out_modules(files: Mapping[str, str | bytes], modules: Mapping[str, st
             raise StaffError(f"tasks.toml: task {task} leaves {module} out, but there is no {path} in the workspace")
         package, _, name = module.rpartition(".")
         for init in [path for path in result if path.endswith("/__init__.py") and re.search(rf"\b{name}\b", str(result[path]))]:
-            result[init] = syntax.remove_imports(str(result[init]), package, {name})
+            result[init] = rewriter.remove_imports(str(result[init]), package, {name})
         listed = re.compile(rf'(?ms)^(modules = \[[^\]]*)"{re.escape(module.partition(".")[2])}"(?:, )?')
         result["course/tasks.toml"] = listed.sub(r"\1", str(result["course/tasks.toml"]))
     for path, content in result.items():
@@ -144,7 +144,7 @@ def leave_out_modules(files: Mapping[str, str | bytes], modules: Mapping[str, st
 def _lost_modules(source: str, modules: Iterable[str]) -> list[str]:
     """Those of the modules that a source needs."""
     named = {module for module in modules if module.rpartition(".")[2] in source}
-    return sorted(syntax.needed_modules(source) & named) if named else []
+    return sorted(rewriter.needed_modules(source) & named) if named else []
 
 
 def _without_modules(page: str, modules: Iterable[str]) -> str:

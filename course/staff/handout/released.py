@@ -13,8 +13,8 @@ from pathlib import Path
 
 from course.manifest import Manifest
 from course.staff import RequestError, StaffError
-from course.staff.handout import rewriter as syntax
-from course.workspace import function_source as bodies
+from course.staff.handout import rewriter
+from course.workspace import function_source
 from course.workspace.released import SCHEMA
 
 
@@ -42,9 +42,9 @@ def released_bodies(root: Path, manifest: Manifest, reference: Mapping[str, str 
             module, _, name = full.partition(":")
             if f"{module.replace('.', '/')}.py" not in reference:
                 raise RequestError(f"Module {last} is not in this workspace; release one that is", "course-staff handout --help")
-            own = syntax.functions(_source(reference, module))[name]
+            own = function_source.definitions(_source(reference, module))[name]
             given[full] = _with_helpers(own, helpers)
-            if lost := sorted(syntax.needed_modules(given[full]) & modules):
+            if lost := sorted(rewriter.needed_modules(given[full]) & modules):
                 raise StaffError(f"{full} imports {', '.join(lost)}, which workspaces lack; leave the choice of kernels to its caller")
     return given
 
@@ -64,7 +64,7 @@ def _left_out(manifest: Manifest, reference: Mapping[str, str | bytes]) -> tuple
     helpers = {}
     for module, _, name in (full.partition(":") for full in entries if ":" in full):
         if f"{module.replace('.', '/')}.py" in reference:  # else it belongs to a later stage
-            helpers[name] = syntax.functions(_source(reference, module))[name]
+            helpers[name] = function_source.definitions(_source(reference, module))[name]
     return helpers, {full for full in entries if ":" not in full}
 
 
@@ -73,7 +73,7 @@ def _with_helpers(definition: str, helpers: Mapping[str, str]) -> str:
     tree = ast.parse(definition)
     (name,) = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     for helper in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & set(helpers)):
-        place = next(function for path, function in bodies.find(definition).items() if path.partition("@")[0] == name)
+        place = next(function for path, function in function_source.find(definition).items() if path.partition("@")[0] == name)
         inside = textwrap.indent(helpers[helper].strip("\n"), place.inner)
         code = definition[place.code :].lstrip("\n")
         definition = f"{definition[: place.code]}\n{inside}\n\n{code}"

@@ -1,7 +1,6 @@
-"""Functions or their bodies taken out of a source and put into another one, through its syntax tree: all else stays byte for byte.
+"""Solutions taken out of a source through its syntax tree: bodies of functions, whole functions, and imports. All else stays byte for byte.
 
-A function is named by its path: `relu`, `Scalar.__add__`, `tensor_map._map`. Of a property, `Scalar.name` is the getter and
-`Scalar.name@setter` the setter.
+A function is named by its path, as in `course.workspace.function_source`, which finds functions and puts bodies back.
 """
 
 from __future__ import annotations
@@ -84,28 +83,6 @@ def _listed(source: str, tasks: Mapping[str, str], said: Mapping[str, str]) -> s
     return "\n".join([*text[:place], *lines[0 if documented else 1 :], *([] if documented else [""]), *text[place:]])
 
 
-def graft(source: str, given: Mapping[str, str], whole: bool = False) -> str:
-    """The source with the named functions replaced by given ones.
-
-    Args:
-        source: Python source.
-        given: A definition by function name: `def relu(x): …`. Its last name must be the function's.
-        whole: Take decorators, arguments and docstring of the given one too, not only its body.
-
-    Raises:
-        SyntaxTreeError: If a name does not stand in the source exactly once, or what is given is not one definition of that name.
-    """
-    definitions = {name: _definition(name, text) for name, text in given.items()}
-
-    def replaced(name: str, node: cst.FunctionDef) -> cst.FunctionDef:
-        new = definitions[name]
-        if whole:
-            return new.with_changes(leading_lines=node.leading_lines)
-        return node.with_changes(body=new.body)
-
-    return _rewrite(source, given, replaced)
-
-
 def remove(source: str, names: Collection[str]) -> str:
     """The source without the named functions and the comments right above them.
 
@@ -153,18 +130,6 @@ def needed_modules(source: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return found
-
-
-def functions(source: str) -> dict[str, str]:
-    """The text of every function of the source by its name, decorators included; of two with one name the last."""
-    texts: dict[str, str] = {}
-
-    def noted(name: str, node: cst.FunctionDef) -> cst.FunctionDef:
-        texts[name] = _code(node.with_changes(leading_lines=()))
-        return node
-
-    _parse(source).visit(_Walker(noted))
-    return texts
 
 
 class _Walker(cst.CSTTransformer):
@@ -260,15 +225,6 @@ def _parse(source: str) -> cst.Module:
         return cst.parse_module(source)
     except cst.ParserSyntaxError as error:
         raise SyntaxTreeError(f"not valid Python, line {error.raw_line}: {error.message}") from None
-
-
-def _definition(name: str, text: str) -> cst.FunctionDef:
-    """The one function that the text defines."""
-    statements = _parse(text.strip() + "\n").body
-    expected = name.split("@")[0].split(".")[-1]
-    if len(statements) == 1 and isinstance(statements[0], cst.FunctionDef) and statements[0].name.value == expected:
-        return statements[0]
-    raise SyntaxTreeError(f"expected one definition, def {expected}(…), got: {text.strip().splitlines()[0] if text.strip() else 'nothing'}")
 
 
 def _split(node: cst.FunctionDef) -> tuple[list[cst.BaseStatement], list[cst.BaseStatement]]:

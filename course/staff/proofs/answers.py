@@ -13,8 +13,8 @@ from typing import Any
 
 from course.manifest import ROOT, Manifest, Task
 from course.staff import StaffError
-from course.staff.handout import rewriter as syntax
 from course.staff.handout.selection import import_closure, marks
+from course.workspace import function_source
 from course.workspace.atomic_files import write_json
 
 FOLDER = Path(__file__).parent.parent / "wrong_answers"
@@ -106,8 +106,8 @@ def _published(root: Path, full: str) -> str:
 
 @cache
 def _functions(source: str) -> dict[str, str]:
-    """`rewriter.functions`, once for each source: hundreds of entries change the same file."""
-    return syntax.functions(source)
+    """The functions of a source; hundreds of entries change the same file."""
+    return function_source.definitions(source)
 
 
 def patched(answer: WrongAnswer, files: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
@@ -124,8 +124,8 @@ def patched(answer: WrongAnswer, files: Mapping[str, str | bytes]) -> dict[str, 
         if not isinstance(source, str):
             raise StaffError(f"wrong answer {answer.key} patches {full}, but there is no {path}")
         try:
-            result[path] = syntax.graft(source, {name: definition})
-        except syntax.SyntaxTreeError as error:
+            result[path] = function_source.graft(source, {name: definition})
+        except function_source.Unreadable as error:
             raise StaffError(f"wrong answer {answer.key} patches {full}: {error}") from None
     return result
 

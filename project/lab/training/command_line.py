@@ -119,6 +119,11 @@ def report_folder(path: Path | None) -> Path | None:
     return path
 
 
+def print_stopped(program: str, summary: str) -> None:
+    """Say on standard error that a run was interrupted, and how far it came."""
+    print(f"{program}: stopped. {summary}", file=sys.stderr)
+
+
 def print_report(path: Path, interrupted: bool | int) -> None:
     """Say where the report is; of an interrupted run on standard error."""
     print(f"Report: {path}", file=sys.stderr if interrupted else sys.stdout)

@@ -57,7 +57,7 @@ def train(trainer: Trainer, every: int, folder: Path | None) -> int:
     """
     status = loop.train(trainer, _Log(trainer, every), unit="epoch")
     if status:
-        loop.print_stopped(f"{trainer.setting.program}.py", report.summary(trainer))
+        command_line.print_stopped(f"{trainer.setting.program}.py", report.summary(trainer))
     if folder:
         path = report.write(trainer, folder, every)
         command_line.print_report(path, status)

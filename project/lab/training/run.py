@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from project.lab.training import checkpoint, command_line, loop
+from project.lab.training import checkpoint, command_line, loop, resuming
 from project.lab.training import log as training_report
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
 from project.lab.training.classifier import ClassifierSetting, ClassifierTrainer
@@ -66,11 +66,11 @@ def main(
         given: dict[str, Any],
         log_every: loop.LogEvery = 1,
         report: ReportFolder = None,
-        checkpoint: loop.CheckpointFile = None,
-        resume: loop.Resume = False,
+        checkpoint: resuming.CheckpointFile = None,
+        resume: resuming.Resume = False,
         json: AsJson = False,
     ) -> int:
-        loop.check_resumable(checkpoint, resume)
+        resuming.check_resumable(checkpoint, resume)
         options = Options(log_every, command_line.report_folder(report), checkpoint, json)
         try:
             trainer = _trainer(default, given, make_trainer, checkpoint if resume else None)
@@ -100,7 +100,7 @@ def _resumed(default: AnySetting, given: dict[str, Any], saved: Checkpoint, path
         CheckpointError: If it is of another program, or options ask for something else or for fewer epochs than are finished.
     """
     kept = saved.about["setting"]
-    loop.check_same_setting(default.program, {name: value for name, value in given.items() if name != "epochs"}, saved, path)
+    resuming.check_same_setting(default.program, {name: value for name, value in given.items() if name != "epochs"}, saved, path)
     finished, epochs = len(saved.about["history"]), given.get("epochs", kept["epochs"])
     if isinstance(epochs, int) and epochs < finished:
         raise CheckpointError(
@@ -116,9 +116,9 @@ def train(trainer: ClassifierTrainer, options: Options) -> int:
         The exit status.
     """
     log = _Log(trainer, options)
-    status = loop.train(trainer, log, path=options.checkpoint)
+    status = loop.train(trainer, log, save=resuming.saver(trainer, options.checkpoint))
     if status:
-        loop.print_stopped(f"{trainer.setting.program}.py", training_report.summary(trainer), options.checkpoint)
+        resuming.print_stopped(f"{trainer.setting.program}.py", training_report.summary(trainer), options.checkpoint)
     if options.report:
         path = training_report.write(trainer, options.report, options.every, log.closing)
         command_line.print_report(path, status or options.json)

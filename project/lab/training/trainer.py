@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import minitorch
-from project.lab.training.checkpoint import Checkpoint
 from project.lab.training.settings import BaseSetting, option
 
 
@@ -105,10 +104,6 @@ class Trainer:
     def done(self) -> bool:
         """Whether all epochs are finished."""
         return self.epoch >= self.total
-
-    def checkpoint(self) -> Checkpoint:
-        """Not supported: these runs are short, and begin anew."""
-        raise NotImplementedError(f"{type(self).__name__} has no checkpoint; train again")
 
     def run_epoch(self) -> None:
         """Train to the end of the current epoch; nothing if all are done."""

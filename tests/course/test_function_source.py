@@ -1,11 +1,15 @@
 """Functions in a student's file: found, taken out and put in, with every other byte as it was."""
 
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
 import pytest
 
 from course.manifest import ROOT, course
-from course.staff.handout import rewriter as syntax
+from course.staff.handout import rewriter
 from course.staff.handout.generate import write_names
-from course.workspace import function_source as bodies
+from course.workspace import function_source
 
 TEXT = '''"""A file."""
 import functools
@@ -49,7 +53,7 @@ class A:
 
 
 def test_functions_are_found_by_their_paths() -> None:
-    found = bodies.find(TEXT)
+    found = function_source.find(TEXT)
     assert list(found) == ["first", "A.name", "A.name@setter", "A.short", "A.outer", "A.outer.inner"]
     assert TEXT[found["first"].start :].startswith("@functools.cache")
     assert TEXT[found["first"].code : found["first"].end] == '    # why\n\n    return {\n        "a": x\n    }\n    # the end\n'
@@ -59,51 +63,74 @@ def test_functions_are_found_by_their_paths() -> None:
     )
 
 
-def test_both_ways_to_graft_agree_on_every_function_of_the_manifest() -> None:
+def test_every_function_of_the_manifest_can_be_taken_out_and_put_back() -> None:
     count = 0
     for path, tasks in write_names(course(), course().tasks[-1].stage).items():
         reference = (ROOT / path).read_text(encoding="utf-8")
         test = path.startswith("tests/")
-        stubs = syntax.stub(reference, tasks, test)
-        theirs, mine = syntax.functions(reference), bodies.definitions(reference)
-        grafted = bodies.graft(stubs, {name: mine[name] for name in tasks}, whole=test)
-        assert grafted == syntax.graft(stubs, {name: theirs[name] for name in tasks}, whole=test)
-        assert grafted == reference
-        found = bodies.find(stubs)
-        for name in tasks:
-            assert "Need to implement" in stubs[found[name].code : found[name].end]
+        stubs = rewriter.stub(reference, tasks, test)
+        solutions = function_source.definitions(reference)
+        assert function_source.graft(stubs, {name: solutions[name] for name in tasks}, whole=test) == reference
+        found = function_source.find(stubs)
+        for name, task in tasks.items():
+            assert f'raise NotImplementedError("Need to implement for Task {task}")' in stubs[found[name].code : found[name].end]
         count += len(tasks)
     assert count == sum(len(task.write) for task in course().tasks)
+
+
+def names_of_functions(tree: ast.AST, path: str = "") -> Iterator[str]:
+    """The path of every function but setters and their like."""
+    for node in ast.iter_child_nodes(tree):
+        name = f"{path}{node.name}" if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else None
+        if isinstance(node, ast.FunctionDef) and not any(isinstance(decorator, ast.Attribute) for decorator in node.decorator_list):
+            yield f"{name}"
+        yield from names_of_functions(node, f"{name}." if name else path)
+
+
+def test_a_graft_of_its_own_functions_gives_every_file_of_the_package_back() -> None:
+    for file in sorted((ROOT / course().package).rglob("*.py")):
+        source = file.read_text(encoding="utf-8")
+        count = Counter(names_of_functions(ast.parse(source)))  # a function may be defined in both branches of an `if`
+        definitions = function_source.definitions(source)
+        unique = {name: text for name, text in definitions.items() if "@overload" not in name and count[name] <= 1}
+        assert function_source.graft(source, unique, whole=True) == source, file
+
+
+def test_lines_of_strings_side_by_side_move_with_the_code_and_lines_within_a_string_do_not() -> None:
+    within = 'f"""c\n    d {self}\ne"""'
+    text = f'class A:\n    def f(self):\n        return g(\n            f"{{self}} a"\n            "b",\n            {within}\n        )\n'
+    moved = f'def f(self):\n    return g(\n        f"{{self}} a"\n        "b",\n        {within}\n    )\n'
+    assert function_source.definitions(text) == {"A.f": moved}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_all_other_bytes_stay_and_new_lines_end_like_the_others(end: str) -> None:
     text = "def f(x):\n    '''Doc.'''\n    raise NotImplementedError\n# below\n\n\nx = 1  \n".replace("\n", end)
-    grafted = bodies.graft(text, {"f": 'def f(x):\n  """Other."""\n  if x:\n    return 2\n'})
+    grafted = function_source.graft(text, {"f": 'def f(x):\n  """Other."""\n  if x:\n    return 2\n'})
     assert grafted == "def f(x):\n    '''Doc.'''\n    if x:\n      return 2\n# below\n\n\nx = 1  \n".replace("\n", end)
 
 
 def test_a_body_takes_the_tabs_of_its_new_place_and_strings_stay() -> None:
     text = "class A:\n\tdef f(self):\n\t\tpass"
-    grafted = bodies.graft(text, {"A.f": 'def f(self):\n    return """a\n    b"""\n'})
+    grafted = function_source.graft(text, {"A.f": 'def f(self):\n    return """a\n    b"""\n'})
     assert grafted == 'class A:\n\tdef f(self):\n\t\treturn """a\n    b"""'
 
 
 def test_a_function_without_docstring_takes_that_of_the_given_one() -> None:
     text = "class A:\n    def f(self):\n        raise NotImplementedError\n"
-    grafted = bodies.graft(text, {"A.f": 'def f(self):\n  """Two\n  lines."""\n\n  return 1\n'})
+    grafted = function_source.graft(text, {"A.f": 'def f(self):\n  """Two\n  lines."""\n\n  return 1\n'})
     assert grafted == 'class A:\n    def f(self):\n        """Two\n  lines."""\n\n        return 1\n'
-    assert bodies.graft("def f(): pass\n", {"f": "def f():\n    'One.'\n    return 1\n"}) == "def f():\n    'One.'\n    return 1\n"
+    assert function_source.graft("def f(): pass\n", {"f": "def f():\n    'One.'\n    return 1\n"}) == "def f():\n    'One.'\n    return 1\n"
 
 
 def test_a_whole_function_brings_its_decorators_and_arguments() -> None:
     text = "import pytest\n\n@pytest.mark.task0_2\ndef test_a():\n    raise NotImplementedError\n\nx = 1\n"
-    grafted = bodies.graft(text, {"test_a": "@mark\n@given(floats)\ndef test_a(x):\n    assert x\n"}, whole=True)
+    grafted = function_source.graft(text, {"test_a": "@mark\n@given(floats)\ndef test_a(x):\n    assert x\n"}, whole=True)
     assert grafted == "import pytest\n\n@mark\n@given(floats)\ndef test_a(x):\n    assert x\n\nx = 1\n"
 
 
 def test_a_line_is_opened_for_more_than_one_line() -> None:
-    assert bodies.graft("def f(x): return x\ny = 1\n", {"f": "def f(x):\n    x += 1\n    return x\n"}) == (
+    assert function_source.graft("def f(x): return x\ny = 1\n", {"f": "def f(x):\n    x += 1\n    return x\n"}) == (
         "def f(x):\n    x += 1\n    return x\ny = 1\n"
     )
 
@@ -111,7 +138,7 @@ def test_a_line_is_opened_for_more_than_one_line() -> None:
 def test_a_function_and_one_inside_of_it_are_replaced_together() -> None:
     text = "def f():\n    def g():\n        return 1\n\n    return g\n\n\ndef h():\n    return 3\n"
     given = {"f.g": "def g():\n    x = 2\n    return x\n", "h": "def h():\n    return 4\n", "f": "def f():\n    return 5\n"}
-    assert bodies.graft(text, given) == "def f():\n    return 5\n\n\ndef h():\n    return 4\n"
+    assert function_source.graft(text, given) == "def f():\n    return 5\n\n\ndef h():\n    return 4\n"
 
 
 @pytest.mark.parametrize(
@@ -123,29 +150,29 @@ def test_a_function_and_one_inside_of_it_are_replaced_together() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(text: str, given: dict[str, str], message: str) -> None:
-    with pytest.raises(bodies.Unreadable) as error:
-        bodies.graft(text, given)
+    with pytest.raises(function_source.Unreadable) as error:
+        function_source.graft(text, given)
     assert str(error.value) == message
 
 
 @pytest.mark.parametrize("data", [b"\xef\xbb\xbfx = '\xc3\xa4'\r\n", b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", b""])
 def test_a_text_becomes_the_same_bytes_again(data: bytes) -> None:
-    text, codec = bodies.decode(data)
+    text, codec = function_source.decode(data)
     assert text.encode(codec) == data
 
 
 def test_bytes_that_are_no_text_are_named_with_their_line() -> None:
-    with pytest.raises(bodies.Unreadable, match=r"^line 3: expected text in utf-8, got the byte 0xe4$"):
-        bodies.decode(b"x = 1\r\n\r\ny = '\xe4'\r\n")
-    with pytest.raises(bodies.Unreadable, match=r"^line 1: expected a text in a known encoding: unknown encoding: klingon$"):
-        bodies.decode(b"# coding: klingon\n")
+    with pytest.raises(function_source.Unreadable, match=r"^line 3: expected text in utf-8, got the byte 0xe4$"):
+        function_source.decode(b"x = 1\r\n\r\ny = '\xe4'\r\n")
+    with pytest.raises(function_source.Unreadable, match=r"^line 1: expected a text in a known encoding: unknown encoding: klingon$"):
+        function_source.decode(b"# coding: klingon\n")
 
 
 def test_a_function_is_found_in_a_file_that_is_not_valid_python() -> None:
     text = (
         "class A:\n    @given\n    def f(\n        self,\n    ) -> None:\n        return ((\n\n    # of g\n    def g(self):\n        pass\n"
     )
-    found = bodies.find_loosely(text, "A.f")
+    found = function_source.find_loosely(text, "A.f")
     assert found is not None
     assert text[found.start : found.end] == "    @given\n    def f(\n        self,\n    ) -> None:\n        return ((\n"
-    assert bodies.find_loosely(text, "f") is None
+    assert function_source.find_loosely(text, "f") is None

@@ -1,16 +1,12 @@
-"""Bodies taken out of a source and put into another one: `course.staff.handout.rewriter`."""
+"""Solutions taken out of a source: `course.staff.handout.rewriter`."""
 
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from course.manifest import ROOT, course
-from course.staff.handout.rewriter import SyntaxTreeError, functions, graft, needed_modules, remove, remove_imports, stub
+from course.staff.handout.rewriter import SyntaxTreeError, needed_modules, remove, remove_imports, stub
 
 RAISE = 'raise NotImplementedError("Need to implement for Task 0.1")'
 
@@ -204,7 +200,7 @@ def test_a_name_that_cannot_be_taken_out_is_an_error(source: str, name: str, mes
 
 def test_a_source_that_is_not_python_is_an_error_with_its_line() -> None:
     with pytest.raises(SyntaxTreeError, match=r"^not valid Python, line 2: "):
-        functions("x = 1\ndef f(:\n")
+        stub("x = 1\ndef f(:\n", {"f": "0.1"})
 
 
 def test_a_function_that_is_removed_leaves_all_around_it() -> None:
@@ -267,55 +263,6 @@ def test_the_import_of_a_name_that_is_used_is_not_removed(line: str, name: str) 
     assert str(error.value) == f"{name} is taken out, but still used"
 
 
-def test_a_graft_replaces_the_body_and_keeps_decorators_and_arguments() -> None:
-    source = "class A:\n    @staticmethod\n    def f(x: float) -> float:\n        # old\n        return x\n\n    y = 1  # stays\n"
-    expected = "class A:\n    @staticmethod\n    def f(x: float) -> float:\n        return -x\n\n    y = 1  # stays\n"
-    assert graft(source, {"A.f": "\ndef f(anything):\n    return -x\n"}) == expected
-
-
-def test_a_whole_graft_brings_decorators_and_arguments_along() -> None:
-    source = "# Above.\n@pytest.mark.task0_2\ndef test_f() -> None:\n    pass\n"
-    given = '@pytest.mark.task0_2\n@given(floats())\ndef test_f(x: float) -> None:\n    """Says."""\n    assert x == x\n'
-    assert graft(source, {"test_f": given}, whole=True) == "# Above.\n" + given
-
-
-@pytest.mark.parametrize(
-    ("text", "got"),
-    [
-        ("x = 1", "x = 1"),
-        ("def g(x):\n    return x", "def g(x):"),
-        ("def f(x):\n    return x\n\ndef g(x):\n    return x", "def f(x):"),
-        ("", "nothing"),
-    ],
-)
-def test_what_is_grafted_must_be_one_definition_of_that_name(text: str, got: str) -> None:
-    with pytest.raises(SyntaxTreeError) as error:
-        graft("class A:\n    def f(x):\n        return x\n", {"A.f": text})
-    assert str(error.value) == f"expected one definition, def f(…), got: {got}"
-
-
-def test_a_graft_into_a_function_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(SyntaxTreeError, match=r"^expected one function g, found none$"):
-        graft("def f(x):\n    return x\n", {"g": "def g(x):\n    return x\n"})
-
-
-def names_of_functions(tree: ast.AST, path: str = "") -> Iterator[str]:
-    """The path of every function but setters and their like."""
-    for node in ast.iter_child_nodes(tree):
-        name = f"{path}{node.name}" if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else None
-        if isinstance(node, ast.FunctionDef) and not any(isinstance(decorator, ast.Attribute) for decorator in node.decorator_list):
-            yield f"{name}"
-        yield from names_of_functions(node, f"{name}." if name else path)
-
-
-def test_a_graft_of_its_own_functions_gives_every_file_of_the_package_back() -> None:
-    for file in sorted((ROOT / course().package).glob("*.py")):
-        source = file.read_text(encoding="utf-8")
-        count = Counter(names_of_functions(ast.parse(source)))  # a function may be defined in both branches of an `if`
-        unique = {name: text for name, text in functions(source).items() if "@overload" not in name and count[name] <= 1}
-        assert graft(source, unique, whole=True) == source, file.name
-
-
 @pytest.mark.parametrize(
     ("source", "found"),
     [
@@ -329,16 +276,3 @@ def test_a_graft_of_its_own_functions_gives_every_file_of_the_package_back() -> 
 )
 def test_modules_that_a_source_needs(source: str, found: set[str]) -> None:
     assert needed_modules(source) == found
-
-
-def test_every_written_function_can_be_taken_out_and_put_back() -> None:
-    tasks = [(task.id, *full.split(":")) for task in course().tasks for full in task.write]
-    for module in {module for _, module, _ in tasks}:
-        file = Path(ROOT, *module.split(".")).with_suffix(".py")
-        source = file.read_text(encoding="utf-8")
-        names = {name: id for id, other, name in tasks if other == module}
-        stubbed = stub(source, names, is_test=module.startswith("tests."))
-        own, emptied = functions(source), functions(stubbed)
-        for name, id in names.items():
-            assert f'raise NotImplementedError("Need to implement for Task {id}")' in emptied[name]
-        assert graft(stubbed, {name: own[name] for name in names}, whole=True) == source

@@ -1,0 +1,84 @@
+"""Runs that can be resumed: the options of the command line, what they are refused for, and how an interrupted run says what to do."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import typer
+
+from project.lab.training import checkpoint, command_line
+from project.lab.training.checkpoint import Checkpoint, CheckpointError
+
+CheckpointFile = Annotated[Path | None, typer.Option(metavar="FILE", help="keep in this file all that --resume needs")]
+Resume = Annotated[bool, typer.Option("--resume", help="resume the run of --checkpoint, by its settings")]
+
+
+class Resumable(Protocol):
+    """A run that may stop after any step."""
+
+    def checkpoint(self) -> Checkpoint:
+        """All that is needed to resume after this step as if nothing had happened."""
+        ...
+
+
+def saver(run: Resumable, path: Path | None) -> Callable[[], None] | None:
+    """What saves a checkpoint of the run as it is; None without a file."""
+    return None if path is None else lambda: checkpoint.save(path, run.checkpoint())
+
+
+def print_stopped(program: str, summary: str, path: Path | None = None, options: str = "") -> None:
+    """Say on standard error that a run was interrupted, how far it came, and how to resume it.
+
+    Args:
+        program: Name of the file in project/.
+        summary: The outcome so far.
+        path: File of the checkpoint; None for none.
+        options: Options, with a space before them, that the command needs besides.
+    """
+    command_line.print_stopped(program, summary)
+    if path and path.exists():
+        command = f"python project/{program}{options} --checkpoint {shlex.quote(str(path))} --resume"
+        print(f"Resume with: {command}", file=sys.stderr)
+
+
+def check_resumable(path: Path | None, resume: bool) -> None:
+    """Refuse to overwrite a checkpoint, and to resume without one, before the time for training is spent.
+
+    Raises:
+        UsageError: If the file of the checkpoint does not fit.
+    """
+    if resume and not path:
+        raise command_line.UsageError("--resume expected the file to resume from, got none; add --checkpoint FILE")
+    if path and not path.parent.is_dir():
+        expected = f"--checkpoint expected a file in an existing folder, got {str(path)!r}"
+        raise command_line.UsageError(f"{expected}; make {str(path.parent)!r} first")
+    if path and path.exists() and not resume:
+        expected = f"--checkpoint expected a new file, got {str(path)!r}, which exists"
+        raise command_line.UsageError(f"{expected}; add --resume to resume it, or delete it")
+
+
+def check_same_setting(program: str, given: dict[str, Any], saved: Checkpoint, path: Path) -> None:
+    """Refuse a checkpoint of another program, and options that differ from those of its run.
+
+    Args:
+        program: The file in project/ that resumes, without .py.
+        given: The fields of the setting for which the command line gives a value.
+        saved: The checkpoint.
+        path: Its file.
+
+    Raises:
+        CheckpointError: If it does not fit.
+    """
+    if saved.about.get("program") != program:
+        raise CheckpointError(f"{path} is a checkpoint of {saved.about.get('program')}.py; resume it there")
+    kept = saved.about["setting"]
+    if differing := [
+        f"--{name.replace('_', '-')} {value} (there {kept.get(name)})" for name, value in given.items() if value != kept.get(name)
+    ]:
+        raise CheckpointError(
+            f"--resume expected the settings of {path}, got {', '.join(differing)}; leave these options out, or begin a new run"
+        )
