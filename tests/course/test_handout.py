@@ -8,6 +8,7 @@ import posixpath
 import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 from course.manifest import ROOT, Manifest, course, load
 from course.staff import RequestError, StaffError
 from course.staff.handout.generate import BARE, GUIDED, MARKER, TEMPLATES, handout_files, make_handout, stub_files, write_names
-from course.staff.handout.selection import EDITS, select
+from course.staff.handout.selection import STAFF_PACKAGES, select
 from course.workspace import pristine
 
 from . import miniature
@@ -140,17 +141,6 @@ def test_a_file_with_tests_of_two_stages_is_an_error(repository: Repository) -> 
     with pytest.raises(StaffError) as error:
         select(*repository, 1)
     assert str(error.value) == "tests/test_scalar.py holds tests of the stages 0, 1; one file serves one stage"
-
-
-def test_a_file_without_what_must_be_cut_is_an_error(repository: Repository) -> None:
-    file = repository[0] / "pyproject.toml"
-    file.write_text(file.read_text(encoding="utf-8").replace("course-staff = ", "staff = "), encoding="utf-8")
-    with pytest.raises(StaffError) as error:
-        select(*repository, 1)
-    assert str(error.value) == (
-        "pyproject.toml lacks what a workspace must not hold, the pattern (?m)^course-staff = .*\\n; "
-        "mend EDITS in course/staff/handout/selection.py"
-    )
 
 
 # Stubs and leaks
@@ -563,11 +553,10 @@ def test_what_serves_a_gpu_is_in_a_workspace_whose_tasks_need_one(repository: Re
     tasks = tuple(replace(task, gpu=task.id == "1.1") for task in manifest.tasks)
     without, with_one = select(root, manifest, 1), select(root, replace(manifest, tasks=tasks), 1)
     assert set(with_one) - set(without) == {"requirements.cuda.txt", "project/gpu.ipynb"}
-    assert ".PHONY: help test test-cuda-sim check docs format\n" in str(with_one["Makefile"])
+    assert ".PHONY: help app test test-cuda-sim check docs format clean\n" in str(with_one["Makefile"])
     assert "\ntest-cuda-sim: " in str(with_one["Makefile"])
-    assert ".PHONY: help test check docs format\n" in str(without["Makefile"])
+    assert ".PHONY: help app test check docs format clean\n" in str(without["Makefile"])
     assert "cuda" not in str(without["Makefile"])
-    assert str(with_one["Makefile"]).endswith("\trm -rf $(VENV) build\n")
     assert set(select(root, replace(manifest, tasks=tasks), 0)) == set(select(root, manifest, 0))
 
 
@@ -743,5 +732,40 @@ def test_the_courses_handouts_hold_what_their_readme_shows() -> None:
     assert shown[1] - shown[0] == later
 
 
-def test_all_files_that_are_edited_for_a_handout_are_in_it() -> None:
-    assert set(EDITS) < set(handout(0))
+def test_the_settings_of_a_workspace_are_those_of_the_repository_but_for_what_serves_the_staff() -> None:
+    ours, theirs = (
+        tomllib.loads(text) for text in ((ROOT / "pyproject.toml").read_text(encoding="utf-8"), str(handout(4)["pyproject.toml"]))
+    )
+    del ours["project"]["scripts"]["course-staff"]
+    del ours["tool"]["pyright"]["exclude"]
+    settings = ours["tool"]["pytest"]["ini_options"]
+    settings["addopts"] = settings["addopts"].removesuffix(" -m 'not exhaustive'")
+    settings["markers"] = [mark for mark in settings["markers"] if not mark.startswith("exhaustive")]
+    ours["tool"]["setuptools"]["package-data"]["course"] = ["*.toml"]
+    asked = theirs["tool"]["ruff"]["lint"]
+    assert {"F401", "RUF100", "B905", "SIM300"} < set(asked["ignore"])  # not asked of students
+    asked["ignore"] = [rule for rule in asked["ignore"] if rule in ours["tool"]["ruff"]["lint"]["ignore"]]
+    assert theirs == ours
+
+
+def test_the_commands_of_a_workspace_are_those_of_the_repository_but_for_what_serves_the_staff() -> None:
+    ours, theirs = (
+        {rule.partition(":")[0]: rule for rule in re.findall(r"(?m)^[a-z$][^\n]*\n(?:\t[^\n]*\n)+", text)}
+        for text in ((ROOT / "Makefile").read_text(encoding="utf-8"), str(handout(4)["Makefile"]))
+    )
+    assert ours.keys() - theirs.keys() == {"test-all", "check-cuda", "prove", "bench"}
+    assert {name for name, rule in theirs.items() if rule != ours[name]} == {"test", "check", "clean"}
+    assert theirs["test"].endswith("\t$(PY) -m pytest $(TESTS)\n")
+    assert re.findall(r"\t(.*)\n", ours["check"]) == [
+        *re.findall(r"\t(.*)\n", theirs["check"])[:-1],
+        "$(PY) -m pytest -q tests/test_structure.py || status=1; \\",
+        "exit $$status",
+    ]
+    assert theirs["clean"] == ours["clean"].replace(" .venv-cuda", "")
+    assert "staff" not in str(handout(4)["Makefile"])
+
+
+def test_packages_that_serve_the_staff_alone_are_not_installed_in_a_workspace() -> None:
+    ours, theirs = ((ROOT / "requirements.dev.txt").read_text(encoding="utf-8"), str(handout(4)["requirements.dev.txt"]))
+    lost = set(ours.splitlines()) - set(theirs.splitlines())
+    assert {re.split(r"[^\w-]", line)[0] for line in lost} == STAFF_PACKAGES

@@ -18,10 +18,9 @@ from course.staff import RequestError, StaffError
 from course.staff.handout import rewriter
 from course.staff.handout.leaks import bodies_of_modules, leaks_of
 from course.staff.handout.released import released_bodies, released_files
-from course.staff.handout.selection import marks, select
+from course.staff.handout.selection import TEMPLATES, marks, select
 from course.workspace import pristine
 
-TEMPLATES = Path(__file__).parent / "templates"
 MARKER = ".handout.json"
 """A file in every handout that says what it is, so that a later one may take its place."""
 
@@ -191,8 +190,7 @@ def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED
     _check_tested(manifest, last, reference)
     names, left_out, modules = write_names(manifest, last), left_out_names(manifest, last), left_out_modules(manifest, last)
     files = leave_out_modules(leave_out(stub_files(reference, names, bare=style == BARE), left_out), modules)
-    for template in sorted(TEMPLATES.iterdir()):
-        files[template.name] = _known_programs(template.read_text(encoding="utf-8"), files)
+    files["README.md"] = _known_programs((TEMPLATES / "README.md").read_text(encoding="utf-8"), files)
     removed = {path: {**names.get(path, {}), **left_out.get(path, {})} for path in [*names, *left_out]}
     also = bodies_of_modules(reference, modules)
     if troubles := leaks_of(reference, files, removed, also):

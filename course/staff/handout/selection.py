@@ -55,37 +55,12 @@ STAGE_OF_PAGES = {
 }
 """The first stage that needs a page of the book whose name does not say it."""
 
-NOT_ASKED_OF_STUDENTS = """\
-    "F401", "RUF100",  # what is not written yet does not use its imports; a rule that is not asked of students may be excused in vain
-    "B905", "SIM300",  # zip(a, b) and -30 < x are natural
-"""
+TEMPLATES = Path(__file__).parent / "templates"
+RENDERED = ("Makefile", "pyproject.toml", ".pre-commit-config.yaml")
+"""Files that a workspace has in a version of its own, rendered from a template in TEMPLATES."""
 
-EDITS = {
-    "Makefile": (
-        (r"(?m)^(test-all|prove|bench|check-cuda):.*\n(\t.*\n)*\n", ""),
-        (r"(?m)^\n# numba-cuda .*\n\.venv-cuda/\.made:.*\n(\t.*\n)*", ""),
-        (r"(?m)^\trm -rf \$\(VENV\) \.venv-cuda", "\trm -rf $(VENV)"),
-        (r"(?m)^\t.*tests/test_structure\.py .*\n", ""),
-        (r"(?m)^(\.PHONY:.*) test-all (.*) check-cuda (.*) prove bench", r"\1 \2 \3"),
-        (r" -n 2 --dist worksteal", ""),
-        (r"Test every module, in a few minutes", "Run all tests"),
-        (r", types and the layers of the package", " and types"),
-    ),
-    "pyproject.toml": (
-        (r"(?m)^course-staff = .*\n", ""),
-        (r"(?m)^exclude = .*course/staff.*\n", ""),
-        (r'(?m)^course = \[\n    "\*\.toml", "staff/.*\n\]', 'course = ["*.toml"]'),
-        (r'(?m)^    "exhaustive: .*\n', ""),
-        (r" -m 'not exhaustive'", ""),
-        (r"(?m)^ignore = \[\n", f"ignore = [\n{NOT_ASKED_OF_STUDENTS}"),
-    ),
-    "requirements.dev.txt": ((r"(?m)^(pytest-xdist|jinja2|libcst|micrograd|playwright)\b.*\n", ""),),
-    ".pre-commit-config.yaml": ((r"(?m)^ *- id: layers\n(?: {8}.*\n)+", ""),),
-}
-"""What in a file serves the teacher alone: patterns that must be found, and what takes their place."""
-
-GPU_EDITS = {"Makefile": ((r"(?m)^test-cuda-sim:.*\n(\t.*\n)*\n", ""), (r"(?m)^(\.PHONY:.*) test-cuda-sim", r"\1"))}
-"""What in a file serves the tasks that need a GPU alone."""
+STAFF_PACKAGES = {"pytest-xdist", "jinja2", "libcst", "micrograd", "playwright"}
+"""Packages of requirements.dev.txt that only the staff needs."""
 
 GPU_FILES = ("requirements.cuda.txt", "project/gpu.ipynb")
 """The files that do."""
@@ -282,14 +257,10 @@ def _cut(files: dict[str, str | bytes], manifest: Manifest, last: int, dropped: 
     for path, content in files.items():
         if isinstance(content, bytes):
             continue
-        for pattern, replacement in (*EDITS.get(path, ()), *(() if for_gpu else GPU_EDITS.get(path, ()))):
-            content, count = re.subn(pattern, replacement, content)
-            if not count:
-                raise StaffError(
-                    f"{path} lacks what a workspace must not hold, the pattern {pattern}; mend EDITS in course/staff/handout/selection.py"
-                )
-        if path == "pyproject.toml":
-            content = "".join(line for line in content.splitlines(True) if not line.strip().startswith(tuple(f'"{t.mark}:' for t in later)))
+        if path in RENDERED:
+            content = _rendered(path, gpu=for_gpu, tasks=[task for task in manifest.tasks if task not in later])
+        elif path == "requirements.dev.txt":
+            content = "".join(line for line in content.splitlines(True) if re.split(r"[^\w-]", line)[0] not in STAFF_PACKAGES)
         elif path == "course/tasks.toml":
             content = _cut_manifest(content, last)
         elif path in contents(manifest, last):
@@ -297,6 +268,14 @@ def _cut(files: dict[str, str | bytes], manifest: Manifest, last: int, dropped: 
         elif path.endswith(".md"):
             content = _cut_toctrees(path, content, dropped)
         files[path] = content
+
+
+def _rendered(path: str, **values: object) -> str:
+    """The version of a file that workspaces have."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    return environment.from_string((TEMPLATES / f"{path.lstrip('.')}.jinja").read_text(encoding="utf-8")).render(**values)
 
 
 def cut_init(source: str, last: int) -> str:
