@@ -25,7 +25,7 @@ from course.staff.proofs.answers import (
     read_ledger,
     write_ledger,
 )
-from course.staff.proofs.prove import Verdict, choose, hash_all, kernels_to_leave_out, needed_files
+from course.staff.proofs.prove import Verdict, choose, hash_all, in_order, kernels_to_leave_out, needed_files
 
 from . import miniature
 
@@ -334,6 +334,18 @@ def test_the_ledger_is_in_the_order_of_the_tasks_and_comes_back(repository: Repo
     assert list(read_ledger(tmp_path / "ledger.json")) == ["0.1/a", "0.1/b", "1.1/a"]
     assert os.listdir(tmp_path).count("ledger.json") == 1
     assert [name for name in os.listdir(tmp_path) if name != "reference"] == ["ledger.json"]
+
+
+def test_every_wrong_answer_of_the_course_was_caught_by_a_test_and_not_by_the_limit_alone() -> None:
+    entries = read_ledger(answers.LEDGER)
+    assert len(entries) >= 799
+    assert [key for key, entry in entries.items() if "::" not in entry["killed_by"]] == []
+
+
+def test_the_tests_of_a_changed_module_come_first() -> None:
+    tests = ["tests/project/test_run_a.py", "tests/test_b.py", "tests/test_b_more.py"]
+    assert in_order(tests, WrongAnswer("0.1", "x", "", {"minitorch.b:f": ""})) == [tests[1], tests[0], tests[2]]
+    assert in_order(tests, WrongAnswer("0.1", "x", "", {"minitorch.c:f": ""})) == tests
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"schema": 0, "answers": {"0.1/a": {}}}'])

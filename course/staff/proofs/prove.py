@@ -72,6 +72,12 @@ def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: 
     return {answer.key: content_hash(answer, root, files, run[answer.task]) for answer in answers}
 
 
+def in_order(tests: list[str], answer: WrongAnswer) -> list[str]:
+    """Files of tests, those first that are named after a module that the answer changes: they tell sooner whether it is caught."""
+    changed = {full.partition(":")[0].rpartition(".")[2] for full in answer.patch}
+    return sorted(tests, key=lambda path: Path(path).stem.removeprefix("test_") not in changed)
+
+
 def kernels_to_leave_out(manifest: Manifest, task: Task) -> dict[str, str]:
     """The optimized kernels of the task and of those after it, which may import them, with their task."""
     later = manifest.tasks[manifest.tasks.index(task) :]
@@ -99,7 +105,7 @@ def prove(
         task = manifest.task(answer.task)
         with copy(leave_out_modules(patched(answer, files), kernels_to_leave_out(manifest, task))) as folder:
             around = environment(task) | (COMPILED if answer.compiled else PLAIN)
-            run = run_tests(folder, ["-x", "-m", task.mark, *graded_files(task, files)], limit, around)
+            run = run_tests(folder, ["-x", "-m", task.mark, *in_order(graded_files(task, files), answer)], limit, around)
         if run.timed_out:
             return Verdict(answer, "killed", f"the limit of {limit:g} s of computing")
         if run.stopped:
