@@ -134,6 +134,15 @@ def test_a_test_that_hangs_is_failed_and_so_are_those_behind_it(desk: Desk, monk
     assert found["0.1"].failed("hangs") == set(IDS[1:])
 
 
+def test_wrong_answers_are_run_compiled_where_the_reference_takes_too_long_without_the_compiler(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patterns, "HANGS", 3)
+    training = '@pytest.mark.task0_1\ndef test_training():\n    while os.environ["NUMBA_DISABLE_JIT"] == "1":\n        pass\n'
+    (desk.root / HERE).write_text(f"import os\n{TESTS}\n\n{training}", encoding="utf-8")
+    assert desk.collect(ZERO)["0.1"].failed("zero") == {IDS[0]}
+
+
 def test_a_collection_that_was_ended_goes_on_where_it_stood(desk: Desk) -> None:
     desk.stop_at = "zero"
     with pytest.raises(KeyboardInterrupt):

@@ -262,6 +262,16 @@ def test_an_error_in_one_run_stops_the_others(repository: Repository, tmp_path: 
     assert timed_out == [False]
 
 
+def test_a_copy_of_a_folder_in_which_tests_ran_keeps_what_was_compiled_and_replaces_what_differs() -> None:
+    with runs.copy({"a.py": "a", "b.py": "b"}) as warm:
+        os.utime(warm / "a.py", (1, 1))
+        (warm / "compiled.nbi").write_text("machine code")
+        with runs.copy({"a.py": "a", "b.py": "B"}, warm) as folder:
+            assert {path.name: path.read_text() for path in folder.iterdir()} == {"a.py": "a", "b.py": "B", "compiled.nbi": "machine code"}
+            assert (folder / "a.py").stat().st_mtime == 1
+        assert (warm / "b.py").read_text() == "b"
+
+
 # The ledger
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -118,15 +119,23 @@ def collect_patterns(
     for _ in range(len(answers) - len(todo)):
         done()
     lock = threading.Lock()
+    with ExitStack() as folders:
+        compiled: dict[str, Path] = {}
+        tasks = [manifest.task(id) for id in dict.fromkeys(answer.task for answer in todo if not answer.compiled)]
+        for task, passes in zip(tasks, each(lambda task: _passes_uncompiled(task, files, known[task.id].ids), tasks), strict=True):
+            if not passes:
+                compiled[task.id] = folders.enter_context(copy(files))
+                _run(compiled[task.id], task, files, COMPILED)
 
-    def meet(answer: WrongAnswer) -> None:
-        of_task = known[answer.task]
-        failing = _failing(answer, manifest.task(answer.task), files, of_task.ids)
-        with lock:
-            of_task.answers[answer.name] = (hash_of(answer), failing)
-            write_patterns(path, known, manifest)
+        def meet(answer: WrongAnswer) -> None:
+            of_task, warm = known[answer.task], compiled.get(answer.task)
+            mode = COMPILED if answer.compiled or warm else PLAIN
+            failing = _failing(answer, manifest.task(answer.task), files, of_task.ids, mode, warm)
+            with lock:
+                of_task.answers[answer.name] = (hash_of(answer), failing)
+                write_patterns(path, known, manifest)
 
-    each(meet, todo, done)
+        each(meet, todo, done)
     write_patterns(path, known, manifest)
     return {id: known[id] for id in by_task}
 
@@ -148,12 +157,31 @@ def trusted_ids(task: Task, files: Mapping[str, str | bytes]) -> list[str]:
     return ids
 
 
-def _failing(answer: WrongAnswer, task: Task, files: Mapping[str, str | bytes], ids: Sequence[str]) -> tuple[int, ...]:
-    """The places of the tests that do not pass under a wrong answer; what is skipped with the compiler off tells nothing."""
-    with copy(patched(answer, files)) as folder:
-        run = _run(folder, task, files, COMPILED if answer.compiled else PLAIN)
+def _passes_uncompiled(task: Task, files: Mapping[str, str | bytes], ids: Sequence[str]) -> bool:
+    """Whether the reference passes the tests with the compiler off: trainings may take too long then."""
+    with copy(files) as folder:
+        run = _run(folder, task, files, PLAIN)
+    return not _places_failing(run, ids)
+
+
+def _failing(
+    answer: WrongAnswer,
+    task: Task,
+    files: Mapping[str, str | bytes],
+    ids: Sequence[str],
+    mode: Mapping[str, str],
+    warm: Path | None,
+) -> tuple[int, ...]:
+    """The places of the tests that do not pass under a wrong answer."""
+    with copy(patched(answer, files), warm) as folder:
+        run = _run(folder, task, files, mode)
     if run.stopped:
         raise StaffError(f"the tests of wrong answer {answer.key} took too long by the clock; run it again on a machine that is less busy")
+    return _places_failing(run, ids)
+
+
+def _places_failing(run: Run, ids: Sequence[str]) -> tuple[int, ...]:
+    """The places of the tests that do not pass; a test that is skipped, as some are with the compiler off, has not failed."""
     harmless = {row["nodeid"] for row in run.rows or () if row["state"] in ("passed", "skipped")}
     return tuple(place for place, id in enumerate(ids) if id not in harmless)
 

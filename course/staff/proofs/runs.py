@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,11 +64,24 @@ class Run:
 
 
 @contextmanager
-def copy(files: Mapping[str, str | bytes]) -> Iterator[Path]:
-    """A temporary folder with these files."""
+def copy(files: Mapping[str, str | bytes], warm: Path | None = None) -> Iterator[Path]:
+    """A temporary folder with these files.
+
+    Args:
+        files: By path.
+        warm: A folder with other versions of some of them, in which tests have run: what was compiled there need not be compiled again,
+            except in files that differ.
+    """
     with tempfile.TemporaryDirectory(prefix="course-staff-", ignore_cleanup_errors=True) as folder:
+        if warm is not None:
+            shutil.copytree(warm, folder, dirs_exist_ok=True)  # with the times of files, by which numba recognizes sources
+            files = {path: content for path, content in files.items() if (warm / path).read_bytes() != _bytes(content)}
         write_files(Path(folder), files)
         yield Path(folder)
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content if isinstance(content, bytes) else content.encode("utf-8")
 
 
 def run_tests(folder: Path, arguments: Sequence[str], limit: float = LIMIT, environment: Mapping[str, str] | None = None) -> Run:
