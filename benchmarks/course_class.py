@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from course.manifest import ROOT, Task, course
-from course.staff.grading.grafting import right_answer
+from course.staff.grading.bases import right_answer
 from course.staff.grading.results import Result, read_result
 from course.staff.proofs.answers import FOLDER, WrongAnswer, load_answers
 from course.workspace.function_source import definitions, graft

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from course.cli.common import changed_signatures, unwritten_before
 from course.cli.hints import Hint
 from course.manifest import Manifest, Task
 from course.runner.failure_report import LABEL_WIDTH, render
@@ -134,9 +136,11 @@ def summary(task: Task, state: TaskState) -> Text:
     return line.append(f": {state.state}{_device(state)}.{total}")
 
 
-def print_advice(console: Console, task: Task, states: Mapping[str, TaskState], verbose: bool, unwritten: Sequence[str]) -> None:
-    """What to do about a task that is not passed; `unwritten` are those of the tasks before it whose code is missing."""
-    state = states[task.id]
+def print_advice(
+    console: Console, root: Path, manifest: Manifest, task: Task, states: Mapping[str, TaskState], verbose: bool = False
+) -> None:
+    """What to do about a task that is not passed."""
+    state, unwritten = states[task.id], unwritten_before(root, manifest, task)
     console.print()
     if state.state in ("not run", "unknown"):
         console.print(Text(state.card.error or "" if state.card else ""), soft_wrap=True)
@@ -163,6 +167,8 @@ def print_advice(console: Console, task: Task, states: Mapping[str, TaskState], 
         console.print(render(state.card, console.width), soft_wrap=True, end="")
         if verbose and state.card.traceback:
             console.print(Text("\n" + state.card.traceback), soft_wrap=True)
+    for said in changed_signatures(root, task):
+        console.print(Text(f"Mind: {said}", style="yellow"), soft_wrap=True)
     needed = [other for other in task.requires if states[other].state in ("failing", "todo")]
     console.print()
     if needed:

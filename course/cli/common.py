@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -81,6 +82,23 @@ def next_task(manifest: Manifest, states: Mapping[str, TaskState], after: Task |
 def unwritten_before(root: Path, manifest: Manifest, task: Task) -> list[str]:
     """Which of the tasks that a task requires still have stubs in their files; no test tells before its own code is written."""
     return [id for id in task.requires if unwritten_files(manifest.task(id), root)]
+
+
+def changed_signatures(root: Path, task: Task) -> list[str]:
+    """What to say of functions of a task whose signature does not take the course's calls any more, with their places."""
+    from course.workspace import pristine
+    from course.workspace.signatures import misfits
+
+    try:
+        given = pristine.read(root).files
+    except Problem:  # course doctor tells
+        return []
+    found = []
+    for path in task.files:
+        with contextlib.suppress(OSError, Unreadable, KeyError):  # the tests will tell
+            texts = [decode(data)[0] for data in (given[path], (root / path).read_bytes())]
+            found += [f"{path}, {said}" for said in misfits(*texts, task.names_in(path)).values()]
+    return found
 
 
 def places_to_write(root: Path, task: Task) -> list[str]:

@@ -114,7 +114,7 @@ def run_tests_of(
         for task in tasks:
             console.print(summary(task, states[task.id]), soft_wrap=True)
         if open_tasks:
-            print_advice(console, open_tasks[0], states, verbose, unwritten_before(root, manifest, open_tasks[0]))
+            print_advice(console, root, manifest, open_tasks[0], states, verbose)
         else:
             console.print(next_line(manifest, states, tasks[-1]), soft_wrap=True)
     cannot = any(states[task.id].state == "not run" for task in open_tasks)

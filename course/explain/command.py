@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from course.cli.board import print_advice, summary
-from course.cli.common import find_task, known, unwritten_before
+from course.cli.common import find_task, known
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL
 from course.explain.divergence import Finding, finding_from
 from course.manifest import Manifest, Task
@@ -76,7 +76,7 @@ def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool
             console.print(rendered(task, found.card, found.finding, console.width), soft_wrap=True, end="")
         else:
             console.print(Text(found.reason), soft_wrap=True)
-            print_advice(console, task, states, False, unwritten_before(root, manifest, task))
+            print_advice(console, root, manifest, task, states)
     return TESTS_FAIL
 
 
@@ -93,7 +93,7 @@ def _nothing_to_explain(
         if state == "passed":
             console.print("Nothing fails, so there is nothing to explain. What is next: course next")
         else:
-            print_advice(console, task, states, False, unwritten_before(root, manifest, task))
+            print_advice(console, root, manifest, task, states)
     return 0 if state == "passed" else ENVIRONMENT if state == "not run" else TESTS_FAIL
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from course.cli.board import print_advice, print_list, print_status, summary
-from course.cli.common import current_task, first_open, places_to_write, run, unwritten_before
+from course.cli.common import current_task, first_open, places_to_write, run
 from course.cli.hints import Hint, HintClosed, open_hint
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL, Problem
 from course.manifest import Manifest, ManifestError, Task, load
@@ -50,7 +50,7 @@ def _run_once(root: Path, manifest: Manifest, console: Console, task: Task, time
     state = states[task.id].state
     console.print(summary(task, states[task.id]), soft_wrap=True)
     if state != "passed":
-        print_advice(console, task, states, False, unwritten_before(root, manifest, task))
+        print_advice(console, root, manifest, task, states)
     console.print("\nThis is no terminal, so the tests ran once. To watch, run in a terminal: course", soft_wrap=True)
     return 0 if state == "passed" else ENVIRONMENT if state == "not run" else TESTS_FAIL
 
@@ -308,9 +308,7 @@ class Watcher:
         if state.state == "passed":
             self.console.print("\nWell done. Look at it in the app, commit, and go on with n.")
         elif not (state.state == "unknown" and self.running is not None):
-            print_advice(
-                self.console, self.task, self.states | {self.task.id: state}, False, unwritten_before(self.root, self.manifest, self.task)
-            )
+            print_advice(self.console, self.root, self.manifest, self.task, self.states | {self.task.id: state})
         if self.hint is not None:
             self.console.print()
             self.console.print(f"Hint {self.hint.level} of {self.hint.last}", style="bold")

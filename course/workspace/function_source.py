@@ -11,7 +11,7 @@ import io
 import re
 import tokenize
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -145,14 +145,14 @@ def codes(text: str) -> dict[str, str]:
     return {name: unix(_block(text, function, "").strip("\r\n")).rstrip() for name, function in found.items()}
 
 
-def graft(text: str, given: Mapping[str, str], whole: bool = False) -> str:
+def graft(text: str, given: Mapping[str, str], whole: Collection[str] = ()) -> str:
     """The text with the named functions replaced by given ones.
 
     Args:
         text: Python source.
         given: A definition by function name: `def relu(x): …`, as `definitions` has them. Its last name must be the function's.
-        whole: Take decorators, arguments and docstring of the given one too, not only what stands behind its docstring. Where the text's
-            has no docstring, that of the given one is taken anyway.
+        whole: The functions of which decorators, arguments and docstring of the given one are taken too, not only what stands behind its
+            docstring. Where the text's has no docstring, that of the given one is taken anyway.
 
     Raises:
         Unreadable: If the text has no such function, or what is given is not one definition of that name, or one is not valid Python.
@@ -170,7 +170,7 @@ def graft(text: str, given: Mapping[str, str], whole: bool = False) -> str:
         if len(nodes) != 1 or not isinstance(nodes[0], (ast.FunctionDef, ast.AsyncFunctionDef)) or nodes[0].name != expected:
             raise Unreadable(f"expected one definition, def {expected}(…), got: {(definition.strip().splitlines() or ['nothing'])[0]}")
         source = find(definition)[expected + _role(nodes[0])]
-        text = replace_whole(text, target, definition, source) if whole else _replace_code(text, target, definition, source)
+        text = replace_whole(text, target, definition, source) if name in whole else _replace_code(text, target, definition, source)
     return text
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from course.workspace import function_source
+from course.workspace.signatures import signatures
 
 
 @dataclass
@@ -39,7 +40,7 @@ def merge(old: str, yours: str, new: str, names: tuple[set[str], set[str]], is_t
         yours: What the student made of it.
         new: The file in the newer release.
         names: What students write in it, before and now.
-        is_test: Whether the student chose arguments and decorators too.
+        is_test: Whether the student chose the signature too; elsewhere it is taken where it was changed.
 
     Raises:
         Unreadable: If one of the three is not valid Python.
@@ -51,7 +52,9 @@ def merge(old: str, yours: str, new: str, names: tuple[set[str], set[str]], is_t
     stubs, written = part(old), part(yours)
     done = [name for name in mine if name in names[0] and written[name] != stubs.get(name)]
     taken = [name for name in done if name in names[1] and name in after]
-    merged = Merged(function_source.graft(new, {name: mine[name] for name in taken}, whole=is_test), taken)
+    before, now = signatures(old), signatures(yours)
+    changed = {name for name in taken if is_test or name not in before or now[name].text != before[name].text}
+    merged = Merged(function_source.graft(new, {name: mine[name] for name in taken}, whole=changed), taken)
     merged.gone = [name for name in done if name not in taken]
     merged.text = with_additions(old, yours, merged.text)
     function_source.parse(merged.text)

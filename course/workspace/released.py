@@ -35,7 +35,7 @@ def take(root: Path, manifest: Manifest, stage: int) -> str | None:
             try:
                 new = {name: given[f"{module}:{name}"] for name in task.names_in(file)}
                 text, codec = function_source.decode(changes.get(file) or backups.content(root, file) or b"")
-                changes[file] = function_source.graft(text, new, whole=file.startswith("tests/")).encode(codec)
+                changes[file] = function_source.graft(text, new, whole={name for name in new if file.startswith("tests/")}).encode(codec)
             except KeyError as error:
                 lost = f"{_path(stage)} has no body for {error.args[0]} of Task {task.id}"
                 raise Problem(f"{lost}; ask your teacher for another, or run: course test {task.id}", ENVIRONMENT) from None

@@ -13,6 +13,7 @@ import pytest
 
 from course.manifest import load
 from course.runner.failure_report import Card, Place, render, rerun_commands, sentence
+from course.workspace import pristine
 from course.workspace.record import make_current, note_tries, read_record
 
 from .conftest import EDITS, Workspace, clean_environment
@@ -95,6 +96,17 @@ def test_a_failing_property_shows_one_card(shared: Workspace) -> None:
         + CARD
         + "\nA hint: course hint 0.2\nTraceback: course test 0.2 -v\n"
     )
+
+
+def test_a_signature_that_does_not_take_the_calls_of_the_course_is_named_under_the_card(workspace: Workspace) -> None:
+    sums = workspace.root / "minitorch/sums.py"
+    packed = pristine.pack({"minitorch/sums.py": sums.read_bytes()}, ["minitorch/sums.py"])
+    (workspace.root / pristine.PATH).write_bytes(packed)
+    workspace.mend("minitorch/sums.py", "def add(x, y):", "def add(x):")
+    told = workspace.course("test", "0.1").stdout
+    assert "\nMind: minitorch/sums.py, line 4: the course calls add(x, y), which your add(x) does not take\n" in told
+    workspace.mend("minitorch/sums.py", "def add(x):", "def add(x, y, carry=0):")
+    assert "Mind" not in workspace.course("test", "0.2").stdout
 
 
 def test_the_first_open_task_is_the_default(shared: Workspace) -> None:

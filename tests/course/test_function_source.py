@@ -70,7 +70,7 @@ def test_every_function_of_the_manifest_can_be_taken_out_and_put_back() -> None:
         test = path.startswith("tests/")
         stubs = rewriter.stub(reference, tasks, test)
         solutions = function_source.definitions(reference)
-        assert function_source.graft(stubs, {name: solutions[name] for name in tasks}, whole=test) == reference
+        assert function_source.graft(stubs, {name: solutions[name] for name in tasks}, whole={name for name in tasks if test}) == reference
         found = function_source.find(stubs)
         for name, task in tasks.items():
             assert f'raise NotImplementedError("Need to implement for Task {task}")' in stubs[found[name].code : found[name].end]
@@ -93,7 +93,7 @@ def test_a_graft_of_its_own_functions_gives_every_file_of_the_package_back() -> 
         count = Counter(names_of_functions(ast.parse(source)))  # a function may be defined in both branches of an `if`
         definitions = function_source.definitions(source)
         unique = {name: text for name, text in definitions.items() if "@overload" not in name and count[name] <= 1}
-        assert function_source.graft(source, unique, whole=True) == source, file
+        assert function_source.graft(source, unique, whole=set(unique)) == source, file
 
 
 def test_lines_of_strings_side_by_side_move_with_the_code_and_lines_within_a_string_do_not() -> None:
@@ -125,7 +125,7 @@ def test_a_function_without_docstring_takes_that_of_the_given_one() -> None:
 
 def test_a_whole_function_brings_its_decorators_and_arguments() -> None:
     text = "import pytest\n\n@pytest.mark.task0_2\ndef test_a():\n    raise NotImplementedError\n\nx = 1\n"
-    grafted = function_source.graft(text, {"test_a": "@mark\n@given(floats)\ndef test_a(x):\n    assert x\n"}, whole=True)
+    grafted = function_source.graft(text, {"test_a": "@mark\n@given(floats)\ndef test_a(x):\n    assert x\n"}, whole={"test_a"})
     assert grafted == "import pytest\n\n@mark\n@given(floats)\ndef test_a(x):\n    assert x\n\nx = 1\n"
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from course.staff.grading.bases import finished
 from course.staff.grading.grading_env import Desk
-from course.staff.grading.grafting import finished
 from course.staff.grading.marking import mark_submission, mark_task
 from course.staff.grading.own_tests import OwnTest
 from course.staff.grading.reference import Reference
@@ -107,6 +107,22 @@ def test_a_part_earns_its_probes_weight_and_is_said_without_inputs(marked: Calla
     assert "expected 0.0\nyours -2.0" in result.visible[0].message
     assert result.reason == "what must hold and does not: relu(x) is 0 where x < 0"
     assert (result.disagrees, result.flaky) == (False, False)
+
+
+def test_an_error_in_each_of_many_tests_is_said_however_long_their_tracebacks_are(marked: Callable[..., TaskResult]) -> None:
+    result = marked("0.1", "raise NameError('x is not defined ' + 'and so on ' * 20_000)")
+    assert "NameError: x is not defined" in result.visible[0].message
+    assert result.visible[0].cause.startswith("NameError: x is not defined")
+
+
+def test_a_signature_of_the_students_counts_and_one_that_does_not_fit_is_said(
+    marked: Callable[..., TaskResult], right: dict[str, str]
+) -> None:
+    renamed = right[OPERATORS].replace("relu(x: float)", "relu(number, seen=None)").replace(BODY, BODY.replace("x", "number"))
+    assert marked("0.1", **{OPERATORS: renamed}).verdict == PASS
+    short = marked("0.1", **{OPERATORS: right[OPERATORS].replace("relu(x: float)", "relu()").replace(BODY, "return 0.0")})
+    assert (short.verdict, short.mark) == (FAIL, 0)
+    assert short.reason.endswith("the course calls relu(x), which your relu() does not take")
 
 
 def test_what_is_not_written_is_not_run(marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch) -> None:

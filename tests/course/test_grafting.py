@@ -6,9 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from course.manifest import ROOT, Manifest, Task, course
-from course.staff.grading.grafting import Base, Graft, finished, graft, make_base, needed, right_answer
+from course.staff.grading.bases import Base, finished, make_base, needed, right_answer
+from course.staff.grading.grafting import Graft, graft
 
 from . import miniature
 
@@ -136,6 +139,170 @@ def test_a_test_is_taken_with_its_decorators_and_arguments() -> None:
     assert taken.files[file].startswith("import pytest\nfrom hypothesis import given\n")
 
 
+STUBBED = 'raise NotImplementedError("Need to implement for Task 0.1")'
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "def relu(number):",
+        "def relu(x, seen=None):",
+        "def relu(*numbers):",
+        "@lru_cache\ndef relu(x):",
+        "def relu(number: float) -> 'float':",
+    ],
+)
+def test_a_signature_that_the_student_changed_is_the_students(head: str) -> None:
+    name = head.partition("(")[2].split(":")[0].rstrip(")").split(",")[0]
+    value = f"{name.removeprefix('*')}[0]" if name.startswith("*") else name
+    data = GIVEN.replace("def relu(x: float) -> float:", head).replace(STUBBED, f"return max({value}, 0.0)", 1)
+    text = grafted(data.replace("import math\n", "import math\nfrom functools import lru_cache\n").encode())
+    assert head in text
+    assert called(text, "relu", -3.0) == 0.0
+    assert graft(base(), {FILE: data.encode()}).remarks == ()
+
+
+def test_a_signature_that_the_calls_of_the_course_do_not_fit_is_said() -> None:
+    data = answer("return 0.0").replace(b"def relu(x: float)", b"def relu()")
+    assert graft(base(), {FILE: data}).remarks == (f"{FILE}, line 8: the course calls relu(x), which your relu() does not take",)
+
+
+@pytest.mark.parametrize("statement", ["relu = abs", "relu: object = abs", "from math import fabs\n\nrelu = fabs"])
+def test_a_function_may_be_bound_by_an_assignment(statement: str) -> None:
+    data = GIVEN.replace(f'def relu(x: float) -> float:\n    """x if x > 0, else 0.0."""\n    {STUBBED}\n', f"{statement}\n")
+    assert statement in data
+    assert called(grafted(data.encode()), "relu", -3.0) == 3.0
+
+
+def test_a_method_may_be_bound_by_an_assignment() -> None:
+    data = GIVEN.replace(f'    def backward(self, d):\n        """Backward."""\n        {STUBBED}\n', "    backward = forward\n")
+    text = grafted(data.encode(), write=("minitorch.operators:Sigmoid.backward",))
+    assert "    backward = forward\n" in text
+    assert "def backward" not in text
+
+
+NESTED = f"""def tensor_map(fn):
+    \"\"\"Map.\"\"\"
+
+    def _map(x):
+        {STUBBED}
+
+    return _map
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (STUBBED, "return fn(x)"),
+        (f"    def _map(x):\n        {STUBBED}", "    def inner(x):\n        return fn(x)\n\n    def _map(x):\n        return inner(x)"),
+        (
+            f"    def _map(x):\n        {STUBBED}\n\n    return _map",
+            "    helper = fn\n\n    def _map(x):\n        return helper(x)\n\n    return _map",
+        ),
+    ],
+)
+def test_what_a_student_changed_around_a_nested_function_comes_along(old: str, new: str) -> None:
+    file = "minitorch/tensor_ops.py"
+    one = Base(task(("minitorch.tensor_ops:tensor_map._map",)), {file: NESTED}, frozenset(), {})
+    taken = graft(one, {file: NESTED.replace(old, new).encode()})
+    assert taken.unwritten == ()
+    scope: dict[str, Callable[..., Callable[..., object]]] = {}
+    exec(taken.files[file], scope)
+    assert scope["tensor_map"](abs)(-2) == 2
+
+
+OTHER = "minitorch/scalar.py"
+
+
+def with_other(submitted: str, body: str, given: str = "import math\n\nBLOCK = 32\n") -> Graft:
+    """A graft in which the student has changed a file of another task, too."""
+    one = Base(task(), {FILE: GIVEN, OTHER: given}, frozenset(), {}, {FILE: ("relu", "Sigmoid.backward")})
+    return graft(one, {FILE: answer(body), OTHER: submitted.encode()}, companions=True)
+
+
+def test_what_is_used_of_additions_to_files_of_other_tasks_comes_along() -> None:
+    submitted = "import math\nfrom math import e\n\nBLOCK = 32\n\nUNIT = one()\n\n\ndef helped(x):\n    return e\n"
+    taken = with_other(submitted, "from minitorch.scalar import helped\nreturn helped(x)")
+    assert taken.files[OTHER] == submitted
+    assert (taken.companions, taken.remarks) == (1, ())
+    assert OTHER not in with_other(submitted, "return x").files
+
+
+def test_additions_that_additions_use_come_along() -> None:
+    third = "minitorch/tensor.py"
+    one = Base(task(), {FILE: GIVEN, OTHER: "A = 1\n", third: "B = 1\n"}, frozenset(), {})
+    submitted = {
+        FILE: answer("return near(x)"),
+        OTHER: b"A = 1\n\n\ndef near(x):\n    return far(x)\n",
+        third: b"B = 1\n\n\ndef far(x):\n    return x\n",
+    }
+    assert set(graft(one, submitted, companions=True).files) == {FILE, OTHER, third}
+    assert set(graft(one, submitted).files) == {FILE}
+
+
+def test_methods_that_python_calls_by_itself_come_along() -> None:
+    given = "class Scalar:\n    def __add__(self, other):\n        return 1\n"
+    submitted = f"{given}\n    def __radd__(self, other):\n        return 2\n"
+    assert with_other(submitted, "return 1 + x", given).files[OTHER] == submitted
+
+
+def test_a_file_of_another_task_that_cannot_be_read_costs_nothing() -> None:
+    taken = with_other("def helped(:\n", "return helped(x)")
+    assert (set(taken.files), taken.troubles) == ({FILE}, ())
+
+
+def test_lines_that_are_not_taken_are_named() -> None:
+    data = answer("return x").replace(b"math.exp(x)", b"0.0").replace(b"EPS = 1e-6", b"EPS = 7\nif EPS: pass")
+    assert graft(base(), {FILE: data}).remarks == (
+        f"{FILE}, line 5: EPS = 7 was not taken, because EPS is given",
+        f"{FILE}, line 6: if EPS: pass runs on import and was not taken",
+        f"{FILE}, line 14: exp is given; what you changed in it was not taken",
+    )
+    taken = with_other("import math\n\nBLOCK = 16\n\n\ndef helped(x):\n    return BLOCK\n", "return helped(x)")
+    assert taken.remarks == (f"{OTHER}, line 3: BLOCK = 16 was not taken, because BLOCK is given",)
+
+
+NAMES = st.sampled_from(["one", "two", "three", "four"])
+
+
+@st.composite
+def additions(draw: st.DrawFn) -> tuple[str, dict[str, int]]:
+    """Statements that a student may add, and what the names that they bind stand for."""
+    lines: list[str] = []
+    bound: dict[str, int] = {}
+    for name in draw(st.lists(NAMES, unique=True, max_size=4)):
+        value = draw(st.integers(0, 9))
+        earlier = draw(st.sampled_from(["", *bound]))
+        right = f"{earlier} + {value}" if earlier else str(value)
+        lines += draw(
+            st.sampled_from(
+                [
+                    [f"{name} = {right}"],
+                    [f"{name}: int = {right}"],
+                    [f"# Of mine.\n{name} = {right}\n\n"],
+                    [f"def _{name}():", f"    return {right}", f"{name} = _{name}()"],
+                    [f"class _{name}:", f"    value = {right}", "", f"{name} = _{name}.value"],
+                    [f"{name}, = ({right},)"],
+                ]
+            )
+        )
+        bound[name] = value + bound.get(earlier, 0)
+    return "".join(f"{line}\n" for line in lines), bound
+
+
+@given(additions(), additions())
+def test_whatever_a_student_adds_means_in_the_graft_what_it_means_in_the_workspace(head: tuple[str, dict], tail: tuple[str, dict]) -> None:
+    first, second = head[0], tail[0].replace("one", "uno").replace("two", "due").replace("three", "tre").replace("four", "quattro")
+    text = grafted(answer(f"return ({', '.join([*head[1], 'x'])})", head=first, tail=f"\n\n{second}"))
+    expected = (*head[1].values(), 1.0) if head[1] else 1.0
+    assert called(text, "relu", 1.0) == expected
+    scope: dict[str, object] = {}
+    exec(text, scope)
+    names = {"one": "uno", "two": "due", "three": "tre", "four": "quattro"}
+    assert {name: scope[names[name]] for name in tail[1]} == tail[1]
+
+
 # What is not
 
 
@@ -146,8 +313,8 @@ def test_what_is_not_written_stays_a_stub() -> None:
 def test_a_function_that_is_gone_or_no_function_is_not_written() -> None:
     gone = GIVEN.replace("def relu", "def other")
     assert graft(base(), {FILE: gone.encode()}).unwritten == ("relu",)
-    bound = GIVEN.replace("def relu(x: float) -> float:", "relu = max\n\n\ndef other(x):")
-    assert graft(base(), {FILE: bound.encode()}).unwritten == ("relu",)
+    other = GIVEN.replace("def relu(x: float) -> float:", "class relu: pass\n\n\ndef other(x):")
+    assert graft(base(), {FILE: other.encode()}).unwritten == ("relu",)
 
 
 @pytest.mark.parametrize(

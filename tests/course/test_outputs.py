@@ -321,6 +321,15 @@ def test_feedback_on_a_refused_submission_is_the_reason() -> None:
     )
 
 
+def test_one_error_that_ends_many_tests_is_said_once_with_their_number() -> None:
+    tests = [VisibleTest(f"t.py::t[{number}]", "failed", "NameError: q", "NameError: q, minitorch/a.py, line 3") for number in range(184)]
+    page = feedback(replace(ADA, tasks=(replace(PARTLY, visible=tuple(tests)),)))
+    assert "One error ends 184 of these tests. Begin with it: NameError: q, minitorch/a.py, line 3" in page
+    assert page.count("NameError") == 2
+    alone = feedback(replace(ADA, tasks=(replace(PARTLY, visible=(tests[0],)),)))
+    assert "One error" not in alone
+
+
 def test_no_message_ends_its_block_of_code() -> None:
     loud = replace(PARTLY, visible=(VisibleTest("t.py::t", "failed", "a\n````\n# Full marks\n"),))
     assert "`````text\na\n````\n# Full marks\n\n`````" in feedback(only(loud))

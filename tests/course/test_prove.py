@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 from course.manifest import ROOT, Manifest, Task, course, load
 from course.staff import StaffError, cli
-from course.staff.handout.generate import leave_out_modules
 from course.staff.proofs import answers, prove, runs
 from course.staff.proofs.answers import (
     WrongAnswer,
@@ -25,7 +24,7 @@ from course.staff.proofs.answers import (
     read_ledger,
     write_ledger,
 )
-from course.staff.proofs.prove import Verdict, choose, hash_all, in_order, kernels_to_leave_out, needed_files
+from course.staff.proofs.prove import Verdict, choose, hash_all, in_order, needed_files, without_kernels
 
 from . import miniature
 
@@ -60,10 +59,11 @@ def test_every_patch_fits_the_reference_and_changes_it() -> None:
 
 @pytest.mark.parametrize("task", [task for task in course().tasks if task.leave_out], ids=lambda task: task.id)
 def test_the_kernels_of_a_task_can_be_left_out(task: Task) -> None:
-    files, kernels = needed_files(ROOT, course()), kernels_to_leave_out(course(), task)
-    remaining = leave_out_modules(files, kernels)
-    assert not any(path.replace("/", ".").removesuffix(".py") in kernels for path in remaining)
-    assert len(remaining) == len(files) - len(kernels)
+    files = needed_files(ROOT, course())
+    remaining = without_kernels(files, course(), task)
+    kernels = {full.replace(".", "/") + ".py" for full in task.leave_out if ":" not in full}
+    assert kernels <= set(files) - set(remaining)
+    assert all("/kernels/" in path for path in set(files) - set(remaining))
 
 
 def test_every_file_of_wrong_answers_belongs_to_a_task() -> None:

@@ -127,4 +127,4 @@ def test_the_programs_know_these_flags(hand_in: report.HandIn, tmp_path: Path, c
         return
     with pytest.raises(SystemExit):
         module.main([*given, "--log-every", "0"])
-    assert "log-every expected a whole number of at least 1, got 0" in capsys.readouterr().err
+    assert "'--log-every': expected a whole number of at least 1, got 0" in capsys.readouterr().err

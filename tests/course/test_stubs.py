@@ -13,10 +13,10 @@ import pytest
 
 from course.manifest import ROOT, Task, course
 from course.runner.gpu import environment
-from course.staff.handout.generate import BARE, GUIDED, leave_out_modules, stub_files, write_names
+from course.staff.handout.generate import BARE, GUIDED, stub_files, write_names
 from course.staff.handout.selection import select
 from course.staff.proofs.answers import graded_files
-from course.staff.proofs.prove import COMPILED, PLAIN, kernels_to_leave_out, needed_files
+from course.staff.proofs.prove import COMPILED, PLAIN, needed_files, without_kernels
 from course.staff.proofs.runs import copy, each, run_tests
 from course.workspace import function_source
 from course.workspace.released import take
@@ -189,7 +189,7 @@ def test_a_fresh_handout_is_all_unwritten_and_is_the_reference_with_the_solution
     solved = {**files, **stub_files(reference, write_names(course(), last))}  # with the helpers that only solutions call
     for path, names in write_names(course(), last).items():
         solutions = function_source.definitions(str(reference[path]))
-        solved[path] = function_source.graft(str(solved[path]), {name: solutions[name] for name in names}, whole=True)
+        solved[path] = function_source.graft(str(solved[path]), {name: solutions[name] for name in names}, whole=set(names))
         assert solved[path] == reference[path]
     assert solved == {**files, **reference}  # whose tasks all pass, even with less: see above
 
@@ -198,9 +198,8 @@ def test_a_fresh_handout_is_all_unwritten_and_is_the_reference_with_the_solution
 @pytest.mark.parametrize("task", [task for task in course().tasks if task.leave_out], ids=lambda task: task.id)
 def test_the_functions_of_the_reference_pass_without_their_optimized_kernels(task: Task) -> None:
     """In a student's workspace, compiled as a student's kernels are."""
-    kernels = kernels_to_leave_out(course(), task)
-    files = leave_out_modules(needed_files(ROOT, course()), kernels)
-    assert not {full.replace(".", "/") + ".py" for full in kernels} & set(files)
+    files = without_kernels(needed_files(ROOT, course()), course(), task)
+    assert not {full.replace(".", "/") + ".py" for full in task.leave_out} & set(files)
     result = run(files, "-m", task.mark, *graded_files(task, files), compiled=True)
     assert {id: {state for state, _ in states} for id, states in result.states.items()} == {task.id: {"passed"}}
 

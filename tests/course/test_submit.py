@@ -75,6 +75,13 @@ def test_what_stays_behind_is_named_with_its_reason(student: Student) -> None:
     assert "notes.txt" not in told
 
 
+def test_a_signature_that_does_not_take_the_calls_of_the_course_is_named(student: Student) -> None:
+    student.mend("minitorch/sums.py", ("def double(self, x):", "def double(self):"))
+    submit.run(student.root, student.manifest, student.console)
+    said = "  minitorch/sums.py, line 21: the course calls double(self, x), which your double(self) does not take; change it back, else"
+    assert said in student.told
+
+
 def test_a_link_out_of_the_workspace_and_a_huge_file_stay_behind(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = student.root.parent / "secret.py"
     secret.write_text("x = 1\n", encoding="utf-8")

@@ -55,6 +55,15 @@ def student(tmp_path: Path) -> Student:
     return student
 
 
+def test_a_signature_that_the_student_changed_stays_and_one_that_only_the_release_changed_is_its_own(tmp_path: Path) -> None:
+    old = 'def f(x):\n    """f."""\n    pass\n\n\ndef g(x):\n    pass\n'
+    yours = "def f(x, seen=None):\n    return seen\n\n\ndef g(x):\n    return 1\n"
+    new = old.replace("def g(x):", "def g(x, y=0):")
+    merged = merge.merge(old, yours, new, ({"f", "g"}, {"f", "g"}))
+    assert merged.text == "def f(x, seen=None):\n    return seen\n\n\ndef g(x, y=0):\n    return 1\n"
+    assert (merged.taken, merged.lost) == (["f", "g"], [])
+
+
 def run(student: Student, tmp_path: Path, files: dict[str, str] = NEWER) -> str:
     """Update to a release in a folder; what was told."""
     shutil.rmtree(tmp_path / "release", ignore_errors=True)

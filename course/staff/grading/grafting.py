@@ -1,26 +1,20 @@
-"""What a task is graded in: a workspace that ends with its module, in which all other tasks are written and right.
+"""The graft: a student's functions of one task put into the task's base, with all that they need of what the student added.
 
-Only this task's functions come from the student, with what was added around them; given code is always the base's. What only the
-reference's solutions call is not there, so that nobody earns marks by calling it.
+Given code is always the base's. What was changed in it is not taken, and named: nobody shall wonder why a test that passes in a workspace
+does not pass here.
 """
 
 from __future__ import annotations
 
 import ast
-import contextlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from course.manifest import Manifest, Task
-from course.staff import StaffError
-from course.staff.grading.submissions import written
-from course.staff.handout.generate import leave_out, leave_out_modules, stub_files, write_names
-from course.staff.handout.released import released_bodies
-from course.staff.handout.selection import select
+from course.staff.grading.bases import Base
 from course.workspace import function_source
 from course.workspace.merge import with_additions
+from course.workspace.signatures import misfits, signatures
 
 MOST_CLASSES = 100
 """Classes that a student's file may have."""
@@ -30,23 +24,8 @@ STUB = re.compile(r'(super\(\)\.__init__\(.*\)\n)?raise NotImplementedError\("Ne
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
-
-@dataclass(frozen=True)
-class Base:
-    """What a task is graded in.
-
-    Attributes:
-        task: The task.
-        files: The workspace, by path, with stubs where the student writes; once it stands on disk, only those in which he does.
-        lacks: What a workspace does not have, as dotted names: modules and functions of the reference's solutions.
-        companions: Functions of other tasks, by path, that are taken from the student together with the task's: a forward saves what its
-            backward reads.
-    """
-
-    task: Task
-    files: Mapping[str, str | bytes]
-    lacks: frozenset[str]
-    companions: Mapping[str, tuple[str, ...]]
+ADDED = (*DEFINITIONS, ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.Pass)
+"""The statements that `with_additions` takes."""
 
 
 @dataclass(frozen=True)
@@ -57,118 +36,33 @@ class Graft:
         files: What is other than in the base, by path.
         unwritten: Functions of the task that are still stubs, or not there.
         troubles: Why files, or parts of them, could not be taken, in words for the student.
-        companions: How many functions of other tasks came along.
+        companions: How many functions of other tasks, and additions to files of other tasks, came along.
+        remarks: Lines that were not taken, because they change given code, and signatures that the course's calls do not fit; in words for
+            the student.
     """
 
     files: dict[str, str]
     unwritten: tuple[str, ...]
     troubles: tuple[str, ...]
     companions: int = 0
+    remarks: tuple[str, ...] = ()
 
 
-# The base
+@dataclass(frozen=True)
+class _Taken:
+    """A file of the base with the student's work in it.
 
-
-def needed(task: Task, manifest: Manifest) -> set[str]:
-    """The ids of the tasks that a task requires, and of those that they require."""
-    found: set[str] = set()
-    waiting = list(task.requires)
-    while waiting:
-        id = waiting.pop()
-        if id not in found:
-            found.add(id)
-            waiting += manifest.task(id).requires
-    return found
-
-
-def finished(root: Path, manifest: Manifest, task: Task) -> dict[str, str | bytes]:
-    """What tests and probes of a task need of a workspace in which all is written and right.
-
-    What the task requires and what earlier stages had is the reference's, whose kernels numba finds on disk; the task itself and all
-    others have right answers that need nothing which workspaces lack, so that most of that need not be there.
-
-    Args:
-        root: The reference.
-        manifest: Its manifest.
-        task: The task; the workspace ends with its stage.
-
-    Raises:
-        StaffError: If the reference does not fit its manifest.
+    Attributes:
+        text: The file.
+        names: The functions of the task that are the student's.
+        source: What was taken, as source; only names in it matter.
+        remarks: What was not.
     """
-    earlier = {other.id for other in manifest.tasks if other.stage < task.stage}
-    return _finished(root, manifest, task.stage, needed(task, manifest) | earlier)
 
-
-def right_answer(root: Path, manifest: Manifest) -> dict[str, bytes]:
-    """A submission in which all tasks are right, and which needs nothing that workspaces lack."""
-    files = _finished(root, manifest, max(task.stage for task in manifest.tasks), set())
-    return {path: str(files[path]).encode() for path in written(manifest)}
-
-
-def _finished(root: Path, manifest: Manifest, last: int, keep: Collection[str]) -> dict[str, str | bytes]:
-    """A finished workspace that ends with a stage, in which these tasks are the reference's."""
-    reference = select(root, manifest, last)
-    others = [other for other in manifest.tasks if other.stage <= last and other.id not in keep]
-    names: dict[str, dict[str, str]] = {}
-    for other in others:
-        for path, found in write_names(manifest, last, other.id).items():
-            names.setdefault(path, {}).update(found)
-    files = graded(_without_solutions(stub_files(reference, names), others), manifest)
-    released = released_bodies(root, manifest, reference, last)
-    for path, found in names.items():
-        own, module = function_source.definitions(str(reference[path])), path.removesuffix(".py").replace("/", ".")
-        is_test = path.startswith("tests/")
-        given = {name: own[name] if is_test else released[f"{module}:{name}"] for name in found}
-        files[path] = function_source.graft(str(files[path]), given, whole=is_test)
-    return files
-
-
-def _without_solutions(files: Mapping[str, str | bytes], others: Iterable[Task]) -> dict[str, str | bytes]:
-    """The files without what the solutions of these tasks alone call, as far as nothing else uses it."""
-    result = dict(files)
-    for module, _, name in [full.partition(":") for other in others for full in other.leave_out if ":" in full]:
-        with contextlib.suppress(StaffError):
-            result = leave_out(result, {module.replace(".", "/") + ".py": {name: ""}})
-    modules = [full for other in others for full in other.leave_out if ":" not in full]
-    for module in [*modules] * len(modules):  # one may stand on the next
-        if module.replace(".", "/") + ".py" in result:
-            with contextlib.suppress(StaffError):
-                result = leave_out_modules(result, {module: ""})
-    return result
-
-
-def make_base(files: Mapping[str, str | bytes], manifest: Manifest, task: Task) -> Base:
-    """The base of a task.
-
-    Args:
-        files: What `finished` gives.
-        manifest: The course.
-        task: The task.
-    """
-    stubbed = stub_files(files, write_names(manifest, task.stage, task.id))
-    lacks = frozenset(full.replace(":", ".") for other in manifest.tasks for full in other.leave_out)
-    return Base(task, stubbed, lacks, _companions(manifest, task))
-
-
-def graded(files: Mapping[str, str | bytes], manifest: Manifest) -> dict[str, str | bytes]:
-    """Those files of a workspace that tests and probes need."""
-    folders = (f"{manifest.package}/", "course/", "tests/", "project/run_", "project/lab/", "pyproject.toml")
-    return {path: content for path, content in files.items() if path.startswith(folders)}
-
-
-def _companions(manifest: Manifest, task: Task) -> dict[str, tuple[str, ...]]:
-    """The forwards, in tasks that this one requires, of the classes whose backwards it has the student write."""
-    wanted = {full.removesuffix(".backward") + ".forward" for full in task.write if full.endswith(".backward")} - set(task.write)
-    found: dict[str, list[str]] = {}
-    for other in manifest.tasks:
-        for full in other.write:
-            if full in wanted and other.id in needed(task, manifest):
-                module, _, name = full.partition(":")
-                found.setdefault(module.replace(".", "/") + ".py", []).append(name)
-    return {path: tuple(names) for path, names in found.items()}
-
-
-# The graft
+    text: str
+    names: frozenset[str]
+    source: str
+    remarks: tuple[str, ...]
 
 
 def graft(base: Base, submitted: Mapping[str, bytes], companions: bool = False) -> Graft:
@@ -177,15 +71,17 @@ def graft(base: Base, submitted: Mapping[str, bytes], companions: bool = False) 
     Args:
         base: The base.
         submitted: The student's files by path.
-        companions: Whether to take the companions, too.
+        companions: Whether to take the companions, too, and what was added to the files of other tasks as far as it is used.
     """
     files: dict[str, str] = {}
     unwritten: list[str] = []
     troubles: list[str] = []
+    remarks: list[str] = []
     came = 0
+    used: set[str] = set()
     for path in base.task.files:
         names = base.task.names_in(path)
-        given = str(base.files[path])
+        given = function_source.unix(str(base.files[path]))
         if path not in submitted:
             troubles.append(f"{path} is missing")
             unwritten += names
@@ -193,18 +89,26 @@ def graft(base: Base, submitted: Mapping[str, bytes], companions: bool = False) 
         try:
             yours = _readable(submitted[path])
             also = [name for name in base.companions.get(path, ()) if companions and _is_written(yours, name)]
-            text, taken = _put(given, yours, [*names, *also], path.startswith("tests/"))
-            _check_imports(path, given, text, base.lacks)
+            taken = _put(given, yours, [*names, *also], path.startswith("tests/"))
+            _check_imports(path, given, taken.text, base.lacks)
         except (function_source.Unreadable, RecursionError) as error:
             reason = error if isinstance(error, function_source.Unreadable) else "its expressions are nested too deeply"
             troubles.append(f"{path}, {reason}")
             unwritten += names
             continue
-        unwritten += [name for name in names if name not in taken]
-        came += len([name for name in also if name in taken])
-        if text != given:
-            files[path] = text
-    return Graft(files, tuple(unwritten), tuple(troubles), came)
+        unwritten += [name for name in names if name not in taken.names]
+        came += len([name for name in also if name in taken.names])
+        remarks += [f"{path}, {said}" for said in (*misfits(given, yours, names).values(), *taken.remarks)]
+        remarks += [f"{path}, {said}" for said in _changed(given, yours, {*names, *base.written.get(path, ())})]
+        used |= _identifiers(taken.source) | (_identifiers(taken.text) - _identifiers(given))
+        if taken.text != given:
+            files[path] = taken.text
+    if companions:
+        added, said = _additions(base, submitted, used)
+        files |= added
+        came += len(added)
+        remarks += said
+    return Graft(files, tuple(unwritten), tuple(troubles), came, tuple(dict.fromkeys(remarks)))
 
 
 def _readable(data: bytes) -> str:
@@ -225,28 +129,75 @@ def _is_written(text: str, name: str) -> bool:
     return code is not None and STUB.fullmatch(code) is None
 
 
-def _put(given: str, yours: str, names: Iterable[str], is_test: bool) -> tuple[str, set[str]]:
-    """A file of the base with the student's functions in it, and which these are."""
-    given = function_source.unix(given)
+# One file
+
+
+def _put(given: str, yours: str, names: Iterable[str], is_test: bool) -> _Taken:
+    """A file of the base with the student's functions in it.
+
+    A function whose signature the student has changed is taken with it. Where a function stands within another one, and the student has
+    changed that one, it is taken whole; where the student binds the name otherwise, as in `__radd__ = __add__`, the statement is.
+    """
     part = function_source.definitions if is_test else function_source.codes
     stubs, theirs, mine = part(given), part(yours), function_source.definitions(yours)
-    taken = {name: mine[name] for name in names if name in mine and theirs[name] != stubs.get(name)}
-    text = function_source.graft(given, taken, whole=is_test)
-    text = with_additions(given, _without_rivals(yours, given), text)
+    written = [name for name in names if name in theirs and theirs[name] != stubs.get(name)]
+    assigned = [name for name in names if name not in theirs and _is_assigned(yours, name)]
+    roots = {name: _outermost(name, stubs) for name in written}
+    whole = {root for name, root in roots.items() if name != root and not _same_around(given, yours, root, name)}
+    published, own = signatures(given), signatures(yours)
+    text = _without(given, assigned)
+    taken = {root if root in whole else name: mine[root if root in whole else name] for name, root in roots.items()}
+    changed = {name for name in taken if name in published and published[name].text != own[name].text}
+    text = function_source.graft(text, taken, whole=set(taken) if is_test else changed | whole)
+    kept, remarks = _without_rivals(yours, _without(given, assigned))
+    text = with_additions(_without(given, assigned), kept, text)
     function_source.parse(text)
-    return text, set(taken)
+    return _Taken(text, frozenset([*written, *assigned]), "\n".join(taken.values()), tuple(remarks))
 
 
-def _without_rivals(yours: str, given: str) -> str:
-    """A student's file without the statements that bind names which the base binds otherwise: what is given stays what it is."""
+def _outermost(name: str, functions: Collection[str]) -> str:
+    """The function that is around all others around one, itself if none is."""
+    parts = name.split(".")
+    return next(path for end in range(1, len(parts) + 1) if (path := ".".join(parts[:end])) in functions or end == len(parts))
+
+
+def _same_around(given: str, yours: str, root: str, name: str) -> bool:
+    """Whether a function around the student's says what it said when it was handed out, but for the student's."""
+    inner = {name: function_source.definitions(yours)[name]}
+    once = function_source.definitions(function_source.graft(given, inner, whole={name}))[root]
+    return ast.unparse(ast.parse(once)) == ast.unparse(ast.parse(function_source.definitions(yours)[root]))
+
+
+def _is_assigned(text: str, name: str) -> bool:
+    """Whether a name of a module or class is bound by an assignment: `add = operator.add`."""
+    scope, _, last = name.rpartition(".")
+    bodies = dict(_scopes(function_source.parse(text)))
+    return any(isinstance(node, (ast.Assign, ast.AnnAssign)) and last in _bound(node) for node in bodies.get(scope, ()))
+
+
+def _without(text: str, names: Iterable[str]) -> str:
+    """A text without these functions."""
+    for name in names:
+        function = function_source.find(text)[name]
+        text = text[: function.start] + text[function.end :]
+    return text
+
+
+def _without_rivals(yours: str, given: str) -> tuple[str, list[str]]:
+    """A student's file without the statements that bind names which the base binds otherwise, and what to say of these."""
     lines = yours.split("\n")
+    remarks: list[str] = []
     theirs = dict(_scopes(function_source.parse(given)))
     for path, body in _scopes(function_source.parse(yours)):
         known = {ast.unparse(node) for node in theirs.get(path, ())}
         kinds = {(type(node), node.name) for node in theirs.get(path, ()) if isinstance(node, DEFINITIONS)}
         taken = {name for node in theirs.get(path, ()) for name in _bound(node)}
         for node in body:
-            if ast.unparse(node) in known or not taken & _bound(node):
+            if ast.unparse(node) in known:
+                continue
+            if not (rivals := taken & _bound(node)):
+                if path in theirs and not isinstance(node, ADDED) and not _is_text(node):
+                    remarks.append(f"line {node.lineno}: {_first_line(lines, node)} runs on import and was not taken")
                 continue
             kept = ""
             if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -254,9 +205,42 @@ def _without_rivals(yours: str, given: str) -> str:
                 kept = " " * node.col_offset + ast.unparse(_importing(node, names)) if names else ""
             elif isinstance(node, DEFINITIONS) and (type(node), node.name) in kinds:
                 continue  # where that of the base stays, or the student's body goes into it
+            else:
+                remarks.append(f"line {node.lineno}: {_first_line(lines, node)} was not taken, because {min(rivals)} is given")
             first, last = min([node.lineno, *(line.lineno for line in getattr(node, "decorator_list", ()))]), node.end_lineno or 0
             lines[first - 1 : last] = [kept, *[""] * (last - first)]
-    return "\n".join(lines)
+    return "\n".join(lines), remarks
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _first_line(lines: list[str], node: ast.stmt) -> str:
+    return lines[node.lineno - 1].strip()
+
+
+def _changed(given: str, yours: str, tasks: Collection[str]) -> list[str]:
+    """What to say of given functions whose code the student has changed.
+
+    Args:
+        given: The file of the base.
+        yours: The student's.
+        tasks: The functions that any task has the student write in it.
+    """
+    theirs, mine, places = _trees(given), _trees(yours), function_source.find(yours)
+    inside = {name for name in theirs if any(name == task or name.startswith(f"{task}.") or task.startswith(f"{name}.") for task in tasks)}
+    changed = [name for name in theirs if name in mine and name not in inside and theirs[name] != mine[name]]
+    return [f"line {places[name].lines[0]}: {name} is given; what you changed in it was not taken" for name in changed]
+
+
+def _trees(text: str) -> dict[str, str]:
+    """The code of every function without comments and docstring, by its name."""
+    found = {}
+    for name, node in function_source.named(function_source.parse(text)):
+        body = node.body[1:] if _is_text(node.body[0]) else node.body
+        found[name] = "\n".join(map(ast.unparse, body))
+    return found
 
 
 def _importing(node: ast.Import | ast.ImportFrom, names: list[ast.alias]) -> ast.stmt:
@@ -282,6 +266,61 @@ def _bound(node: ast.stmt) -> set[str]:
 
 def _names_of(alias: ast.alias) -> set[str]:
     return {alias.asname or alias.name.partition(".")[0]}
+
+
+# Additions to files of other tasks
+
+
+def _additions(base: Base, submitted: Mapping[str, bytes], used: set[str]) -> tuple[dict[str, str], list[str]]:
+    """What the student added to the files of other tasks, where one of these names is used, or the new ones by other additions.
+
+    Returns:
+        The files of the base with the additions, by path, and what to say of lines that were not taken.
+    """
+    found: dict[str, tuple[str, str, list[str]]] = {}
+    others = base.files.keys() & submitted.keys() - set(base.task.files)
+    for path in [path for path in others if not path.startswith("tests/")]:
+        given = function_source.unix(str(base.files[path]))
+        try:
+            kept, remarks = _without_rivals(_readable(submitted[path]), given)
+            text = with_additions(given, kept, given)
+            function_source.parse(text)
+            _check_imports(path, given, text, base.lacks)
+        except (function_source.Unreadable, RecursionError):
+            continue  # it matters to its own tasks
+        if text != given:
+            found[path] = given, text, [f"{path}, {said}" for said in remarks]
+    files: dict[str, str] = {}
+    remarks = []
+    while chosen := sorted(path for path in found if _is_used(*found[path][:2], used)):
+        for path in chosen:
+            given, files[path], said = found.pop(path)
+            used = used | (_identifiers(files[path]) - _identifiers(given))
+            remarks += said
+    return files, remarks
+
+
+def _is_used(given: str, text: str, used: Collection[str]) -> bool:
+    """Whether one of these names is among those that were added to a file; Python itself may use __names__."""
+    before = {(path, name) for path, body in _scopes(function_source.parse(given)) for node in body for name in _bound(node)}
+    after = {(path, name) for path, body in _scopes(function_source.parse(text)) for node in body for name in _bound(node)}
+    return any(name in used or name.startswith("__") for _, name in after - before)
+
+
+def _identifiers(text: str) -> set[str]:
+    """All names that a text mentions."""
+    names: set[str] = set()
+    for node in ast.walk(function_source.parse(text)):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            names.add(node.attr)
+        elif isinstance(node, ast.alias):
+            names |= {node.name.rpartition(".")[2], node.asname or node.name}
+    return names
+
+
+# Imports
 
 
 def _check_imports(path: str, given: str, text: str, lacks: Collection[str]) -> None:

@@ -111,7 +111,7 @@ def mark_task(reference: Reference, submission: Submission, task: Task, own_test
     if prepared.trouble:
         return replace(result, reason="not graded: on this machine even a right answer does not pass", note=prepared.trouble)
     bench = _Bench(reference, prepared, submission, own_tests)
-    taken = graft(prepared.base, submission.files)
+    taken = graft(prepared.base, submission.files, companions=True)
     if len(taken.unwritten) == len(task.write):
         attempt = bench.untried("; ".join(taken.troubles) or "it is not written")
         return _told(result, taken, attempt, None, reference, begun)
@@ -150,8 +150,9 @@ class _Bench:
     def attempt(self) -> Attempt:
         """Run the tests and put the probes, each in a fresh sandbox.
 
-        Where a forward of another task's belongs to a backward of this one, both are the student's; if they fail, the forward may be to
-        blame, which must not count here: so the better of the two counts, with the student's forward and with a right one.
+        Where a forward of another task's belongs to a backward of this one, both are the student's, and what the student added to files of
+        other tasks comes along. If that fails, it may be to blame, which must not count here: so the better of two runs counts, with it
+        and without.
         """
         base, files = self.prepared.base, self.submission.files
         together = graft(base, files, companions=True)
@@ -162,7 +163,7 @@ class _Bench:
         second = self._run(alone)
         if second.share <= first.share:
             return first
-        return replace(second, helped="graded with right forwards, for with yours it fails")
+        return replace(second, helped="graded without what you wrote outside of this task, because it fails with it")
 
     def _run(self, taken: Graft) -> Attempt:
         prepared = self.prepared
@@ -235,6 +236,8 @@ def _reason(taken: Graft, attempt: Attempt) -> str:
     lost = [probe.says for probe in attempt.probes if not probe.passed]
     if len(lost) < len(attempt.probes) or not parts:
         parts.append(f"what must hold and does not: {_listed([says.rstrip('.') for says in lost])}")
+    if taken.remarks:
+        parts.append(f"mind {_listed(taken.remarks)}")
     return "; ".join(parts)
 
 

@@ -15,7 +15,7 @@ from course.manifest import Manifest, Task
 from course.runner.gpu import environment
 from course.staff import StaffError
 from course.staff.proofs.answers import WrongAnswer, graded_files, patched
-from course.staff.proofs.prove import COMPILED, PLAIN
+from course.staff.proofs.prove import COMPILED, PLAIN, without_kernels
 from course.staff.proofs.runs import LIMIT, Run, copy, each, run_tests
 from course.workspace.atomic_files import write_json
 
@@ -109,7 +109,7 @@ def collect_patterns(
         now = hash_of_tests(graded_files(task, files), root)
         before = known.get(id)
         if before is None or before.tests != now or again:
-            known[id] = before = Patterns(now, trusted_ids(task, files))
+            known[id] = before = Patterns(now, trusted_ids(task, without_kernels(files, manifest, task)))
         before.answers = {
             answer.name: before.answers[answer.name]
             for answer in of_task
@@ -122,15 +122,17 @@ def collect_patterns(
     with ExitStack() as folders:
         compiled: dict[str, Path] = {}
         tasks = [manifest.task(id) for id in dict.fromkeys(answer.task for answer in todo if not answer.compiled)]
-        for task, passes in zip(tasks, each(lambda task: _passes_uncompiled(task, files, known[task.id].ids), tasks), strict=True):
+        textbook = {task: without_kernels(files, manifest, task) for task in tasks}
+        for task, passes in zip(tasks, each(lambda task: _passes_uncompiled(task, textbook[task], known[task.id].ids), tasks), strict=True):
             if not passes:
-                compiled[task.id] = folders.enter_context(copy(files))
+                compiled[task.id] = folders.enter_context(copy(textbook[task]))
                 _run(compiled[task.id], task, files, COMPILED)
 
         def meet(answer: WrongAnswer) -> None:
             of_task, warm = known[answer.task], compiled.get(answer.task)
             mode = COMPILED if answer.compiled or warm else PLAIN
-            failing = _failing(answer, manifest.task(answer.task), files, of_task.ids, mode, warm)
+            task = manifest.task(answer.task)
+            failing = _failing(answer, task, without_kernels(patched(answer, files), manifest, task), of_task.ids, mode, warm)
             with lock:
                 of_task.answers[answer.name] = (hash_of(answer), failing)
                 write_patterns(path, known, manifest)
@@ -173,7 +175,7 @@ def _failing(
     warm: Path | None,
 ) -> tuple[int, ...]:
     """The places of the tests that do not pass under a wrong answer."""
-    with copy(patched(answer, files), warm) as folder:
+    with copy(files, warm) as folder:
         run = _run(folder, task, files, mode)
     if run.stopped:
         raise StaffError(f"the tests of wrong answer {answer.key} took too long by the clock; run it again on a machine that is less busy")

@@ -23,20 +23,34 @@ from typing import Any
 from filelock import FileLock
 
 from course.manifest import Manifest, Task
+from course.staff.grading.bases import Base, finished, graded, make_base
 from course.staff.grading.grading_env import Desk, write_tree
-from course.staff.grading.grafting import Base, finished, graded, make_base
 from course.staff.handout.selection import select
 from course.staff.proofs.answers import graded_files
 from course.workspace.atomic_files import write_json
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of what is kept."""
 
 PACKAGES = ("numpy", "numba", "hypothesis", "pytest")
 """Those whose version may change what a submission does."""
 
-BESIDE = {"cli", "nearest", "patterns", "journal", "workers", "cluster", "grade", "results", "submissions", "archives", "attacks"}
-"""Files of the staff's that do not change how a submission fares."""
+BESIDE = {
+    "cli",
+    "nearest",
+    "patterns",
+    "journal",
+    "workers",
+    "cluster",
+    "grade",
+    "results",
+    "submissions",
+    "archives",
+    "attacks",
+    "outputs",
+    "classroom",
+}
+"""Files and folders of the staff's that do not change how a submission fares."""
 
 COMPILING = 3
 """The first stage whose tests compile."""
@@ -64,9 +78,9 @@ class Prepared:
     @cached_property
     def base(self) -> Base:
         """Its base."""
-        files = {path: self.text(path) for path in self.task.files}
-        companions = {path: tuple(names) for path, names in self._about["companions"].items()}
-        return Base(self.task, files, frozenset(self._about["lacks"]), companions)
+        written, companions = ({path: tuple(names) for path, names in self._about[key].items()} for key in ("written", "companions"))
+        files = {path: self.text(path) for path in written if (self.tree / path).is_file()}
+        return Base(self.task, files, frozenset(self._about["lacks"]), companions, written)
 
     @property
     def tree(self) -> Path:
@@ -154,7 +168,7 @@ class Reference:
             whole = finished(self.root, self.manifest, task)
             base = make_base(whole, self.manifest, task)
             write_tree(folder / "tree", base.files)
-            about = {"schema": SCHEMA, "lacks": sorted(base.lacks), "companions": base.companions}
+            about = {"schema": SCHEMA, "lacks": sorted(base.lacks), "companions": base.companions, "written": base.written}
             right = {path: str(whole[path]) for path in task.files}
             about |= self._tried(task, right, graded_files(task, whole), folder)
             write_json(folder / "about.json", about)
@@ -200,9 +214,9 @@ def home_of(root: Path, manifest: Manifest, level: str) -> Path:
         digest.update(f"\n{path} {len(data)}\n".encode())
         digest.update(data)
     staff = Path(__file__).parent.parent
-    for path in sorted([*staff.glob("*.py"), *staff.glob("*.toml"), *staff.glob("probes/*.py"), *staff.glob("wrong_answers/*.toml")]):
-        if path.stem not in BESIDE:
-            digest.update(f"\n{path.name}\n".encode())
+    for path in sorted([*staff.rglob("*.py"), *staff.rglob("*.toml")]):
+        if path.stem not in BESIDE and not BESIDE & set(path.relative_to(staff).parts):
+            digest.update(f"\n{path.relative_to(staff)}\n".encode())
             digest.update(path.read_bytes())
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     home = cache / "minitorch-course" / digest.hexdigest()[:16]

@@ -25,11 +25,13 @@ class VisibleTest:
         id: pytest's, such as "tests/test_operators.py::test_relu".
         outcome: "passed", "failed", or "missing": skipped, deselected, or the run ended before it.
         message: Why, in a few lines; empty if it passed.
+        cause: The exception and the line of the student's that it comes from, the same text for all tests that it ended; empty if unknown.
     """
 
     id: str
     outcome: str
     message: str = ""
+    cause: str = ""
 
 
 @dataclass(frozen=True)

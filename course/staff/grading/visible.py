@@ -126,6 +126,8 @@ def command_for(task: Task, select: Iterable[str], each: float) -> list[str]:
     """The command that runs tests of a task and leaves report.json in the private folder."""
     options = [
         "-q",
+        "--tb=no",  # a mistake at the root fails hundreds of tests, whose tracebacks nobody would read
+        "-rN",
         "-p",
         "no:cacheprovider",
         "--continue-on-collection-errors",
@@ -154,7 +156,8 @@ def _read(ended: Ended, canary_ids: Sequence[str]) -> Ran:
             if state == "skipped":
                 skipped[id] = str(row.get("reason", ""))[:LETTERS]
             else:
-                outcomes[id] = VisibleTest(id, "passed" if state == "passed" else "failed", "" if state == "passed" else _message(row))
+                passed = state == "passed"
+                outcomes[id] = VisibleTest(id, "passed") if passed else VisibleTest(id, "failed", _message(row), _cause(row))
                 if "::" not in id:
                     why = outcomes[id].message
         if interrupted := document.get("interrupted"):
@@ -170,6 +173,14 @@ def _read(ended: Ended, canary_ids: Sequence[str]) -> Ran:
     excused = {"missing"} if interrupted else set()
     forged = any(found[id] != outcome and found[id] not in excused for id, outcome in expected.items())
     return Ran(outcomes, skipped, forged, why, ended.seconds)
+
+
+def _cause(row: Mapping[str, Any]) -> str:
+    """The exception that ended a test and the line of the student's, the same for all tests that it ended; empty for a failed assertion."""
+    card = card_from(row["card"])
+    if row["state"] != "failing" or not card.error or card.yours is not None or card.place is None or card.place.file.startswith("tests/"):
+        return ""
+    return f"{card.error.splitlines()[0]}, {card.place.file}, line {card.place.line}"[:LETTERS]
 
 
 def _message(row: Mapping[str, Any]) -> str:

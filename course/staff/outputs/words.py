@@ -88,6 +88,9 @@ def told(task: TaskResult) -> list[str]:
             paragraphs.append(cut(clean(failure.message)))
         elif failure.outcome == "missing":
             paragraphs.append("It was not run, or the run ended before it.")
+        alike = sum(test.cause == failure.cause for test in task.visible)
+        if failure.cause and alike > 1:
+            paragraphs.append(f"One error ends {alike} of these tests. Begin with it: {line(failure.cause)}")
     if demands := [demand for demand in missed(task) if demand not in line(reason)]:
         paragraphs.append("What is not right yet, as other tests found:\n" + "\n".join(f"- {demand}" for demand in demands))
     if task.nearest is not None:

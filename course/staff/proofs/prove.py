@@ -78,10 +78,10 @@ def in_order(tests: list[str], answer: WrongAnswer) -> list[str]:
     return sorted(tests, key=lambda path: Path(path).stem.removeprefix("test_") not in changed)
 
 
-def kernels_to_leave_out(manifest: Manifest, task: Task) -> dict[str, str]:
-    """The optimized kernels of the task and of those after it, which may import them, with their task."""
+def without_kernels(files: Mapping[str, str | bytes], manifest: Manifest, task: Task) -> dict[str, str | bytes]:
+    """The repository as students have it at a task: without its optimized kernels and those of later tasks, which may import them."""
     later = manifest.tasks[manifest.tasks.index(task) :]
-    return {module: each.id for each in later for module in each.leave_out if ":" not in module}
+    return leave_out_modules(files, {module: each.id for each in later for module in each.leave_out if ":" not in module})
 
 
 def prove(
@@ -103,7 +103,7 @@ def prove(
 
     def meet(answer: WrongAnswer) -> Verdict:
         task = manifest.task(answer.task)
-        with copy(leave_out_modules(patched(answer, files), kernels_to_leave_out(manifest, task))) as folder:
+        with copy(without_kernels(patched(answer, files), manifest, task)) as folder:
             around = environment(task) | (COMPILED if answer.compiled else PLAIN)
             run = run_tests(folder, ["-x", "-m", task.mark, *in_order(graded_files(task, files), answer)], limit, around)
         if run.timed_out:
