@@ -96,8 +96,8 @@ def changed_signatures(root: Path, task: Task) -> list[str]:
     found = []
     for path in task.files:
         with contextlib.suppress(OSError, Unreadable, KeyError):  # the tests will tell
-            texts = [decode(data)[0] for data in (given[path], (root / path).read_bytes())]
-            found += [f"{path}, {said}" for said in misfits(*texts, task.names_in(path)).values()]
+            before, now = decode(given[path])[0], decode((root / path).read_bytes())[0]
+            found += [f"{path}, {said}" for said in misfits(before, now, task.names_in(path)).values()]
     return found
 
 

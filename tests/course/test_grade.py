@@ -208,6 +208,35 @@ def test_a_test_of_the_students_must_pass_with_right_code_and_fail_with_wrong(
         assert result.probes[0].reason.startswith(reason)
 
 
+def double_is_right(p: Any) -> check.Check:
+    """The double of 2."""
+    (got,) = yield [p.find("minitorch.scalar:Scalar")(2.0).double().data]
+    check.same(got, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("helper", "double"),
+    [
+        ("def twice(x):\n    return x + x\n", "twice"),  # a helper in a file of another task
+        ("", "lambda x: relu(x, 2)"),  # a function of another task that takes more than the course's
+    ],
+)
+def test_what_passes_in_the_students_own_workspace_passes_here(
+    helper: str, double: str, reference: Reference, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(check._probes, "1.1", [check.Probe("1.1", "double doubles", 1, double_is_right, {}, [], 0, 5.0)])
+    files = finished(reference.root, reference.manifest, reference.manifest.task("1.1"))
+    operators = (
+        str(files[OPERATORS]).replace("relu(x: float)", "relu(x: float, times: int = 1)").replace(BODY, "return max(x, 0.0) * times")
+    )
+    scalar = str(files[SCALAR]).replace("self.data + self.data", f"({double})(self.data)")
+    imported = "from minitorch.operators import twice\n" if helper else "from minitorch.operators import relu\n"
+    scalar = scalar.replace('"""Stage 1."""\n', f'"""Stage 1."""\n\n{imported}')
+    submission = Submission("ann", {OPERATORS: f"{operators}\n\n{helper}".encode(), SCALAR: scalar.encode()})
+    result = mark_task(reference, submission, reference.manifest.task("1.1"), [])
+    assert (result.verdict, result.reason) == (PASS, "")
+
+
 def test_a_task_without_probes_is_not_run_and_says_so(marked: Callable[..., TaskResult]) -> None:
     result = marked("1.1")
     assert (result.verdict, result.mark, result.reason) == (NOT_RUN, 0, "not graded: there are no hidden probes for this task")

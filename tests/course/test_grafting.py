@@ -218,7 +218,7 @@ OTHER = "minitorch/scalar.py"
 def with_other(submitted: str, body: str, given: str = "import math\n\nBLOCK = 32\n") -> Graft:
     """A graft in which the student has changed a file of another task, too."""
     one = Base(task(), {FILE: GIVEN, OTHER: given}, frozenset(), {}, {FILE: ("relu", "Sigmoid.backward")})
-    return graft(one, {FILE: answer(body), OTHER: submitted.encode()}, companions=True)
+    return graft(one, {FILE: answer(body), OTHER: submitted.encode()}, "used")
 
 
 def test_what_is_used_of_additions_to_files_of_other_tasks_comes_along() -> None:
@@ -237,7 +237,7 @@ def test_additions_that_additions_use_come_along() -> None:
         OTHER: b"A = 1\n\n\ndef near(x):\n    return far(x)\n",
         third: b"B = 1\n\n\ndef far(x):\n    return x\n",
     }
-    assert set(graft(one, submitted, companions=True).files) == {FILE, OTHER, third}
+    assert set(graft(one, submitted, "used").files) == {FILE, OTHER, third}
     assert set(graft(one, submitted).files) == {FILE}
 
 
@@ -303,6 +303,16 @@ def test_whatever_a_student_adds_means_in_the_graft_what_it_means_in_the_workspa
     assert {name: scope[names[name]] for name in tail[1]} == tail[1]
 
 
+def test_in_the_students_own_workspace_all_that_was_written_comes_along() -> None:
+    stub = 'raise NotImplementedError("Need to implement for Task 0.2")'
+    given = "def double(x):\n    return 2 * x\n\n\ndef half(x):\n    return x / 2\n\n\ndef kept(x):\n    return x\n"
+    one = Base(task(), {FILE: GIVEN, OTHER: given}, frozenset(), {}, {OTHER: ("double", "half")})
+    submitted = given.replace("2 * x", "x + x").replace("return x / 2", stub).replace("return x\n", "return 7\n") + "\nOWN = 1\n"
+    taken = graft(one, {FILE: answer("return x"), OTHER: submitted.encode()}, "all")
+    assert taken.files[OTHER] == given.replace("2 * x", "x + x") + "\nOWN = 1\n"
+    assert (taken.unwritten, taken.troubles) == ((), ())
+
+
 # What is not
 
 
@@ -357,11 +367,11 @@ def test_a_forward_comes_with_its_backward_if_it_is_asked_for_and_written() -> N
         '"""Backward."""\n        raise NotImplementedError("Need to implement for Task 0.1")', '"""Backward."""\n        return 9'
     )
     one = base(write=write, companions=companions)
-    assert "return 8" in graft(one, {FILE: mine.encode()}, companions=True).files[FILE]
-    assert graft(one, {FILE: mine.encode()}, companions=True).companions == 1
+    assert "return 8" in graft(one, {FILE: mine.encode()}, "used").files[FILE]
+    assert graft(one, {FILE: mine.encode()}, "used").companions == 1
     assert "return 8" not in graft(one, {FILE: mine.encode()}).files[FILE]
     stub = mine.replace("return 8", 'raise NotImplementedError("Need to implement for Task 0.1")')
-    assert graft(one, {FILE: stub.encode()}, companions=True).companions == 0
+    assert graft(one, {FILE: stub.encode()}, "used").companions == 0
 
 
 # The base

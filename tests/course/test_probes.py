@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from hypothesis.strategies import floats, integers
 
 from course.manifest import ROOT, Task, course
-from course.staff.probes import Outcome, check, plain_launcher, probes_of, run_probes, share
+from course.staff.probes import Outcome, check, edges_of, plain_launcher, probes_of, run_probes, share, weights_of
 from course.staff.probes.bank import UNSEEN, answers_in_code, meet
 from course.staff.probes.check import Check, Wrong, number, raises, same, shown
 from course.staff.probes.plain import Number, Seen, Thing
@@ -44,9 +45,24 @@ def test_every_task_with_code_to_write_has_probes_and_no_other_has() -> None:
 
 def test_every_probe_says_something_of_its_own_and_has_a_weight() -> None:
     for task in TASKS:
-        says = [probe.says for probe in probes_of(task.id)]
+        says = [probe.says for probe in probes_of(task.id) if not probe.edge]
         assert len(set(says)) == len(says), task.id
+        assert not set(says) & set(edges_of(task.id)), task.id
         assert all(probe.weight > 0 and probe.seconds > 0 for probe in probes_of(task.id))
+
+
+@pytest.mark.parametrize("task", TASKS, ids=ids(TASKS))
+def test_edge_cases_have_inputs_of_their_own_and_a_small_share_together(task: Task) -> None:
+    assert [probe.edge or probe.says for probe in probes_of(task.id) if not check._cases(probe, 0)] == []
+    weights, edges = weights_of(task.id), edges_of(task.id)
+    assert sum(weights[edge] for edge in edges) <= 0.2 * sum(weights.values()) + 1e-9
+    assert all(0 < weights[edge] <= 0.04 * sum(weights.values()) + 1e-9 for edge in edges)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=ids(TASKS))
+def test_the_chapter_of_a_task_names_its_edge_cases(task: Task) -> None:
+    page = " ".join((ROOT / "docs" / f"{task.page}.md").read_text(encoding="utf-8").replace("`", "").split())
+    assert [edge for edge in edges_of(task.id) if edge not in page] == []
 
 
 def test_what_cannot_be_seen_from_outside_are_wrong_answers_of_the_bank() -> None:
@@ -177,7 +193,7 @@ def test_a_child_that_ends_or_hangs_fails_its_probe_and_the_next_has_a_new_one(s
 
 
 def test_a_submission_that_hangs_again_and_again_is_given_less_time(submission: Path) -> None:
-    with one_task(*[probe(hangs, seconds=1.0)] * 3) as task:
+    with one_task(*[replace(probe(hangs, seconds=1.0), says=says) for says in "abc"]) as task:
         outcomes = run_probes(task, plain_launcher(submission))
     assert [outcome.reason.removeprefix("hangs(): it gave no answer in ") for outcome in outcomes] == ["1 s", "1 s", "0.2 s"]
 
@@ -208,6 +224,33 @@ def test_the_same_number_gives_the_same_inputs_and_another_one_others(submission
             run_probes(task, plain_launcher(submission), seed)
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(drawn[0]) == 10
+
+
+def doubles_small_ones(p: Program, x: float) -> Check:
+    """One check for small numbers and, by labels, for their kinds."""
+    (got,) = yield [p.find("minitorch:double")(x)]
+    check.all_same([got, "float"], [(2 * x, "" if x < 7 else "large"), (type(x).__name__, "kind")])
+
+
+def test_edge_cases_are_told_apart_by_inputs_and_by_labels_and_have_one_outcome_each(submission: Path) -> None:
+    with one_task() as task:
+        edges: dict[str, Any] = {"large": lambda x: x >= 7}
+        check.probe("0.1", "doubles", weight=3, examples=[(1.0,), (9.0,)], edges=edges)(doubles)
+        check.probe("0.1", "labelled", examples=[(1.0,), (8.0,)], labels=["large", "kind"])(doubles_small_ones)
+        check.probe("0.1", "hangs", edge=True, seconds=0.3)(hangs)
+        outcomes = {outcome.says: outcome for outcome in run_probes(task, plain_launcher(submission))}
+        weights = weights_of("0.1")
+    assert {says: outcome.passed for says, outcome in outcomes.items()} == {
+        "doubles": True,
+        "labelled": True,
+        "large": False,
+        "kind": True,
+        "hangs": False,
+    }
+    assert outcomes["large"].reason == "double(9.0): expected 18.0, got 0.0"
+    assert {says: outcome.weight for says, outcome in outcomes.items()} == weights
+    assert weights["doubles"] == 3 * weights["labelled"]
+    assert weights["large"] / sum(weights.values()) == pytest.approx(0.04)
 
 
 def test_no_outcomes_are_worth_nothing() -> None:

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from course.staff.grading.bases import Base
 from course.workspace import function_source
@@ -26,6 +27,9 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 ADDED = (*DEFINITIONS, ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.Pass)
 """The statements that `with_additions` takes."""
+
+
+Along = Literal["nothing", "used", "all"]
 
 
 @dataclass(frozen=True)
@@ -65,13 +69,14 @@ class _Taken:
     remarks: tuple[str, ...]
 
 
-def graft(base: Base, submitted: Mapping[str, bytes], companions: bool = False) -> Graft:
+def graft(base: Base, submitted: Mapping[str, bytes], along: Along = "nothing") -> Graft:
     """Put a student's functions, with the helpers, constants and imports that were added around them, into the base of a task.
 
     Args:
         base: The base.
         submitted: The student's files by path.
-        companions: Whether to take the companions, too, and what was added to the files of other tasks as far as it is used.
+        along: What of the student's work on other tasks comes along: nothing; what is used, which are the companions and, of what was added
+            to files of other tasks, that which the task's functions name; or all, as in the student's own workspace.
     """
     files: dict[str, str] = {}
     unwritten: list[str] = []
@@ -88,7 +93,8 @@ def graft(base: Base, submitted: Mapping[str, bytes], companions: bool = False) 
             continue
         try:
             yours = _readable(submitted[path])
-            also = [name for name in base.companions.get(path, ()) if companions and _is_written(yours, name)]
+            others = {"nothing": (), "used": base.companions.get(path, ()), "all": base.written.get(path, ())}[along]
+            also = [name for name in others if name not in names and _is_written(yours, name)]
             taken = _put(given, yours, [*names, *also], path.startswith("tests/"))
             _check_imports(path, given, taken.text, base.lacks)
         except (function_source.Unreadable, RecursionError) as error:
@@ -103,8 +109,8 @@ def graft(base: Base, submitted: Mapping[str, bytes], companions: bool = False) 
         used |= _identifiers(taken.source) | (_identifiers(taken.text) - _identifiers(given))
         if taken.text != given:
             files[path] = taken.text
-    if companions:
-        added, said = _additions(base, submitted, used)
+    if along != "nothing":
+        added, said = _additions(base, submitted, used) if along == "used" else _others(base, submitted)
         files |= added
         came += len(added)
         remarks += said
@@ -278,8 +284,7 @@ def _additions(base: Base, submitted: Mapping[str, bytes], used: set[str]) -> tu
         The files of the base with the additions, by path, and what to say of lines that were not taken.
     """
     found: dict[str, tuple[str, str, list[str]]] = {}
-    others = base.files.keys() & submitted.keys() - set(base.task.files)
-    for path in [path for path in others if not path.startswith("tests/")]:
+    for path in _elsewhere(base, submitted):
         given = function_source.unix(str(base.files[path]))
         try:
             kept, remarks = _without_rivals(_readable(submitted[path]), given)
@@ -298,6 +303,29 @@ def _additions(base: Base, submitted: Mapping[str, bytes], used: set[str]) -> tu
             used = used | (_identifiers(files[path]) - _identifiers(given))
             remarks += said
     return files, remarks
+
+
+def _others(base: Base, submitted: Mapping[str, bytes]) -> tuple[dict[str, str], list[str]]:
+    """The files of other tasks with all that the student wrote in them; see `_additions`."""
+    files: dict[str, str] = {}
+    remarks: list[str] = []
+    for path in _elsewhere(base, submitted):
+        given = function_source.unix(str(base.files[path]))
+        try:
+            yours = _readable(submitted[path])
+            taken = _put(given, yours, [name for name in base.written.get(path, ()) if _is_written(yours, name)], False)
+            _check_imports(path, given, taken.text, base.lacks)
+        except (function_source.Unreadable, RecursionError):
+            continue
+        if taken.text != given:
+            files[path] = taken.text
+            remarks += [f"{path}, {said}" for said in taken.remarks]
+    return files, remarks
+
+
+def _elsewhere(base: Base, submitted: Mapping[str, bytes]) -> list[str]:
+    """The files of other tasks that were submitted, but for tests."""
+    return sorted(path for path in base.files.keys() & submitted.keys() - set(base.task.files) if not path.startswith("tests/"))
 
 
 def _is_used(given: str, text: str, used: Collection[str]) -> bool:

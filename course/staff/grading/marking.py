@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from course.manifest import Task
-from course.staff.grading.grafting import Graft, graft
+from course.staff.grading.grafting import Along, Graft, graft
 from course.staff.grading.own_tests import OwnTest, grade_own_tests
 from course.staff.grading.reference import COMPILING, Prepared, Reference
 from course.staff.grading.results import (
@@ -24,13 +24,20 @@ from course.staff.grading.results import (
     VisibleTest,
 )
 from course.staff.grading.submissions import Submission
-from course.staff.probes import probes_of
+from course.staff.probes import probes_of, weights_of
 
 SLOWER = 20
 """The visible tests of a submission may take so many times as long as with a right answer."""
 
 AT_LEAST = {False: (90.0, 10.0), True: (400.0, 60.0)}
 """Seconds by the clock for all visible tests of a task, and of computing for one, however fast a right answer is; True: they compile."""
+
+HELPED: dict[Along, str] = {
+    "used": "",
+    "nothing": "graded without what you wrote outside of this task, because it fails with it",
+    "all": "graded together with all your other tasks, because it fails beside right ones",
+}
+"""With what of the student's other work a task is tried, one after the other, and what to say where that counts."""
 
 SHOWN = 3
 """So many failures are named in a reason."""
@@ -111,7 +118,7 @@ def mark_task(reference: Reference, submission: Submission, task: Task, own_test
     if prepared.trouble:
         return replace(result, reason="not graded: on this machine even a right answer does not pass", note=prepared.trouble)
     bench = _Bench(reference, prepared, submission, own_tests)
-    taken = graft(prepared.base, submission.files, companions=True)
+    taken = graft(prepared.base, submission.files, "used")
     if len(taken.unwritten) == len(task.write):
         attempt = bench.untried("; ".join(taken.troubles) or "it is not written")
         return _told(result, taken, attempt, None, reference, begun)
@@ -143,27 +150,31 @@ class _Bench:
     def untried(self, why: str) -> Attempt:
         """What an attempt would come to for which nothing must be run."""
         visible = tuple(VisibleTest(id, "failed", why) for id in self.prepared.ids)
-        probes = [HiddenProbe(probe.says, probe.weight, False, why) for probe in probes_of(self.task.id)]
+        probes = [HiddenProbe(says, weight, False, why) for says, weight in weights_of(self.task.id).items()]
         names = [test.name.partition(":")[2] for test in self.own_tests]
         return Attempt(visible, (*probes, *grade_own_tests(self.own_tests, names, {}, lambda files, ids: {})))
 
     def attempt(self) -> Attempt:
         """Run the tests and put the probes, each in a fresh sandbox.
 
-        Where a forward of another task's belongs to a backward of this one, both are the student's, and what the student added to files of
-        other tasks comes along. If that fails, it may be to blame, which must not count here: so the better of two runs counts, with it
-        and without.
+        What of the student's other work comes along may help, or be to blame: neither must cost anything here. So where a run does not earn
+        all, others are tried, and the best counts: with what the task's functions use; with nothing; with all, as in the student's own
+        workspace, where functions of several tasks may agree on something that is not the course's way.
         """
         base, files = self.prepared.base, self.submission.files
-        together = graft(base, files, companions=True)
-        alone = graft(base, files)
-        first = self._run(together)
-        if first.share == 1 or not together.companions:
-            return first
-        second = self._run(alone)
-        if second.share <= first.share:
-            return first
-        return replace(second, helped="graded without what you wrote outside of this task, because it fails with it")
+        tried: list[dict[str, str]] = []
+        best: Attempt | None = None
+        for along, helped in HELPED.items():
+            taken = graft(base, files, along)
+            if taken.files in tried:
+                continue
+            tried.append(taken.files)
+            attempt = replace(self._run(taken), helped=helped)
+            best = attempt if best is None or attempt.share > best.share else best
+            if best.share == 1:
+                break
+        assert best is not None
+        return best
 
     def _run(self, taken: Graft) -> Attempt:
         prepared = self.prepared

@@ -28,7 +28,20 @@ from course.staff.probes import module3_cuda as module3_cuda
 from course.staff.probes import module4 as module4
 from course.staff.probes import module4_functional as module4_functional
 from course.staff.probes import module4_networks as module4_networks
-from course.staff.probes.check import Outcome, Probe, probes_of, run_probes, share
+from course.staff.probes.check import Outcome, Probe, edges_of, probes_of, run_probes, share, weights_of
 from course.staff.probes.remote import Gone, Launcher, Remote, Running, plain_launcher
 
-__all__ = ["Gone", "Launcher", "Outcome", "Probe", "Remote", "Running", "plain_launcher", "probes_of", "run_probes", "share"]
+__all__ = [
+    "Gone",
+    "Launcher",
+    "Outcome",
+    "Probe",
+    "Remote",
+    "Running",
+    "edges_of",
+    "plain_launcher",
+    "probes_of",
+    "run_probes",
+    "share",
+    "weights_of",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,24 @@ HURRY = 0.2
 """What is left of the time for an answer after that."""
 
 
+MOST_OF_EDGES = 0.2
+"""The share of a task's points that all its edge cases have together at most."""
+
+SHARE_OF_AN_EDGE = 0.04
+"""The share of each, where there are few."""
+
+
 class Wrong(Exception):
-    """An answer is not what it must be; the message says what was expected."""
+    """An answer is not what it must be; the message says what was expected.
+
+    Args:
+        message: What was expected of the main behaviour; empty if that is right.
+        edges: What was expected of edge cases, by their labels.
+    """
+
+    def __init__(self, message: str, edges: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.edges = dict(edges or {})
 
 
 Check = Generator[Sequence[Value], list[Any], None]
@@ -39,12 +55,15 @@ class Probe:
     Attributes:
         task: The task's id.
         says: What must hold, in a sentence.
-        weight: What it counts beside the other probes of the task.
+        weight: What it counts beside the other probes of the task's main behaviour.
         check: Called with a program to write steps down in, and an input.
         inputs: What the inputs are drawn from, by name.
         examples: Inputs that are always tried first.
         count: How many inputs are drawn.
         seconds: How long one answer may take.
+        edge: The edge case that it is about, in a sentence; empty if it is about the main behaviour.
+        labels: Edge cases that its check tells apart from the main behaviour by itself, by `Wrong.edges`.
+        chosen: Which of the inputs are its; None for all.
     """
 
     task: str
@@ -55,11 +74,14 @@ class Probe:
     examples: Sequence[Sequence[Any]]
     count: int
     seconds: float
+    edge: str = ""
+    labels: tuple[str, ...] = ()
+    chosen: Callable[..., bool] | None = None
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a submission met a probe.
+    """How a submission met a probe, or all probes about one edge case.
 
     Attributes:
         says: What must hold.
@@ -69,7 +91,7 @@ class Outcome:
     """
 
     says: str
-    weight: int
+    weight: float
     passed: bool
     reason: str = ""
 
@@ -85,12 +107,28 @@ def probe(
     examples: Sequence[Sequence[Any]] = (),
     count: int = 25,
     seconds: float = SECONDS,
+    edge: bool = False,
+    edges: Mapping[str, Callable[..., bool]] | None = None,
+    labels: Sequence[str] = (),
     **inputs: SearchStrategy[Any],
 ) -> Callable[[Callable[..., Check]], Callable[..., Check]]:
-    """Make a function a probe of a task; see `Probe`. Without inputs it is tried once, or once for each example."""
+    """Make a function a probe of a task; see `Probe`. Without inputs it is tried once, or once for each example.
+
+    Args:
+        task, says, weight, examples, count, seconds, labels, inputs: See `Probe`.
+        edge: Whether all of it is an edge case.
+        edges: Edge cases by what must hold in them, and which inputs belong there: each becomes a probe of its own.
+    """
+    kinds = dict(edges or {})
+
+    def kind_of(*case: Any) -> str:
+        return next((kind for kind, belongs in kinds.items() if belongs(*case)), "")
 
     def enter(check: Callable[..., Check]) -> Callable[..., Check]:
-        _probes.setdefault(task, []).append(Probe(task, says, weight, check, inputs, examples, count, seconds))
+        whole = Probe(task, says, weight, check, inputs, examples, count, seconds, says if edge else "", tuple(labels))
+        parts = [replace(whole, edge=kind, labels=(), chosen=lambda *case, kind=kind: kind_of(*case) == kind) for kind in kinds]
+        main = replace(whole, chosen=lambda *case: not kind_of(*case)) if kinds else whole
+        _probes.setdefault(task, []).extend([main, *parts])
         return check
 
     return enter
@@ -99,6 +137,20 @@ def probe(
 def probes_of(task: str) -> list[Probe]:
     """The probes of a task, by its id; none if it has none."""
     return list(_probes.get(task, ()))
+
+
+def weights_of(task: str) -> dict[str, float]:
+    """What is marked of a task with its weight: the main behaviour by its probes, and each edge case with a small share of the points."""
+    weights = {probe.says: float(probe.weight) for probe in probes_of(task) if not probe.edge}
+    edges = edges_of(task)
+    share = min(MOST_OF_EDGES, SHARE_OF_AN_EDGE * len(edges))
+    each = sum(weights.values()) * share / (1 - share) / len(edges) if edges else 0.0
+    return weights | dict.fromkeys(edges, each)
+
+
+def edges_of(task: str) -> list[str]:
+    """The edge cases of a task."""
+    return list(dict.fromkeys(edge for probe in probes_of(task) for edge in (probe.edge, *probe.labels) if edge))
 
 
 # What their checks compare
@@ -155,6 +207,27 @@ def _same(got: Any, expected: Any, close: float) -> bool:
     return got == expected
 
 
+def all_same(got: Sequence[Any], expected: Sequence[tuple[Any, str]], close: float = 0.0) -> None:
+    """That answers are what is expected of each; see `same`.
+
+    Args:
+        got: The answers.
+        expected: What is expected, and the label of the edge case that it belongs to, empty for the main behaviour.
+        close: See `same`.
+
+    Raises:
+        Wrong: If one is something else; what is wrong in edge cases alone is said by their labels.
+    """
+    failures: dict[str, str] = {}
+    for one, (right, label) in zip(got, expected, strict=True):
+        try:
+            same(one, right, close)
+        except Wrong as wrong:
+            failures.setdefault(label, str(wrong))
+    if failures:
+        raise Wrong(failures.pop("", ""), failures)
+
+
 def number(got: Any) -> float:
     """An answer as a float, where 0 is as good as 0.0.
 
@@ -189,7 +262,8 @@ def run_probes(
 ) -> list[Outcome]:
     """Put the probes of a task to a submission.
 
-    A child that ends, hangs, or sends what is no answer fails the probe that was asking; the next one gets a new child.
+    A child that ends, hangs, or sends what is no answer fails the probe that was asking; the next one gets a new child. Probes about the
+    same edge case have one outcome together.
 
     Args:
         task: The task.
@@ -199,7 +273,8 @@ def run_probes(
         stop: Whether to stop at the first that fails.
     """
     remote: Remote | None = None
-    outcomes: list[Outcome] = []
+    weights = weights_of(task.id)
+    reasons: dict[str, str] = {}
     hangs, hopeless = 0, ""
     try:
         for probe in probes_of(task.id):
@@ -208,21 +283,23 @@ def run_probes(
                     remote = Remote(launch, environment(task))
                 except Gone as gone:
                     hopeless = str(gone)
-            reason = hopeless
+            marked = [probe.edge or probe.says, *probe.labels]
+            failed = dict.fromkeys(marked, hopeless)
             if remote is not None:
                 try:
-                    reason = _meet(probe, remote, number, HURRY if hangs >= HANGS else 1.0)
+                    failed = _meet(probe, remote, number, HURRY if hangs >= HANGS else 1.0)
                 except Gone as gone:
-                    reason, remote = str(gone), None
+                    failed, remote = dict.fromkeys(marked, str(gone)), None
                     hangs += gone.hung
-            outcomes.append(Outcome(probe.says, probe.weight, not reason, reason))
-            done(outcomes[-1])
-            if reason and stop:
+            for says in marked:
+                reasons[says] = reasons.get(says) or failed.get(says, "")
+            done(Outcome(probe.says, weights[marked[0]], not any(failed.values()), next(filter(None, failed.values()), "")))
+            if stop and any(failed.values()):
                 break
     finally:
         if remote is not None:
             remote.end()
-    return outcomes
+    return [Outcome(says, weight, not reasons[says], reasons[says]) for says, weight in weights.items() if says in reasons]
 
 
 def share(outcomes: Sequence[Outcome]) -> float:
@@ -231,8 +308,8 @@ def share(outcomes: Sequence[Outcome]) -> float:
     return sum(outcome.weight for outcome in outcomes if outcome.passed) / whole if whole else 0.0
 
 
-def _meet(probe: Probe, remote: Remote, number: int, hurry: float) -> str:
-    """Why a submission fails a probe, on the input for which that is said most shortly; empty if it does not.
+def _meet(probe: Probe, remote: Remote, number: int, hurry: float) -> dict[str, str]:
+    """What a submission fails of a probe and its labels: why, on the input for which that is said most shortly.
 
     Every input is a check of its own. What they ask goes to the submission together, then what they ask next, until none asks any more.
     """
@@ -240,7 +317,8 @@ def _meet(probe: Probe, remote: Remote, number: int, hurry: float) -> str:
     for case in _cases(probe, number):
         check = probe.check(Program(), *case)
         checks.append((check, next(check)))
-    failures: list[str] = []
+    marked = [probe.edge or probe.says, *probe.labels]
+    failures: dict[str, list[str]] = {}
     while checks:
         try:
             answers = remote.ask([values for _, values in checks], hurry * probe.seconds)
@@ -252,11 +330,14 @@ def _meet(probe: Probe, remote: Remote, number: int, hurry: float) -> str:
                 checks.append((check, check.throw(answer) if isinstance(answer, Raised) else check.send(answer)))
             except StopIteration:
                 pass
-            except (Wrong, Raised) as error:
-                failures.append(f"{_text(values)}: {'it ' if isinstance(error, Raised) else ''}{error}")
-            except Exception:  # the check could do nothing with the answer: that must not end the run
-                failures.append(f"{_text(values)}: expected another kind of answer, got {shown(answer)}")
-    return min(failures, key=len, default="")
+            except Wrong as wrong:
+                for says, why in {**({marked[0]: str(wrong)} if str(wrong) else {}), **wrong.edges}.items():
+                    failures.setdefault(says, []).append(f"{_text(values)}: {why}")
+            except Exception as error:  # where the check could do nothing with the answer, that must not end the run
+                why = f"it {error}" if isinstance(error, Raised) else f"expected another kind of answer, got {shown(answer)}"
+                for says in marked:
+                    failures.setdefault(says, []).append(f"{_text(values)}: {why}")
+    return {says: min(found, key=len) for says, found in failures.items()}
 
 
 def _text(values: Sequence[Value]) -> str:
@@ -267,8 +348,9 @@ def _text(values: Sequence[Value]) -> str:
 def _cases(probe: Probe, number: int) -> list[Sequence[Any]]:
     """The inputs that a probe is tried on: its examples, and as many others as it counts, which follow from a number."""
     cases = list(probe.examples)
+    mine = probe.chosen or (lambda *case: True)
     if not probe.inputs:
-        return cases or [()]
+        return [case for case in cases if mine(*case)] if cases else [()]
 
     def collect(**values: Any) -> None:
         cases.append(tuple(values[name] for name in probe.inputs))
@@ -282,4 +364,4 @@ def _cases(probe: Probe, number: int) -> list[Sequence[Any]]:
         suppress_health_check=list[Any](HealthCheck),
     )
     seed(f"{number} {probe.task} {probe.says}")(draw(given(**probe.inputs)(collect)))()
-    return cases
+    return [case for case in cases if mine(*case)]

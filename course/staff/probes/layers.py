@@ -15,6 +15,8 @@ from course.staff.probes.plain import Seen
 from course.staff.probes.program import Program, Value
 from course.staff.probes.tensors import numbers, seeds, tensor
 
+DIFFERENT = "the parameters of a layer start with different numbers"
+
 
 def write(p: Program, module: Value, values: dict[str, np.ndarray], backend: Value | None = None) -> None:
     """Write arrays into the parameters of a module, by their names."""
@@ -65,9 +67,10 @@ def network(task: str, program: str, backends: Sequence[str] = ()) -> None:
         same(sorted(map(str, names)), sorted(known), of="the parameters")
         for (name, array), one in zip(known.items(), values, strict=False):
             same(one.array.shape if isinstance(one, Seen) else None, array.shape, of=f"{name} of shape")
-            if array.size > 1 and len(set(one.array.reshape(-1).tolist())) == 1:
-                raise Wrong(f"expected {name} to start with different numbers, got {one.array.reshape(-1)[0]} everywhere")
         same(values[len(known) :], [True] * len(there), of="all parameters on the backend that was asked for,")
+        for (name, array), one in zip(known.items(), values, strict=False):
+            if array.size > 1 and len(set(one.array.reshape(-1).tolist())) == 1:
+                raise Wrong("", {DIFFERENT: f"expected {name} to start with different numbers, got {one.array.reshape(-1)[0]} everywhere"})
 
     def forward(p: Program, hidden: int, seed: int) -> Check:
         known, backend = Perceptron(hidden, seed), chosen(p, backends, seed)
@@ -77,7 +80,8 @@ def network(task: str, program: str, backends: Sequence[str] = ()) -> None:
         (got,) = yield [made(tensor(p, points, backend))]
         same(got, known(points), 1e-6)
 
-    probe(task, "Network has three layers, 2 → H → H → 1, by their names", examples=[(1,), (2,), (5,)], seconds=120)(layers)
+    says = "Network has three layers, 2 → H → H → 1, by their names"
+    probe(task, says, labels=[DIFFERENT], examples=[(1,), (2,), (5,)], seconds=120)(layers)
     says = "Network gives the probability of each point"
     inputs: Any = {"hidden": integers(1, 4), "seed": seeds}
     probe(task, says, weight=3, examples=[(2, 0), (4, 1), (1, 1), (1, 2)], count=6, seconds=120, **inputs)(forward)

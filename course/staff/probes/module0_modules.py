@@ -15,6 +15,8 @@ from course.staff.probes.program import Program, Value
 entries = lists(tuples(integers(0, 9), sampled_from("zyxabc"), booleans()), max_size=8)
 """What a tree of modules is grown from: of each entry the number of a module, a letter of its name, and whether it is a module."""
 
+IN_ORDER = "the module's own parameters come first, then those of its children"
+
 DEEP = [(0, "a", True), (1, "b", True), (2, "c", True), (3, "z", False), (3, "a", False), (1, "z", False), (0, "y", True), (4, "x", False)]
 """One in which every level holds a parameter."""
 
@@ -84,23 +86,26 @@ def modes(p: Program, grown: list[tuple[int, str, bool]], at: int, before: int) 
 
 @probe(
     "0.4",
-    "named_parameters() gives every parameter of the tree with its dotted name, own ones first",
+    "named_parameters() gives every parameter of the tree with its dotted name",
     weight=2,
     examples=[(DEEP,)],
+    labels=[IN_ORDER],
     grown=entries,
 )
 def named_parameters(p: Program, grown: list[tuple[int, str, bool]]) -> Check:
-    """The names in order, and under each the Parameter itself; the same at a second call."""
+    """Under each name the Parameter itself; the same at a second call."""
     tree = Tree(p, grown)
     root, expected = tree.modules[0], tree.named()
-    as_list, is_same = p.find("builtins:list"), p.find("operator:is_")
-    pairs = as_list(root.named_parameters())
-    twice = as_list(root.named_parameters())
-    each = [is_same(pairs[n][1], made) for n, (_, made) in enumerate(expected)]
-    first, second, *found = yield [pairs, twice, *each]
-    same([_name(pair) for pair in first], [name for name, _ in expected], of="the names")
-    same([_name(pair) for pair in second], [name for name, _ in expected], of="the same names again,")
+    as_list, is_same, as_dict = p.find("builtins:list"), p.find("operator:is_"), p.find("builtins:dict")
+    by_name = as_dict(root.named_parameters())
+    each = [is_same(by_name.get(name), made) for name, made in expected]
+    first, second, *found = yield [as_list(root.named_parameters()), as_list(root.named_parameters()), *each]
+    names, again = [_name(pair) for pair in first], [_name(pair) for pair in second]
+    same(sorted(names), sorted(name for name, _ in expected), of="the names")
+    same(again, names, of="the same names again,")
     same(found, [True] * len(expected), of="the Parameters themselves,")
+    if names != [name for name, _ in expected]:
+        raise Wrong("", {IN_ORDER: f"expected the names in the order {[name for name, _ in expected]}, got {names}"})
 
 
 def _name(pair: Any) -> str:
@@ -117,6 +122,7 @@ def _name(pair: Any) -> str:
 @probe(
     "0.4",
     "named_parameters() sees what was assigned since the last call, and registers nothing",
+    edge=True,
     examples=[(DEEP,)],
     grown=entries,
     count=10,
@@ -131,20 +137,21 @@ def named_again(p: Program, grown: list[tuple[int, str, bool]]) -> Check:
     tree.set(last, "late", made)
     tree.own[-1].append(("late", made))
     pairs, count = yield [p.find("builtins:list")(root.named_parameters()), own]
-    same([_name(pair) for pair in pairs], [name for name, _ in tree.named()], of="the names")
+    same(sorted(_name(pair) for pair in pairs), sorted(name for name, _ in tree.named()), of="the names")
     same(count, len(tree.own[0]) - (len(tree.modules) == 1), of="as many parameters of its own as were assigned,")
 
 
-@probe("0.4", "parameters() gives every parameter of the tree, in the order of their names", weight=2, examples=[(DEEP,)], grown=entries)
+@probe("0.4", "parameters() gives every parameter of the tree", weight=2, examples=[(DEEP,)], labels=[IN_ORDER], grown=entries)
 def parameters(p: Program, grown: list[tuple[int, str, bool]]) -> Check:
     """Themselves, those with the value 0 as well."""
     tree = Tree(p, grown)
-    found = p.find("builtins:list")(tree.modules[0].parameters())
-    expected = tree.named()
-    themselves = [p.find("operator:is_")(found[n], made) for n, (_, made) in enumerate(expected)]
-    count, *each = yield [p.find("builtins:len")(found), *themselves]
-    same(count, len(expected), of="as many parameters as the tree has,")
-    same(each, [True] * len(expected), of="the Parameters themselves,")
+    as_list, id_of = p.find("builtins:list"), p.find("builtins:id")
+    listed = as_list(p.find("builtins:map")(id_of, tree.modules[0].parameters()))
+    found, *each = yield [listed, *(id_of(made) for _, made in tree.named())]
+    same(len(found), len(each), of="as many parameters as the tree has,")
+    same(sorted(found), sorted(each), of="the Parameters themselves, by id,")
+    if found != each:
+        raise Wrong("", {IN_ORDER: "expected the parameters in the order of their names, got another"})
 
 
 # Task 0.5

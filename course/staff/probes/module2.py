@@ -7,13 +7,20 @@ import math
 import numpy as np
 from hypothesis.strategies import integers, lists, sampled_from
 
-from course.staff.probes.check import Check, probe, raises, same
+from course.staff.probes.check import Check, all_same, probe, raises, same
 from course.staff.probes.program import Program
 from course.staff.probes.tensors import laid, seeds, shapes, shrunk
 
 DATA = "minitorch.tensor_data"
 UNTOUCHED = -7
 """What stands in a buffer before."""
+
+
+BARE = "tensors without dimensions"
+EMPTY = "dimensions of size 0"
+LONGER = "buffers for an index that are longer than the shape"
+OFFSET = "permute keeps the offset"
+VERSION = "a permuted view counts writes together with its tensor"
 
 
 def drawn(seed: int) -> np.random.Generator:
@@ -26,14 +33,17 @@ def drawn(seed: int) -> np.random.Generator:
 
 @probe(
     "2.1",
-    "index_to_position adds index times stride over the dimensions, and looks at no more numbers of the index",
+    "index_to_position adds index times stride over the dimensions",
     weight=2,
-    examples=[((1, 2, 3), (12, 4, 1)), ((1, 2, 3), (1, 10, 100)), ((), ()), ((5, 9), (3,))],
-    index=lists(integers(0, 5), min_size=3, max_size=5).map(tuple),
-    strides=lists(integers(0, 20), max_size=3).map(tuple),
+    examples=[((1, 2, 3), (12, 4, 1), 0), ((1, 2, 3), (1, 10, 100), 0), ((), (), 0), ((5,), (3,), 9), ((2, 1), (7, 7), 0)],
+    edges={BARE: lambda index, strides, behind: not strides, LONGER: lambda index, strides, behind: behind > 0},
+    index=lists(integers(0, 5), min_size=3, max_size=3).map(tuple),
+    strides=lists(integers(0, 20), min_size=0, max_size=3).map(tuple),
+    behind=sampled_from([0, 0, 9]),
 )
-def index_to_position(p: Program, index: tuple[int, ...], strides: tuple[int, ...]) -> Check:
+def index_to_position(p: Program, index: tuple[int, ...], strides: tuple[int, ...], behind: int) -> Check:
     """The index is a buffer that may be longer, and stays as it is."""
+    index = (*index[: len(strides)], *([behind] if behind else []))
     buffer, as_array = p.find("builtins:list")(index), p.find("numpy:array")(index, dtype="int64")
     position, as_int = p.find(f"{DATA}:index_to_position"), p.find("builtins:int")
     *got, after, array_after = yield [as_int(position(buffer, strides)), as_int(position(as_array, strides)), buffer, as_array.tolist()]
@@ -44,11 +54,12 @@ def index_to_position(p: Program, index: tuple[int, ...], strides: tuple[int, ..
 
 @probe(
     "2.1",
-    "to_index writes the index of each ordinal, the last dimension fastest, and nothing behind it",
+    "to_index writes the index of each ordinal, the last dimension fastest",
     weight=2,
-    examples=[((2, 3, 4), 2), ((), 1), ((4, 1, 2), 0)],
+    examples=[((2, 3, 4), 2), ((), 0), ((4, 1, 2), 0)],
+    edges={BARE: lambda shape, longer: not shape, LONGER: lambda shape, longer: longer > 0},
     shape=shapes,
-    longer=integers(0, 2),
+    longer=sampled_from([0, 0, 1, 2]),
 )
 def to_index(p: Program, shape: tuple[int, ...], longer: int) -> Check:
     """Every ordinal of a shape, in a buffer that may be longer than the shape."""
@@ -64,6 +75,7 @@ def to_index(p: Program, shape: tuple[int, ...], longer: int) -> Check:
     "permute gives a view with shape and strides in the new order, over the same storage",
     weight=3,
     examples=[((2, 3, 4), 1), ((2, 3, 4), 2), ((4,), 3)],
+    labels=[OFFSET, VERSION],
     shape=shapes,
     seed=seeds,
 )
@@ -78,15 +90,18 @@ def permute(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     both = [is_same(view._storage, data._storage), is_same(view._version, data._version)]
     got = yield [view.shape, view.strides, view.offset, data.shape, data.strides, *both]
     last = [order[dim] for dim in again]
-    moved = tuple(x.shape[dim] for dim in last), tuple(x.strides[dim] for dim in last), x.offset
-    same(tuple(got[:3]), moved, of="shape, strides and offset")
-    same(tuple(got[3:5]), (x.shape, x.strides), of="the tensor to keep shape and strides")
-    same(got[5:], [True, True], of="one storage, and one count of what is written into it,")
+    shape_after, strides_after, offset, *kept, one_storage, one_version = got
+    moved = tuple(x.shape[dim] for dim in last), tuple(x.strides[dim] for dim in last)
+    same((shape_after, strides_after), moved, of="shape and strides")
+    same(tuple(kept), (x.shape, x.strides), of="the tensor to keep shape and strides")
+    same(one_storage, True, of="one storage,")
+    all_same([offset, one_version], [(x.offset, OFFSET), (True, VERSION)])
 
 
 @probe(
     "2.1",
     "permute refuses an order that does not name each dimension once",
+    edge=True,
     examples=[((0, 0, 1),), ((0, 1),), ((0, 1, 3),), ((0, 1, 2, 2),), ((-1, 0, 1),)],
 )
 def wrong_orders(p: Program, order: tuple[int, ...]) -> Check:
@@ -115,6 +130,7 @@ sizes = lists(sampled_from([0, 1, 1, 2, 3, 3]), max_size=4).map(tuple)
         ((2,), (4,)),
         ((5, 1, 3), (4, 1)),
     ],
+    edges={EMPTY: lambda a, b: 0 in (*a, *b), BARE: lambda a, b: not (a and b)},
     a=sizes,
     b=sizes,
 )
@@ -135,9 +151,11 @@ def shape_broadcast(p: Program, a: tuple[int, ...], b: tuple[int, ...]) -> Check
 
 @probe(
     "2.2",
-    "broadcast_index finds where a smaller tensor has the element, and writes nothing beside it",
+    "broadcast_index finds where a smaller tensor has the element",
     weight=3,
-    examples=[((2, 3), 1), ((3, 2, 4), 5), ((2, 1, 2), 8)],
+    examples=[((2, 3), 3), ((3, 2, 4), 5), ((2, 1, 2), 8), ((2, 2), 9)],
+    edges={BARE: lambda shape, seed: not shrunk(shape, drawn(seed)), LONGER: lambda shape, seed: seed % 3 > 0},
+    count=40,
     shape=shapes,
     seed=seeds,
 )

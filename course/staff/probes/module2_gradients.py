@@ -9,13 +9,15 @@ import numpy as np
 from hypothesis.strategies import booleans, floats, integers, sampled_from
 
 from course.staff.probes.check import Check, Wrong, probe, same, shown
-from course.staff.probes.module2 import drawn
-from course.staff.probes.module2_operations import sigmoid
+from course.staff.probes.module2 import BARE, drawn
+from course.staff.probes.module2_operations import is_bare, sigmoid
 from course.staff.probes.plain import Seen
 from course.staff.probes.program import Program, Value
 from course.staff.probes.tensors import EXACT, laid, numbers, seeds, shapes, shrunk, summed_to, tensor
 
 # Task 2.4
+
+ZEROS = "backward of LT and EQ returns a tensor of zeros for each side"
 
 SLOPES: dict[str, tuple[Callable[[Value], Value], Callable[[np.ndarray], np.ndarray]]] = {
     "Sigmoid": (lambda x: x.sigmoid(), lambda x: sigmoid(x) * sigmoid(-x)),
@@ -40,16 +42,15 @@ def gradient_of_one(name: str, there: Callable[[Value], Value], here: Callable[[
         (got,) = yield [made.grad]
         same(got, here(x.array) * w, EXACT)
 
-    probe("2.4", f"the gradient that flows through {name}", count=15, examples=[((2, 3), 1), ((), 2), ((3,), 4)], shape=shapes, seed=seeds)(
-        check
-    )
+    examples, edges = [((2, 3), 1), ((), 2), ((3,), 4)], {BARE: lambda shape, seed: not shape}
+    probe("2.4", f"the gradient that flows through {name}", count=15, examples=examples, edges=edges, shape=shapes, seed=seeds)(check)
 
 
 for _name, _pair in SLOPES.items():
     gradient_of_one(_name, *_pair)
 
 
-@probe("2.4", "the gradient that flows through Log close to 0 is that of the shifted logarithm", x=floats(0, 1e-5), count=5)
+@probe("2.4", "the gradient that flows through Log close to 0 is that of the shifted logarithm", edge=True, x=floats(0, 1e-5), count=5)
 def log_close_to_zero(p: Program, x: float) -> Check:
     """There the shift is most of it."""
     made = tensor(p, np.array([x, 1.0]), grad=True)
@@ -63,6 +64,7 @@ def log_close_to_zero(p: Program, x: float) -> Check:
     "the gradients that flow through Mul to both factors, summed where one was broadcast",
     weight=2,
     examples=[((2, 3), 1, False), ((3, 2), 5, True), ((), 2, False)],
+    edges={BARE: lambda shape, seed, swap: is_bare(shape, seed + 1)},
     shape=shapes,
     seed=seeds,
     swap=booleans(),
@@ -83,6 +85,7 @@ def gradient_of_mul(p: Program, shape: tuple[int, ...], seed: int, swap: bool) -
     "2.4",
     "no gradient but zeros flows through LT and EQ, to both sides in their shapes",
     examples=[(n, m) for n in ("lt", "eq") for m in (1, 2)],
+    labels=[ZEROS],
     name=sampled_from(["lt", "eq"]),
     seed=seeds,
     count=6,
@@ -101,7 +104,7 @@ def gradient_of_comparisons(p: Program, name: str, seed: int) -> Check:
     flows = result.history.last_fn._backward(result.history.ctx, tensor(q, numbers((2, 3), drawn(seed))))
     got = yield [q.find("builtins:list")(flows)]
     if [isinstance(one, Seen) and not one.array.any() for one in got[0]] != [True, True]:
-        raise Wrong(f"expected backward to return two tensors of zeros, got {shown(got[0])}")
+        raise Wrong("", {ZEROS: f"expected backward to return two tensors of zeros, got {shown(got[0])}"})
 
 
 @probe(
@@ -140,7 +143,7 @@ def gradient_of_permute(p: Program, order: tuple[int, ...], seed: int) -> Check:
     same(got, w.transpose(np.argsort(order)), EXACT)
 
 
-@probe("2.4", "gradients of a formula of many functions agree with finite differences", weight=2, seed=seeds, count=6)
+@probe("2.4", "gradients of a formula of many functions agree with finite differences", seed=seeds, count=6)
 def formula(p: Program, seed: int) -> Check:
     """Σ sigmoid(xᵀ · y) · log(x² + 1) + relu(x - y), of which each part is used twice."""
     x, y = numbers((3, 3), drawn(seed)), numbers((1, 3), drawn(seed + 1))

@@ -9,14 +9,22 @@ from typing import Any
 import numpy as np
 from hypothesis.strategies import booleans, integers, sampled_from
 
-from course.staff.probes.check import Check, probe, raises, same
-from course.staff.probes.module2 import drawn
+from course.staff.probes.check import Check, Wrong, all_same, probe, raises, same
+from course.staff.probes.module2 import BARE, EMPTY, drawn
 from course.staff.probes.program import Program, Value
 from course.staff.probes.tensors import EXACT, for_kernel, laid, numbers, seeds, shapes, shrunk, tensor
 
 # Task 2.3: the patterns on storages
 
+ONCE = "the kernel of map calls f once for each element"
+TRUTH = "comparisons and all give tensors of bool"
+
 SCALARS = [((), 0), ((1,), 1)]
+
+
+def is_bare(shape: tuple[int, ...], *seeds: int) -> bool:
+    """Whether a shape, or one that it is shrunk to from one of these seeds, has no dimensions."""
+    return not shape or any(not shrunk(shape, drawn(seed)) for seed in seeds)
 
 
 @probe(
@@ -24,17 +32,18 @@ SCALARS = [((), 0), ((1,), 1)]
     "the kernel of map writes f of every element where out has it, in any layout",
     weight=2,
     examples=[*SCALARS, ((2, 3), 1), ((3, 2, 2), 4), ((0, 2), 3)],
+    edges={EMPTY: lambda shape, seed: 0 in shape, BARE: lambda shape, seed: is_bare(shape, seed + 1)},
+    labels=[ONCE],
     shape=shapes,
     seed=seeds,
 )
 def map_kernel(p: Program, shape: tuple[int, ...], seed: int) -> Check:
-    """Out and input have orders and gaps of their own, and the input may be smaller; f is called once for each element."""
+    """Out and input have orders and gaps of their own, and the input may be smaller."""
     out, x = laid(shape, drawn(seed)).filled(math.nan), laid(shrunk(shape, drawn(seed + 1)), drawn(seed + 2))
     fn, target = p.function(1, lambda _, x: x * 3.0 + 1.0), for_kernel(p, out)
     p.find("minitorch.tensor_ops:tensor_map")(fn)(*target, *for_kernel(p, x))
     got, calls = yield [target[0], p.find("builtins:len")(fn.calls)]
-    same(got, out.filled(3 * x.array + 1).storage[out.offset :])
-    same(calls, math.prod(shape), of="as many calls of f as elements,")
+    all_same([got, calls], [(out.filled(3 * x.array + 1).storage[out.offset :], ""), (math.prod(shape), ONCE)])
 
 
 @probe(
@@ -42,6 +51,7 @@ def map_kernel(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     "the kernel of zip writes f of both elements where out has them, in any layout",
     weight=2,
     examples=[*SCALARS, ((2, 3), 1), ((3, 2, 2), 4), ((0, 2), 3)],
+    edges={EMPTY: lambda shape, seed: 0 in shape, BARE: lambda shape, seed: is_bare(shape, seed + 1, seed + 3)},
     shape=shapes,
     seed=seeds,
 )
@@ -60,6 +70,7 @@ def zip_kernel(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     "the kernel of reduce folds the dimension in order, beginning with what stands in out",
     weight=2,
     examples=[((2, 3), 1, 0), ((2, 3), 2, 1), ((3,), 3, 0), ((3, 1, 2), 3, 2), ((0, 2), 3, 0)],
+    edges={EMPTY: lambda shape, seed, dim: 0 in shape},
     shape=shapes,
     seed=seeds,
     dim=integers(0, 2),
@@ -117,14 +128,23 @@ def of_one(name: str, there: Callable[[Value], Value], here: Callable[[np.ndarra
     """Enter the probe of an operation of one tensor."""
 
     def check(p: Program, shape: tuple[int, ...], seed: int) -> Check:
-        x = laid(shape, drawn(seed))
-        far = np.array([-1000.0, 0.0, 30.0]) if name in ("sigmoid", "relu", "-x") else np.array([-1.0, 0.0, 30.0])
+        x, far = laid(shape, drawn(seed)), np.array([-1.0, 0.0, 30.0])
         got, edge = yield [there(tensor(p, x, grad=True)), there(tensor(p, far))]
         same(got, here(x.array), EXACT)
         same(edge, here(far), EXACT)
         same(got.recorded, True, of="a result that remembers it,")
 
-    probe("2.3", f"{name} of a tensor of any layout", count=10, examples=[((2, 3), 1), ((), 2)], shape=shapes, seed=seeds)(check)
+    examples, edges = [((2, 3), 1), ((), 2)], {BARE: lambda shape, seed: not shape}
+    probe("2.3", f"{name} of a tensor of any layout", count=10, examples=examples, edges=edges, shape=shapes, seed=seeds)(check)
+
+
+@probe("2.3", "sigmoid does not overflow at -1000 and 1000", edge=True)
+def far_from_zero(p: Program) -> Check:
+    """Nor does relu."""
+    x = np.array([-1000.0, 1000.0])
+    got = yield [tensor(p, x).sigmoid(), tensor(p, x).relu()]
+    for one, right in zip(got, [np.array([0.0, 1.0]), np.array([0.0, 1000.0])], strict=True):
+        same(one, right, EXACT)
 
 
 def of_two(name: str, there: Callable[[Any, Any], Value], here: Callable[[Any, Any], np.ndarray]) -> None:
@@ -141,10 +161,10 @@ def of_two(name: str, there: Callable[[Any, Any], Value], here: Callable[[Any, A
         expected = [here(x.array, y.array), here(x.array, 1.5), here(*near), here(*apart), here(x.array, y.array)]
         for one, right in zip(got, expected, strict=True):
             same(one, right, EXACT)
-            if name in TRUTHS:
-                same(str(one.array.dtype), "bool", of="the dtype")
         if name not in TRUTHS:
             same(got[0].recorded, True, of="a result that remembers it,")
+        elif kinds := {str(one.array.dtype) for one in got} - {"bool"}:
+            raise Wrong("", {TRUTH: f"expected tensors of bool, got {', '.join(sorted(kinds))}"})
 
     examples = [((2, 3), 1, False), ((3, 2), 5, True), ((), 2, False)]
     probe(
@@ -152,6 +172,8 @@ def of_two(name: str, there: Callable[[Any, Any], Value], here: Callable[[Any, A
         f"{name} of tensors that broadcast, and beside a number",
         count=10,
         examples=examples,
+        edges={BARE: lambda shape, seed, swap: is_bare(shape, seed + 1)},
+        labels=[TRUTH] if name in TRUTHS else [],
         shape=shapes,
         seed=seeds,
         swap=booleans(),
@@ -164,7 +186,7 @@ for _name, _pair in TWO.items():
     of_two(_name, *_pair)
 
 
-@probe("2.3", "a number may stand at the left of + and *", shape=shapes, seed=seeds, count=5)
+@probe("2.3", "a number may stand at the left of + and *", edge=True, shape=shapes, seed=seeds, count=5)
 def at_the_left(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     """As 1.5 + x."""
     x = laid(shape, drawn(seed))
@@ -183,25 +205,44 @@ def reduction(name: str, here: Callable[..., Any]) -> None:
             x.array[...] = np.where(drawn(seed).random(shape) < 0.2, 0.0, x.array)
         made = tensor(p, x, grad=name != "all")
         fold = getattr(made, name)
-        got = yield [fold(), fold(dim), fold(dim - len(shape)), fold(dim, keepdim=False)]
-        expected = [np.array(here(x.array)).reshape(1), here(x.array, dim, keepdims=True), here(x.array, dim, keepdims=True)]
-        for one, right in zip(got, [*expected, np.array(here(x.array, dim))], strict=True):
+        got = yield [fold(), fold(dim)]
+        for one, right in zip(got, [np.array(here(x.array)).reshape(1), here(x.array, dim, keepdims=True)], strict=True):
             same(one, np.asarray(right), EXACT)
-            same(one.recorded, name != "all", of="whether it is remembered:")
-            same(one.array.dtype.kind, "b" if name == "all" else "f", of="a dtype of kind")
+            if name != "all":
+                same(one.recorded, True, of="a result that remembers it,")
+        if name == "all" and (kinds := {str(one.array.dtype) for one in got} - {"bool"}):
+            raise Wrong("", {TRUTH: f"expected tensors of bool, got {', '.join(sorted(kinds))}"})
 
     examples = [((2, 3), 1, 0), ((2, 3), 1, 1), ((4,), 2, 0), ((3, 2, 4), 3, 1)]
     says = f"{name} of a tensor, along a dimension and of all elements"
-    probe("2.3", says, count=12, examples=examples, shape=shapes, seed=seeds, dim=integers(0, 2))(check)
+    labels = [TRUTH] if name == "all" else []
+    probe("2.3", says, count=12, examples=examples, labels=labels, shape=shapes, seed=seeds, dim=integers(0, 2))(check)
 
 
-for _name, _here in (("sum", np.sum), ("mean", np.mean), ("all", np.all)):
+REDUCTIONS: dict[str, Callable[..., Any]] = {"sum": np.sum, "mean": np.mean, "all": np.all}
+
+for _name, _here in REDUCTIONS.items():
     reduction(_name, _here)
 
 
 @probe(
     "2.3",
-    "permute of a tensor is a view that remembers it; its order may be one tuple, and count from the end",
+    "sum, mean and all take a dimension that counts from the end, and keepdim=False",
+    edge=True,
+    examples=[("sum", (2, 3), 1, 0), ("mean", (3, 2, 4), 3, 1), ("all", (2, 3), 1, 1)],
+)
+def reduction_arguments(p: Program, name: str, shape: tuple[int, ...], seed: int, dim: int) -> Check:
+    """As PyTorch's."""
+    x = np.round(numbers(shape, drawn(seed)) / 4)
+    fold = getattr(tensor(p, x), name)
+    from_the_end, dropped = yield [fold(dim - len(shape)), fold(dim, keepdim=False)]
+    same(from_the_end, REDUCTIONS[name](x, dim, keepdims=True), EXACT)
+    same(dropped, REDUCTIONS[name](x, dim), EXACT)
+
+
+@probe(
+    "2.3",
+    "permute of a tensor is a view that remembers it",
     weight=2,
     examples=[((2, 3, 4), 1), ((2, 3), 2)],
     shape=shapes,
@@ -214,15 +255,14 @@ def permute_tensor(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     made = tensor(p, x, grad=True)
     view = made.permute(*order)
     one_storage = p.find("operator:is_")(view._tensor._storage, made._tensor._storage)
-    got, in_tuple, negative, shared = yield [view, made.permute(order), made.permute(*(dim - len(shape) for dim in order)), one_storage]
-    for one in (got, in_tuple, negative):
-        same(one, x.array.transpose(order))
+    got, shared = yield [view, one_storage]
+    same(got, x.array.transpose(order))
     same((got.strides, got.recorded, shared), (tuple(x.strides[dim] for dim in order), True, True), of="strides, history and one storage")
 
 
 @probe(
     "2.3",
-    "view gives the elements in their order another shape, over the same storage; it finds -1, and refuses what is permuted",
+    "view gives the elements in their order another shape, over the same storage",
     weight=2,
     examples=[((2, 3, 4), 1), ((2, 3), 2), ((4,), 3)],
     shape=shapes,
@@ -230,20 +270,35 @@ def permute_tensor(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     count=10,
 )
 def view_tensor(p: Program, shape: tuple[int, ...], seed: int) -> Check:
-    """Numbers one after the other as sizes, or as one tuple."""
+    """Sizes as numbers one after the other."""
     x = numbers(shape, drawn(seed))
     made, half = tensor(p, x, grad=True), (shape[0], math.prod(shape[1:]))
-    views = [made.view(*half), made.view(half[::-1]), made.view(-1), made.view(shape[0], -1)]
+    views = [made.view(*half), made.view(*half[::-1]), made.view(x.size)]
     shared = p.find("operator:is_")(views[0]._tensor._storage, made._tensor._storage)
     *got, one_storage = yield [*views, shared]
-    for one, right in zip(got, [half, half[::-1], (x.size,), half], strict=True):
+    for one, right in zip(got, [half, half[::-1], (x.size,)], strict=True):
         same(one, x.reshape(right))
         same(one.recorded, True, of="a result that remembers it,")
     same(one_storage, True, of="one storage,")
+
+
+@probe("2.3", "permute and view take one tuple, view finds -1, and permute counts from the end", edge=True, examples=[(1,), (2,)])
+def shape_arguments(p: Program, seed: int) -> Check:
+    """As PyTorch's."""
+    x = numbers((2, 3, 4), drawn(seed))
+    made = tensor(p, x)
+    got = yield [made.permute((2, 0, 1)), made.permute(-1, 0, -2), made.view((6, 4)), made.view(-1), made.view(2, -1)]
+    right = [x.transpose(2, 0, 1), x.transpose(2, 0, 1), x.reshape(6, 4), x.reshape(-1), x.reshape(2, -1)]
+    for one, expected in zip(got, right, strict=True):
+        same(one, expected)
+
+
+@probe("2.3", "view refuses what is permuted, and another number of elements", edge=True, examples=[(1,)])
+def wrong_views(p: Program, seed: int) -> Check:
+    """With a ValueError."""
+    yield from raises(tensor(p, numbers((2, 3), drawn(seed))).permute(1, 0).view(6), "ValueError")
     q = Program()
-    yield from raises(tensor(q, numbers((2, 3), drawn(seed))).permute(1, 0).view(6), "ValueError")
-    r = Program()
-    yield from raises(tensor(r, numbers((2, 3), drawn(seed))).view(4), "ValueError")
+    yield from raises(tensor(q, numbers((2, 3), drawn(seed))).view(4), "ValueError")
 
 
 FORWARDS: dict[str, Callable[..., np.ndarray]] = {

@@ -12,17 +12,19 @@ from typing import Any
 import numpy as np
 from hypothesis.strategies import integers
 
-from course.staff.probes.check import Check, number, probe, same
+from course.staff.probes.check import Check, all_same, number, probe, same
 from course.staff.probes.layers import linear_layer, network, write
-from course.staff.probes.module2 import drawn
+from course.staff.probes.module2 import BARE, drawn
 from course.staff.probes.networks import Perceptron, labelled_points
 from course.staff.probes.program import Program, Value
-from course.staff.probes.tensors import EXACT, Laid, for_kernel, laid, numbers, seeds, shrunk, tensor
+from course.staff.probes.tensors import EXACT, Laid, dense, for_kernel, laid, numbers, seeds, shrunk, tensor
 
 COMPILING = 240.0
 """Seconds for an answer in which kernels are compiled."""
 
-SHAPES: list[tuple[int, ...]] = [(2, 3), (3, 2), (4,), (2, 3, 2), (3, 1, 2), (1,), (), (2, 2), (3, 3)]
+SHAPES: list[tuple[int, ...]] = [(2, 3), (3, 2), (4,), (2, 3, 2), (3, 1, 2), (1,), (2, 2), (3, 3)]
+
+ANY_OUT = "results that do not lie row by row"
 
 
 def operator(p: Program, name: str) -> Value:
@@ -56,6 +58,11 @@ def layouts(seed: int, count: int = 3) -> list[tuple[tuple[int, ...], np.random.
     return [(shape, drawn(seed + 10 * n + m), m > 0) for n, shape in enumerate(SHAPES) for m in range(count)]
 
 
+def result(shape: Sequence[int], draw: np.random.Generator, anyhow: bool) -> tuple[Laid, str]:
+    """Where a result goes, and the label of that: row by row, or anyhow, with NaN around it."""
+    return (laid(shape, draw).filled(math.nan), ANY_OUT) if anyhow else (dense(shape), "")
+
+
 def stretched(small: Laid, shape: Sequence[int]) -> Laid:
     """A smaller array as one of this shape, with stride 0 where it is stretched."""
     strides = [stride if size > 1 else 0 for size, stride in zip(small.shape, small.strides, strict=True)]
@@ -66,40 +73,51 @@ def stretched(small: Laid, shape: Sequence[int]) -> Laid:
 
 
 @probe(
-    "3.1", "the compiled map writes f of every element where out has it, in any layout", weight=3, count=1, seconds=COMPILING, seed=seeds
+    "3.1",
+    "the compiled map writes f of every element, of tensors of any layout",
+    weight=3,
+    count=1,
+    seconds=COMPILING,
+    labels=[ANY_OUT],
+    seed=seeds,
 )
 def compiled_map(p: Program, seed: int) -> Check:
     """Aligned and not, and with a smaller input."""
     kernel = CompiledKernel(p, p.find("minitorch.fast_ops:tensor_map")(operator(p, "relu")))
     outs, expected = [], []
-    for shape, draw, gaps in layouts(seed):
-        x, out = laid(shrunk(shape, draw) if draw.random() < 0.6 else shape, draw, gaps), laid(shape, draw, gaps).filled(math.nan)
+    for n, (shape, draw, gaps) in enumerate(layouts(seed)):
+        x = laid(shrunk(shape, draw) or (1,) if draw.random() < 0.6 else shape, draw, gaps)
+        out, label = result(shape, draw, n % 3 == 2)
         target = for_kernel(p, out)
         kernel(*target, *for_kernel(p, x))
         outs.append(target[0])
-        expected.append(out.filled(np.maximum(x.array, 0)).storage[out.offset :])
+        expected.append((out.filled(np.maximum(x.array, 0)).storage[out.offset :], label))
     for shape, wide in (((2, 3), (1, 3)), ((3, 2, 2), (3, 1, 2))):  # the same strides, and other shapes
         x = Laid(numbers((12,), drawn(seed)), wide, tuple(int(stride) for stride in np.cumprod([1, *shape[:0:-1]])[::-1]), 0)
         out = Laid(np.full(math.prod(shape), math.nan), shape, x.strides, 0)
         target = for_kernel(p, out)
         kernel(*target, *for_kernel(p, x))
         outs.append(target[0])
-        expected.append(out.filled(np.maximum(x.array, 0)).storage)
-    got = yield outs
-    for one, right in zip(got, expected, strict=True):
-        same(one, right)
+        expected.append((out.filled(np.maximum(x.array, 0)).storage, ""))
+    all_same((yield outs), expected)
 
 
 @probe(
-    "3.1", "the compiled zip writes f of both elements where out has them, in any layout", weight=3, count=1, seconds=COMPILING, seed=seeds
+    "3.1",
+    "the compiled zip writes f of both elements, of tensors of any layout",
+    weight=3,
+    count=1,
+    seconds=COMPILING,
+    labels=[ANY_OUT],
+    seed=seeds,
 )
 def compiled_zip(p: Program, seed: int) -> Check:
     """By relu_back, in which the order of the two matters."""
     kernel = CompiledKernel(p, p.find("minitorch.fast_ops:tensor_zip")(operator(p, "relu_back")))
     outs, expected = [], []
-    for n, (shape, draw, gaps) in enumerate(layouts(seed, 4)):
-        out = laid(shape, draw, gaps).filled(math.nan)
-        a, b = (laid(shrunk(shape, draw) if draw.random() < 0.5 else shape, draw, gaps) for _ in "ab")
+    for n, (shape, draw, gaps) in enumerate(layouts(seed, 5)):
+        out, label = result(shape, draw, n % 5 > 2)
+        a, b = (laid(shrunk(shape, draw) or (1,) if draw.random() < 0.5 else shape, draw, gaps) for _ in "ab")
         alike = Laid(numbers(out.storage.shape, draw), shape, out.strides, out.offset)  # lies as out does
         if n % 4 == 1:
             a = alike
@@ -110,17 +128,27 @@ def compiled_zip(p: Program, seed: int) -> Check:
         target = for_kernel(p, out)
         kernel(*target, *for_kernel(p, a), *for_kernel(p, b))
         outs.append(target[0])
-        expected.append(out.filled(np.where(a.array > 0, b.array, 0)).storage[out.offset :])
+        expected.append((out.filled(np.where(a.array > 0, b.array, 0)).storage[out.offset :], label))
     for first in (True, False):  # one of them has the strides of out, and another shape
         row, full = Laid(numbers((3,), drawn(seed)), (1, 3), (3, 1), 0), Laid(numbers((6,), drawn(seed + 1)), (2, 3), (3, 1), 0)
         a, b = (row, full) if first else (full, row)
         target = for_kernel(p, full.filled(math.nan))
         kernel(*target, *for_kernel(p, a), *for_kernel(p, b))
         outs.append(target[0])
-        expected.append(np.where(a.array > 0, b.array, 0).reshape(-1))
-    got = yield outs
-    for one, right in zip(got, expected, strict=True):
-        same(one, right)
+        expected.append((np.where(a.array > 0, b.array, 0).reshape(-1), ""))
+    all_same((yield outs), expected)
+
+
+@probe("3.1", BARE, edge=True, seconds=COMPILING, examples=[(1,)])
+def compiled_bare(p: Program, seed: int) -> Check:
+    """Of one element, by map and by zip."""
+    x = laid((), drawn(seed))
+    mapped, zipped = (for_kernel(p, dense(())) for _ in range(2))
+    CompiledKernel(p, p.find("minitorch.fast_ops:tensor_map")(operator(p, "neg")))(*mapped, *for_kernel(p, x))
+    CompiledKernel(p, p.find("minitorch.fast_ops:tensor_zip")(operator(p, "add")))(*zipped, *for_kernel(p, x), *for_kernel(p, x))
+    got = yield [mapped[0], zipped[0]]
+    for one, right in zip(got, (-x.array, x.array + x.array), strict=True):
+        same(one, right.reshape(1))
 
 
 @probe(
@@ -128,6 +156,7 @@ def compiled_zip(p: Program, seed: int) -> Check:
     "the compiled reduce folds the dimension in order, beginning with what stands in out",
     weight=3,
     count=1,
+    labels=[ANY_OUT],
     seconds=COMPILING,
     seed=seeds,
 )
@@ -135,20 +164,19 @@ def compiled_reduce(p: Program, seed: int) -> Check:
     """By inv_back, -d / x², in which the order matters."""
     kernel = CompiledKernel(p, p.find("minitorch.fast_ops:tensor_reduce")(operator(p, "inv_back")))
     outs, expected = [], []
-    for shape, draw, gaps in layouts(seed):
+    for n, (shape, draw, gaps) in enumerate(layouts(seed)):
         for dim in range(len(shape)):
             a, kept = laid(shape, draw, gaps), (*shape[:dim], 1, *shape[dim + 1 :])
             starts = numbers(kept, draw)
-            out = laid(kept, draw, gaps).filled(starts)
+            out, label = result(kept, draw, n % 3 == 2)
+            out = out.filled(starts)
             target = for_kernel(p, out)
             kernel(*target, *for_kernel(p, a), dim)
             outs.append(target[0])
             for i in range(shape[dim]):
                 starts = -np.take(a.array, [i], axis=dim) / starts**2
-            expected.append(out.filled(starts).storage[out.offset :])
-    got = yield outs
-    for one, right in zip(got, expected, strict=True):
-        same(one, right, 1e-6)
+            expected.append((out.filled(starts).storage[out.offset :], label))
+    all_same((yield outs), expected, 1e-6)
 
 
 @probe("3.1", "tensors of the compiled backend compute what those of Module 2 do", count=1, seconds=COMPILING, seed=seeds)
@@ -215,7 +243,15 @@ PRODUCTS = [(1, 1, 1), (2, 3, 4), (4, 3, 2), (3, 3, 3), (1, 5, 2), (5, 1, 3), (2
 """Rows, inner size and columns."""
 
 
-@probe("3.2", "the compiled matrix product of batches of any size and layout", weight=4, count=1, seconds=COMPILING, seed=seeds)
+@probe(
+    "3.2",
+    "the compiled matrix product of batches of any size and layout",
+    weight=4,
+    count=1,
+    seconds=COMPILING,
+    labels=[ANY_OUT],
+    seed=seeds,
+)
 def compiled_product(p: Program, seed: int) -> Check:
     """A batch of one serves all matrices of the other; what stands in out does not count."""
     kernel = CompiledKernel(p, p.find("minitorch.fast_ops:tensor_matrix_multiply"))
@@ -224,14 +260,12 @@ def compiled_product(p: Program, seed: int) -> Check:
     for n, ((rows, inner, columns), (left, right), gaps) in enumerate(cases):
         draw = drawn(seed + n)
         a, b = laid((left, rows, inner), draw, gaps), laid((right, inner, columns), draw, gaps)
-        out = laid((max(left, right), rows, columns), draw, gaps).filled(math.nan)
+        out, label = result((max(left, right), rows, columns), draw, n // 2 % 2 == 1)
         target = for_kernel(p, out)
         kernel(*target, *for_kernel(p, a), *for_kernel(p, b))
         outs.append(target[0])
-        expected.append(out.filled(a.array @ b.array).storage[out.offset :])
-    got = yield outs
-    for one, right in zip(got, expected, strict=True):
-        same(one, right, EXACT)
+        expected.append((out.filled(a.array @ b.array).storage[out.offset :], label))
+    all_same((yield outs), expected, EXACT)
 
 
 @probe("3.2", "threads that work at the same time do not disturb each other in a product", seconds=COMPILING)

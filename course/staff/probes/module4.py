@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from course.staff.probes.check import Check, probe, same
+from course.staff.probes.check import Check, all_same, probe, same
 from course.staff.probes.convolutions import convolved, flows
-from course.staff.probes.module2 import UNTOUCHED, drawn
-from course.staff.probes.module3 import COMPILING, CompiledKernel, counted, same_sums, sums
-from course.staff.probes.module3_cuda import SIMULATING, OnDevice, holds, on_gpu
+from course.staff.probes.module2 import drawn
+from course.staff.probes.module3 import ANY_OUT, COMPILING, CompiledKernel, counted, result, same_sums, sums
+from course.staff.probes.module3_cuda import SIMULATING, OnDevice, gpu_result, guarded, on_gpu
 from course.staff.probes.program import Program
 from course.staff.probes.tensors import EXACT, Laid, for_kernel, laid, numbers, seeds, tensor
 
@@ -40,14 +40,12 @@ def conv_kernel(task: str, dims: int) -> None:
         run = CompiledKernel(p, p.find(f"minitorch.fast_conv:tensor_conv{dims}d"))
         outs, expected = [], []
         for n, (x, w, shape, reverse) in enumerate(conv_cases(seed, dims)):
-            out = laid(shape, drawn(seed + n), gaps=n % 2 == 1).filled(math.nan)
+            out, label = result(shape, drawn(seed + n), n % 5 > 2)
             target = for_kernel(p, out)
             run(*target, math.prod(shape), *for_kernel(p, x), *for_kernel(p, w), reverse)
             outs.append(target[0])
-            expected.append(out.filled(convolved(x.array, w.array, reverse, shape[2:])).storage[out.offset :])
-        got = yield outs
-        for one, right in zip(got, expected, strict=True):
-            same(one, right, EXACT)
+            expected.append((out.filled(convolved(x.array, w.array, reverse, shape[2:])).storage[out.offset :], label))
+        all_same((yield outs), expected, EXACT)
 
     def gradients(p: Program, seed: int) -> Check:
         draw, fast = drawn(seed), p.find("minitorch:FastBackend")
@@ -77,8 +75,8 @@ def conv_kernel(task: str, dims: int) -> None:
         a, b = ((np.arange(math.prod(shape), dtype=float) % cycle).reshape(shape) for shape, cycle in zip(shapes[1:], (13, 7), strict=True))
         same_sums(got, [convolved(a, b)] * 5)
 
-    says = "the compiled convolution of inputs, windows and results of any size and layout, in both directions"
-    probe(task, says, weight=4, count=1, seconds=COMPILING, seed=seeds)(kernel)
+    says = "the compiled convolution of inputs and windows of any size and layout, in both directions"
+    probe(task, says, weight=4, count=1, seconds=COMPILING, labels=[ANY_OUT], seed=seeds)(kernel)
     says = "threads that work at the same time do not disturb each other in a convolution"
     probe(task, says, weight=2, seconds=COMPILING)(threads_apart)
     probe(task, f"conv{dims}d of tensors, with its gradients", weight=2, count=1, seconds=COMPILING, seed=seeds)(gradients)
@@ -101,23 +99,21 @@ def gpu_conv(dims: int) -> None:
         for n, (x, w, shape, reverse) in enumerate(conv_cases(seed, dims)[:18]):
             for one in (x, w):
                 one.storage[:] += 0.125
-            out = laid(shape, drawn(seed + n)).filled(float(UNTOUCHED))
-            out.storage[np.isnan(out.storage)] = UNTOUCHED
+            out, label = gpu_result(shape, drawn(seed + n), n % 3 == 2)
             target, size = OnDevice(p, out.storage[out.offset :]), math.prod(shape)
             arguments = target.given, out.shape, out.strides, size, *on_gpu(p, x), *on_gpu(p, w), reverse
             p.find("minitorch.kernels.cuda.device:launch")(kernel, blocks_for(size, block) + 1, block, *arguments)
             out.array[...] = convolved(x.array, w.array, reverse, shape[2:])
             backs.append(target.back())
-            expected.append(out.storage[out.offset :])
-        got = yield backs
-        for one, right in zip(got, expected, strict=True):
-            holds(one, right)
+            expected.append((guarded(out.storage[out.offset :]), label))
+        all_same((yield backs), expected, EXACT)
 
     probe(
         "4.4b",
         f"the GPU's convolution of {dims} dimensions writes every element, and nothing else",
         weight=3,
         count=1,
+        labels=[ANY_OUT],
         seconds=SIMULATING,
         seed=seeds,
     )(check)

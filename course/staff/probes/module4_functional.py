@@ -98,6 +98,7 @@ def avgpool2d(p: Program, pool: Any, seed: int) -> Check:
 @probe(
     "4.3",
     "tile refuses windows that do not fill the images",
+    edge=True,
     examples=[((1, 1, 4, 4), (3, 2)), ((1, 1, 4, 4), (2, 3)), ((1, 1, 4, 6), (4, 4))],
 )
 def wrong_windows(p: Program, shape: tuple[int, ...], kernel: tuple[int, int]) -> Check:
@@ -107,12 +108,16 @@ def wrong_windows(p: Program, shape: tuple[int, ...], kernel: tuple[int, int]) -
 
 # Task 4.4: the maximum
 
+MASK = "argmax gives a mask of bool"
+
 
 @probe(
     "4.4",
     "max gives the largest element along a dimension, or of all, and each of equal ones the whole gradient",
     weight=3,
     examples=[((2, 3), 1, 0), ((2, 3), 2, 1), ((2, 3), 3, None), ((3, 2, 4), 4, 1), ((3, 2), 6, -1)],
+    labels=[MASK],
+    edges={"max along a dimension that counts from the end": lambda shape, seed, dim: dim == -1},
     shape=shapes,
     seed=seeds,
     dim=sampled_from([0, 0, 1, 2, None]),
@@ -139,7 +144,8 @@ def largest(p: Program, shape: tuple[int, ...], seed: int, dim: int | None) -> C
     same(got, right)
     same(grad, is_largest * np.broadcast_to(arriving.reshape([1] * len(shape)) if dim is None else arriving, shape), of="the gradient")
     same(marked, is_largest, of="argmax to mark")
-    same(str(marked.array.dtype), "bool", of="a mask of")  # with a history or without: equality passes no gradient on
+    if str(marked.array.dtype) != "bool":  # with a history or without: equality passes no gradient on
+        raise Wrong("", {MASK: f"expected a tensor of bool, got {marked.array.dtype}"})
 
 
 @probe("4.4", "Max.forward and Max.backward do so by themselves", examples=[(0, 1), (1, 2)])
@@ -233,7 +239,7 @@ def exponential(name: str, here: Callable[..., np.ndarray], back: Callable[..., 
         check
     )
     says = f"{name} of numbers so large that their powers would overflow, in rows far apart"
-    probe("4.4", says, examples=[(at, dim) for at in (0, 1) for dim in (0, 1)], seconds=COMPILING)(extremes)
+    probe("4.4", says, edge=True, examples=[(at, dim) for at in (0, 1) for dim in (0, 1)], seconds=COMPILING)(extremes)
 
 
 exponential("softmax", softmax, by_softmax, -1000.0)
@@ -275,7 +281,7 @@ def dropout(p: Program, rate: float, seed: int) -> Check:
             raise Wrong(f"expected each element to be dropped for itself, got every {what} kept or dropped as a whole")
 
 
-@probe("4.4", "dropout at its ends: rates of 0 and 1, rates that are none, and when it is ignored", seconds=COMPILING)
+@probe("4.4", "dropout with a rate of 0 or 1 and ignored draws nothing and drops none or all", edge=True, seconds=COMPILING)
 def dropout_ends(p: Program) -> Check:
     """What is ignored draws nothing."""
     x, drop, reseed, rand = numbers((3, 4), drawn(1)), p.find(f"{NN}:dropout"), p.find("minitorch:manual_seed"), p.find("minitorch:rand")
@@ -290,6 +296,9 @@ def dropout_ends(p: Program) -> Check:
     same(every, np.zeros(x.shape))
     same(left, x)
     same(drawn_after, drawn_fresh.array, of="nothing to be drawn where it is ignored,")
-    for rate in (-0.1, 1.1, math.nan):
-        q = Program()
-        yield from raises(q.find(f"{NN}:dropout")(tensor(q, x), rate), "ValueError")
+
+
+@probe("4.4", "dropout refuses a rate outside of 0 to 1", edge=True, examples=[(-0.1,), (1.1,), (math.nan,)], seconds=COMPILING)
+def wrong_rates(p: Program, rate: float) -> Check:
+    """With a ValueError."""
+    yield from raises(p.find(f"{NN}:dropout")(tensor(p, numbers((3, 4), drawn(1))), rate), "ValueError")

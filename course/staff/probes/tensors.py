@@ -70,6 +70,12 @@ def laid(shape: Sequence[int], draw: np.random.Generator, gaps: bool = True) -> 
     return Laid(numbers((size if math.prod(shape) else offset,), draw), tuple(shape), tuple(strides), offset)
 
 
+def dense(shape: Sequence[int]) -> Laid:
+    """An array of NaN that lies row by row."""
+    strides = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    return Laid(np.full(math.prod(shape), math.nan), tuple(shape), tuple(strides), 0)
+
+
 def shrunk(shape: Sequence[int], draw: np.random.Generator) -> tuple[int, ...]:
     """A shape that broadcasts to this one: without some of its first dimensions, and with size 1 in others."""
     kept = shape[int(draw.integers(0, len(shape) + 1)) :]
