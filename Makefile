@@ -54,6 +54,7 @@ clean:  ## Remove the environment and everything that was built
 
 # Debian's python3 may come without ensurepip: then its own pip fills the environment.
 $(VENV)/.made:
+	@command -v $(PYTHON) > /dev/null || { echo "found no $(PYTHON); name a Python that is installed: make PYTHON=python3.12 app"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "MiniTorch needs Python 3.11 or newer, got $$($(PYTHON) --version); try: make PYTHON=python3.12 app"; exit 1; }
 	@echo "Making $(VENV) with everything that the course needs (once, about a minute) ..."
 	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(PY) install pip; }

@@ -13,9 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from course.cli.common import changed_signatures, unwritten_before
-from course.cli.hints import Hint
+from course.cli.hints import Hint, is_open
 from course.manifest import Manifest, Task
-from course.runner.failure_report import LABEL_WIDTH, render
+from course.runner.failure_report import LABEL_WIDTH, Card, render
 from course.runner.progress import TaskState
 
 LOOKS = {
@@ -146,10 +146,13 @@ def print_advice(
         console.print(Text(state.card.error or "" if state.card else ""), soft_wrap=True)
         return
     if state.state == "blocked":
-        first = state.blocked_by[0]
-        console.print(
-            f"It needs the code of Task {', '.join(state.blocked_by)}, which is not written yet. Next: course test {first}", soft_wrap=True
-        )
+        first, broken = state.blocked_by[0], state.card if state.card and not unwritten_in(state.card) else None
+        if broken and broken.place:
+            console.print(f"{broken.place.file}, line {broken.place.line}, cannot be loaded: {broken.error}", soft_wrap=True, markup=False)
+            console.print(f"Next: course test {first}", soft_wrap=True)
+            return
+        why = f"It needs the code of Task {', '.join(state.blocked_by)}, which is not written yet. Next: course test {first}"
+        console.print(why, soft_wrap=True)
         return
     if state.state == "todo":
         place = state.card.place if state.card else None
@@ -158,26 +161,40 @@ def print_advice(
         rows = first | {
             "Write": where,
             "Read": f"docs/{task.page}.md",
-            "Hint": f"course hint {task.id}",
+            **({"Hint": f"course hint {task.id}"} if is_open(root, task) else {}),
             "Then run": f"course test {task.id}",
         }
         print_rows(console, rows)
         return
     if state.card:
-        console.print(render(state.card, console.width), soft_wrap=True, end="")
+        console.print(render(state.card, console.width, verbose), soft_wrap=True, end="")
         if verbose and state.card.traceback:
             console.print(Text("\n" + state.card.traceback), soft_wrap=True)
     for said in changed_signatures(root, task):
         console.print(Text(f"Mind: {said}", style="yellow"), soft_wrap=True)
     needed = [other for other in task.requires if states[other].state in ("failing", "todo")]
-    console.print()
     if needed:
         advice = f"Task {needed[0]}, which this one needs, is {states[needed[0]].state}. Start there: course test {needed[0]}"
     else:
-        advice = f"A hint: course hint {task.id}" + (
-            f"\nTraceback: course test {task.id} -v" if state.card and state.card.traceback and not verbose else ""
-        )
-    console.print(advice, soft_wrap=True)
+        lines = [f"A hint: course hint {task.id}"] if is_open(root, task) else []
+        lines += [f"Traceback: course test {task.id} -v"] if state.card and state.card.traceback and not verbose else []
+        lines += [f"All failing tests: course test {task.id} --all"] if state.failing > 1 else []
+        advice = "\n".join(lines)
+    if advice:
+        console.print(f"\n{advice}", soft_wrap=True)
+
+
+def unwritten_in(card: Card) -> bool:
+    """Whether a card says that code is not written yet, and not that it is broken."""
+    return "Need to implement for Task" in (card.error or "")
+
+
+def print_failures(console: Console, states: Iterable[TaskState]) -> None:
+    """All tests that fail, a line each: what they are called, and what was wrong."""
+    for state in states:
+        for nodeid, said in state.failures:
+            line = Text(nodeid, style="bold").append(f"  {said}", style="not bold")
+            console.print(line, soft_wrap=not console.is_terminal, no_wrap=True, overflow="ellipsis")
 
 
 def next_line(manifest: Manifest, states: Mapping[str, TaskState], after: Task | None = None) -> Text:

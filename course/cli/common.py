@@ -36,7 +36,7 @@ def find_task(manifest: Manifest, id: str) -> Task:
         raise Problem(f"{error}; run: course list", USAGE) from None
 
 
-def run(root: Path, tasks: Sequence[Task], time_limit: float) -> dict[str, TaskState]:
+def run(root: Path, tasks: Sequence[Task], time_limit: float | None) -> dict[str, TaskState]:
     """Run tests, with a sign of life where somebody is watching."""
     many = f"{len(tasks)} tasks" if len(tasks) > 1 else f"Task {tasks[0].id}"
     try:
@@ -46,14 +46,14 @@ def run(root: Path, tasks: Sequence[Task], time_limit: float) -> dict[str, TaskS
         raise Problem(str(error), ENVIRONMENT) from None
 
 
-def known(root: Path, tasks: Iterable[Task], time_limit: float) -> dict[str, TaskState]:
+def known(root: Path, tasks: Iterable[Task], time_limit: float | None) -> dict[str, TaskState]:
     """All states; tests run where the cache knows nothing."""
     states = cached_states(root)
     unknown = [task for task in tasks if states[task.id].state == "unknown"]
     return states | run(root, unknown, time_limit) if unknown else states
 
 
-def first_open(root: Path, manifest: Manifest, time_limit: float) -> tuple[Task, dict[str, TaskState]]:
+def first_open(root: Path, manifest: Manifest, time_limit: float | None) -> tuple[Task, dict[str, TaskState]]:
     """The first task that is not passed, else the last one, and all states; module by module, so that an early one is found early."""
     states: dict[str, TaskState] = {}
     for stage in manifest.stages:

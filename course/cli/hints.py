@@ -42,6 +42,12 @@ class HintClosed(RuntimeError):
         self.missing_tries = missing_tries
 
 
+def is_open(root: Path, task: Task) -> bool:
+    """Whether the student has tried often enough for the first hint of a task."""
+    record = read_record(root)
+    return bool(task.hints) and (task.id in record.hints or len(record.tries.get(task.id, ())) >= TRIES)
+
+
 def open_hint(root: Path, task: Task, level: int | None = None) -> Hint:
     """Open a hint of a task, or show it again.
 

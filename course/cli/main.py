@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from course.cli.board import new_console, next_line, print_advice, print_json, print_list, print_rows, print_status, summary
+from course.cli.board import new_console, next_line, print_advice, print_failures, print_json, print_list, print_rows, print_status, summary
 from course.cli.common import (
     current_task,
     find_task,
@@ -21,9 +21,10 @@ from course.cli.common import (
     run,
     unwritten_before,
 )
+from course.cli.hints import is_open
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL, USAGE, Problem
 from course.manifest import Manifest, Task
-from course.runner.progress import TIME_LIMIT, TaskState, cached_states, last_states
+from course.runner.progress import TaskState, cached_states, last_states
 from course.workspace.record import make_current
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Limit = Annotated[float, typer.Option("--time-limit", metavar="SECONDS", min=1, help="Stop a test that takes longer.")]
+Limit = Annotated[
+    float | None,
+    typer.Option("--time-limit", metavar="SECONDS", min=1, help="Stop a test that computes longer; else after 5 s, from Module 3 on 30 s."),
+]
 
 
 def main() -> None:
@@ -59,8 +63,9 @@ def main() -> None:
 
 
 @app.callback(invoke_without_command=True)
-def watch(context: typer.Context, time_limit: Limit = TIME_LIMIT) -> None:
+def watch(context: typer.Context, time_limit: Limit = None) -> None:
     """MiniTorch, the course. Without a command it watches the task that you work on, and runs its tests when you save."""
+    context.obj = time_limit  # commands behind it find it there
     if context.invoked_subcommand is None:
         from course.runner.watch import watch
 
@@ -80,10 +85,10 @@ def list_tasks(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def status(as_json: AsJson = False, time_limit: Limit = TIME_LIMIT) -> None:
+def status(context: typer.Context, as_json: AsJson = False, time_limit: Limit = None) -> None:
     """Show how far every task is; the tests run if anything has changed since."""
     root, manifest = find_workspace()
-    states = known(root, manifest.tasks, time_limit)
+    states = known(root, manifest.tasks, time_limit or context.obj)
     if as_json:
         print_json(manifest.tasks, states)
     else:
@@ -92,13 +97,23 @@ def status(as_json: AsJson = False, time_limit: Limit = TIME_LIMIT) -> None:
 
 @app.command("test")
 def run_tests_of(
+    context: typer.Context,
     id: Annotated[str, typer.Argument(metavar="[ID]", help="A task, as 0.1, or a module, as 0. Left out: the first task not passed.")] = "",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback too.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="List all failing tests, a line each, instead of one card.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Run them in this terminal, without limits: breakpoint() works.")] = False,
     as_json: AsJson = False,
-    time_limit: Limit = TIME_LIMIT,
+    time_limit: Limit = None,
 ) -> None:
     """Run the tests of a task and show what the first failing one says."""
     root, manifest = find_workspace()
+    time_limit = time_limit or context.obj
+    if debug:
+        from course.runner.progress import debug as run_in_terminal
+
+        if not id:
+            raise Problem("--debug expected a task, got none; run: course test ID --debug", USAGE)
+        raise typer.Exit(run_in_terminal(find_task(manifest, id), root))
     if id:
         tasks = [task for task in manifest.tasks if str(task.stage) == id] or [find_task(manifest, id)]
         done = run(root, tasks, time_limit)
@@ -113,7 +128,9 @@ def run_tests_of(
         console = new_console()
         for task in tasks:
             console.print(summary(task, states[task.id]), soft_wrap=True)
-        if open_tasks:
+        if open_tasks and every:
+            print_failures(console, [states[task.id] for task in open_tasks])
+        elif open_tasks:
             print_advice(console, root, manifest, open_tasks[0], states, verbose)
         else:
             console.print(next_line(manifest, states, tasks[-1]), soft_wrap=True)
@@ -142,9 +159,10 @@ def start(
 
 
 @app.command("next")
-def go_on(as_json: AsJson = False, time_limit: Limit = TIME_LIMIT) -> None:
+def go_on(context: typer.Context, as_json: AsJson = False, time_limit: Limit = None) -> None:
     """Show what is next and make it the current task: the current one until it is passed."""
     root, manifest = find_workspace()
+    time_limit = time_limit or context.obj
     current = current_task(root, manifest)
     if current is None:
         task, states = first_open(root, manifest, time_limit)
@@ -239,14 +257,15 @@ def diff(id: Annotated[str, typer.Argument(metavar="[TASK]", help="Left out: all
 
 @app.command()
 def explain(
+    context: typer.Context,
     id: Annotated[str, typer.Argument(metavar="TASK", help="A task that fails, as 2.3.")],
     as_json: AsJson = False,
-    time_limit: Limit = TIME_LIMIT,
+    time_limit: Limit = None,
 ) -> None:
     """Show where a failing test begins to go wrong: the first call that answers otherwise than NumPy, differences or plain Python."""
     from course.explain import command
 
-    raise typer.Exit(command.run(*find_workspace(), new_console(), id, as_json, time_limit))
+    raise typer.Exit(command.run(*find_workspace(), new_console(), id, as_json, time_limit or context.obj))
 
 
 @app.command()
@@ -290,5 +309,6 @@ def _introduce(root: Path, manifest: Manifest, task: Task, states: dict[str, Tas
     console.print(f"Task {task.id} {task.title}, {task.worth}: now the current one", style="bold", soft_wrap=True)
     unwritten = unwritten_before(root, manifest, task)
     first = {"First": f"Task {', '.join(unwritten)}, which this one needs: course start {unwritten[0]}"} if unwritten else {}
+    stuck = f"course hint {task.id}{'' if is_open(root, task) else ', which opens after two tries'}"
     rows = first | {"Read": f"docs/{task.page}.md", "Write": "\n".join(places_to_write(root, task))}
-    print_rows(console, rows | {"Then run": f"course test {task.id}, or course to watch", "Stuck": f"course hint {task.id}"})
+    print_rows(console, rows | {"Then run": f"course test {task.id}, or course to watch", "Stuck": stuck})

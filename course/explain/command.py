@@ -19,14 +19,18 @@ from course.cli.board import print_advice, summary
 from course.cli.common import find_task, known
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL
 from course.explain.divergence import Finding, finding_from
+from course.explain.endless import told
 from course.manifest import Manifest, Task
 from course.runner.failure_report import LABEL_WIDTH, Card, wrapped
 from course.runner.gpu import SIMULATOR
 from course.runner.platforms import kill_tree
-from course.runner.progress import PATIENCE, TIME_LIMIT, TaskState, launch
+from course.runner.progress import TaskState, launch, limit_of
 
 COMPILER_OFF = {"NUMBA_DISABLE_JIT": "1"}
 """In the environment: kernels run as Python, where every call can be followed."""
+
+PATIENCE = 20
+"""So many times the limit may the test take while its calls are followed."""
 
 STYLES = {"Expected": "green", "Yours": "red"}
 
@@ -46,7 +50,7 @@ class Explanation:
     reason: str = ""
 
 
-def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool = False, time_limit: float = TIME_LIMIT) -> int:
+def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool = False, time_limit: float | None = None) -> int:
     """Show where the first failing test of a task begins to go wrong; returns the exit code.
 
     Args:
@@ -55,7 +59,7 @@ def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool
         console: Where to print.
         id: The task.
         as_json: Print an object for programs.
-        time_limit: Seconds that a test may compute.
+        time_limit: Seconds that a test may compute; those of its module if left out.
 
     Raises:
         Problem: If there is no such task, or the tests cannot be run here.
@@ -66,7 +70,7 @@ def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool
     if state.state != "failing" or state.card is None:
         return _nothing_to_explain(root, manifest, console, task, states, as_json)
     with Console(stderr=True).status(f"Following the calls of {state.card.nodeid}"):
-        found = explained(root, task, state.card, time_limit)
+        found = explained(root, task, state.card, time_limit or limit_of(task.stage))
     if as_json:
         print(json.dumps(_document(task, found), indent=1))
     else:
@@ -104,7 +108,7 @@ def _document(task: Task, found: Explanation) -> dict[str, Any]:
     return about | {"finding": finding, "reason": found.reason}
 
 
-def explained(root: Path, task: Task, card: Card, time_limit: float = TIME_LIMIT) -> Explanation:
+def explained(root: Path, task: Task, card: Card, time_limit: float) -> Explanation:
     """Run the test of a card again in a process of its own, and take down where its calls begin to be wrong."""
     if "::" not in card.nodeid:
         return Explanation(card, None, "No test has got as far as a call that could be followed.")
@@ -125,6 +129,8 @@ def explained(root: Path, task: Task, card: Card, time_limit: float = TIME_LIMIT
             document = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return Explanation(card, None, "The process in which the test ran again ended before it could tell anything.")
+    if document["hang"] is not None:
+        return Explanation(card, None, told(document["hang"]))
     if document["finding"] is not None:
         return Explanation(card, finding_from(document["finding"]))
     return Explanation(card, None, _reason(document, around))

@@ -16,12 +16,13 @@ import pytest
 
 from course.explain.calls import Call, Recorder, Target
 from course.explain.divergence import Finding, Wrong, shown_number
+from course.explain.endless import Endless
 from course.explain.registry import targets
 from course.manifest import load
 from course.runner.messages import error_line
 from course.workspace.atomic_files import write_json
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the file's format."""
 
 FAILURES = (Exception, pytest.fail.Exception)
@@ -53,6 +54,12 @@ class Replay:
         self.root, self.path = root, path
         self.targets: Mapping[CodeType, Target] = {}
         self.failed: tuple[Recorder, BaseException] | None = None
+        self.endless = Endless(root)
+
+    @pytest.hookimpl(trylast=True)  # behind the plugin that ends what takes too long
+    def pytest_sessionstart(self) -> None:
+        """Look at what takes too long before it is ended."""
+        self.endless.install()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -108,7 +115,8 @@ class Replay:
             found = conclusion(recorder, error)
             right = recorder.right
             finding = self._finding(*found, right).as_json() if found else None
-        write_json(self.path, {"schema": SCHEMA, "passed": self.failed is None, "calls": right, "finding": finding})
+        about = {"passed": self.failed is None, "calls": right, "finding": finding, "hang": self.endless.found()}
+        write_json(self.path, {"schema": SCHEMA, **about})
 
 
 def conclusion(recorder: Recorder, error: BaseException) -> tuple[Call, Wrong] | None:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 LABEL_WIDTH = 16
 """Columns of the labels on the left."""
 
+PRINTED_LINES = 20
+"""So many lines are shown of what a test printed."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -50,6 +53,7 @@ class Card:
         place: The student's line, else that of the package or of the test.
         called: Where the student's functions begin that the test calls, if the error passed through none of them.
         traceback: For those who ask for it.
+        printed: What the failing test printed, of a property the failing example alone.
     """
 
     nodeid: str
@@ -63,6 +67,7 @@ class Card:
     place: Place | None = None
     called: tuple[Place, ...] = ()
     traceback: str = ""
+    printed: str = ""
 
 
 def card_from(data: Mapping[str, Any]) -> Card:
@@ -82,8 +87,14 @@ def sentence(test_name: str) -> str:
     return words[:1].upper() + words[1:] + "." if words else ""
 
 
-def render(card: Card, width: int = 80) -> Text:
-    """The card as text of about this width; print it with `soft_wrap`, so that its commands stay whole."""
+def render(card: Card, width: int = 80, verbose: bool = False) -> Text:
+    """The card as text of about this width; print it with `soft_wrap`, so that its commands stay whole.
+
+    Args:
+        card: The card.
+        width: In columns.
+        verbose: Show all that the test printed, not only its first lines.
+    """
     from rich.text import Text  # not needed by pytest, which makes cards too
 
     rows: list[tuple[str, str, str]] = [("The test says", card.says, "bold")]
@@ -107,8 +118,18 @@ def render(card: Card, width: int = 80) -> Text:
     text = Text()
     for label, value, style in rows:
         _row(text, label, wrapped(value, width - LABEL_WIDTH), style)
+    if card.printed:
+        _row(text, "It printed", _folded(card.printed.splitlines(), card.task, verbose), "")
     _row(text, "Run again", rerun_commands(card), "")  # never wrapped: they are there to be copied
     return text
+
+
+def _folded(lines: list[str], task: str | None, verbose: bool) -> list[str]:
+    """The first lines, and how many more there are."""
+    if verbose or len(lines) <= PRINTED_LINES:
+        return lines
+    how = f"; all of them: course test {task} -v" if task else ""
+    return [*lines[:PRINTED_LINES], f"… {len(lines) - PRINTED_LINES} lines more{how}"]
 
 
 def rerun_commands(card: Card) -> list[str]:

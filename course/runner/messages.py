@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
+import contextlib
+import difflib
 import re
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +15,7 @@ if TYPE_CHECKING:
 
 LONGEST_VALUE = 300
 LONGEST_TRACEBACK = 6000
+LONGEST_OUTPUT = 20_000
 
 
 def unwritten_task(error: BaseException | None) -> str | None:
@@ -46,9 +51,37 @@ def error_line(error: BaseException) -> str:
     """The type and the first lines of the message."""
     if from_compiler(error):
         text = _first_lines(_typing_trouble(str(error)))
+    elif type(error).__name__ == "FixtureLookupError":
+        return _without_value(error)
+    elif isinstance(error, (NameError, AttributeError)):  # whose traceback may end with: Did you mean …?
+        text = f"{_first_lines(str(error))}{_suggestion(error)}"
     else:
         text = _first_lines(error.msg if isinstance(error, SyntaxError) else str(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _without_value(error: Any) -> str:
+    """What pytest means by a fixture that is not found: an argument of a test for which nothing gives a value."""
+    name = str(error.argname)
+    return (
+        f"nothing gives the argument {name} of this test a value; "
+        f"decorate the test with @given({name}=small_floats), or @given(small_floats, …) with a strategy for each argument"
+    )
+
+
+def _suggestion(error: NameError | AttributeError) -> str:
+    """The name that was most likely meant; empty if none is near. Python before 3.12 tells it on a terminal only."""
+    if not isinstance(error.name, str):
+        return ""
+    known: set[str] = set()
+    if isinstance(error, AttributeError):
+        with contextlib.suppress(Exception):  # it may run a student's code
+            known = set(dir(error.obj))
+    else:
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        known = {*frames[-1].f_locals, *frames[-1].f_globals, *dir(builtins)} if frames else set()
+    near = difflib.get_close_matches(error.name, known, 1)
+    return f". Did you mean: {near[0]!r}?" if near else ""
 
 
 def from_compiler(error: BaseException) -> bool:
@@ -94,6 +127,12 @@ def _layout(value: Any) -> str:
 def cut(text: str) -> str:
     """The text, not too long."""
     return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…"
+
+
+def shown_output(text: str) -> str:
+    """The beginning of what a test printed; an endless loop may print for ever."""
+    text = text.rstrip()
+    return text if len(text) <= LONGEST_OUTPUT else text[:LONGEST_OUTPUT] + "…"
 
 
 def shown_traceback(text: str) -> str:

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.capture import CaptureManager
 
 from course.runner import hypothesis_settings as properties
 from course.runner.failure_report import Card, sentence
-from course.runner.messages import assertion_parts, cut, error_line, shown, shown_traceback, unwritten_task
+from course.runner.messages import assertion_parts, cut, error_line, shown, shown_output, shown_traceback, unwritten_task
 from course.workspace.atomic_files import write_json
 from course.workspace.locate import STUDENTS, Places
 from course.workspace.tables_of_contents import cut_package
@@ -46,8 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
         cut_package(STUDENTS[0], stage)
     if importlib.util.find_spec("hypothesis") is not None:
         properties.set_up(config.rootpath)
-    options = (config.getoption(f"--course-{name}") for name in ("report", "limit", "first"))
-    watcher = Watcher(config.rootpath, *options)
+    report, limit, first = (config.getoption(f"--course-{name}") for name in ("report", "limit", "first"))
+    capture = config.pluginmanager.getplugin("capturemanager")
+    watcher = Watcher(config.rootpath, report, limit, first, capture if isinstance(capture, CaptureManager) else None)
     config.pluginmanager.register(watcher, "course-watcher")
 
 
@@ -67,19 +69,27 @@ WAITING = 4
 """By the clock a test may take so many times its limit: on a busy machine a right answer must not fail, and compiling takes its time."""
 
 
+LOADING = 4
+"""The loading of the tests may take so many times the limit of one."""
+
+
 class Watcher:
     """Judges every test and keeps a row for it.
 
     Args:
         root: The workspace.
         report: Where to write the rows, if anywhere.
-        limit: Seconds of computing for a test, if it has a limit, and WAITING times as many by the clock; where the system has no such
-            timers (Windows), it has none.
+        limit: Seconds of computing for a test, or for an example of a property, if there is a limit, and WAITING times as many by the
+            clock; where the system has no such timers (Windows), there is none.
         first: The test to begin with; if it is given, even empty, the first failing row is written beside the report at once.
+        capture: pytest's, which keeps what tests print.
     """
 
-    def __init__(self, root: Path, report: Path | None, limit: float | None, first: str | None = None) -> None:
+    def __init__(
+        self, root: Path, report: Path | None, limit: float | None, first: str | None = None, capture: CaptureManager | None = None
+    ) -> None:
         self.root = root
+        self.capture = capture
         self.report = report
         self.limit = limit if hasattr(signal, "setitimer") else None
         self.first = first
@@ -91,6 +101,7 @@ class Watcher:
         self.properties: list[Any] = []  # the tests that are properties of Hypothesis
         self.comparison: tuple[str, str, str] | None = None  # the last one that failed: operator, left, right
         self.failure: tuple[dict[str, str], tuple[str, str, str] | None] | None = None  # of the last failing example
+        self.printed: str | None = None  # what that example printed; None if it is not known apart from that of others
 
     # Time
 
@@ -99,13 +110,13 @@ class Watcher:
         if self.limit is not None:
             for number in (signal.SIGVTALRM, signal.SIGALRM):
                 signal.signal(number, signal.default_int_handler)
-            self._wind_up()
+            self._wind_up(LOADING)
 
-    def _wind_up(self, running: bool = True) -> None:
-        """Set both clocks back to the full time, or to rest."""
+    def _wind_up(self, times: float = 1.0) -> None:
+        """Set both clocks back to so many times the limit; 0 stops them."""
         if self.limit is not None:
-            signal.setitimer(signal.ITIMER_VIRTUAL, self.limit if running else 0)
-            signal.setitimer(signal.ITIMER_REAL, WAITING * self.limit if running else 0)
+            signal.setitimer(signal.ITIMER_VIRTUAL, times * self.limit)
+            signal.setitimer(signal.ITIMER_REAL, WAITING * times * self.limit)
 
     # What happens inside a test
 
@@ -132,17 +143,26 @@ class Watcher:
         def watched(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             self.comparison = None
+            self._take_printed()  # by the example before
+            self._wind_up()
             fixtures = getattr(self.item, "funcargs", {})
             # before the call: the code under test may change its arguments
             inputs = {name: shown(value) for name, value in kwargs.items() if name not in fixtures and name != "self"}
             try:
                 return inner(*args, **kwargs)
             except BaseException:
-                self.failure = inputs, self.comparison
+                self.failure, self.printed = (inputs, self.comparison), self._take_printed()
                 raise
 
         watched.watched_by_course = True  # type: ignore[attr-defined]  # parametrized tests share one function
         return watched
+
+    def _take_printed(self) -> str:
+        """What was printed since this was asked last, as far as pytest captures it."""
+        capture = self.capture
+        if capture is None or not capture.is_globally_capturing():
+            return ""
+        return "".join(capture.read_global_capture())
 
     def pytest_assertrepr_compare(self, op: str, left: object, right: object) -> None:
         """Note both sides of a comparison that failed; pytest explains it."""
@@ -151,7 +171,7 @@ class Watcher:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Forget the test before."""
-        self.item, self.comparison, self.failure = item, None, None
+        self.item, self.comparison, self.failure, self.printed = item, None, None, None
         self._wind_up()
         result = yield
         self.item = None  # stays if the run was interrupted
@@ -186,7 +206,8 @@ class Watcher:
                 delattr(item, "_hypothesis_failing_examples")
             error = _leaf(call.excinfo.value)
             row = self._row(item.nodeid, _task_of(item), error)
-            row["card"] = asdict(self._card(item, error, report.longreprtext))
+            printed = "".join(text for name, text in report.sections if name.startswith(("Captured stdout", "Captured stderr")))
+            row["card"] = asdict(self._card(item, error, report.longreprtext, printed if self.printed is None else self.printed))
             report.course_state = row["state"]  # type: ignore[attr-defined]  # read by pytest_report_teststatus
             self.rows[item.nodeid] = row
             if self.early is not None and row["state"] == "failing":
@@ -213,13 +234,15 @@ class Watcher:
         for task in sorted(set(re.findall(r"\btask(\d+_\d+[a-z]?)\b", text))) or [None]:
             task = task and task.replace("_", ".")
             row = self._row(file, task, error)
+            if row["state"] == "failing" and place is not None and (owner := self.places.task_to_mend(place.file, task)):
+                row |= {"state": "blocked", "needs": owner}
             says = f"{file} can be loaded."
             row["card"] = asdict(
                 Card(file, task, says, error=error_line(error), place=place, traceback=shown_traceback(report.longreprtext))
             )
             self.rows[f"{file} {task}"] = row
-            if row["state"] in ("todo", "blocked"):
-                report.longrepr = str(error)  # instead of a traceback: nothing is broken
+            if row["needs"]:
+                report.longrepr = str(error)  # instead of a traceback: nothing is broken here
 
     @pytest.hookimpl(tryfirst=True)  # pytest's own fails at a traceback without line numbers, which an interrupted loop may have
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -237,14 +260,16 @@ class Watcher:
         state = "failing" if needs is None else "todo" if needs == task else "blocked"
         return {"nodeid": nodeid, "task": task, "state": state, "needs": needs, "card": None}
 
-    def _card(self, item: pytest.Item, error: BaseException, text: str) -> Card:
-        """All that a failing test tells."""
+    def _card(self, item: pytest.Item, error: BaseException, text: str, printed: str = "") -> Card:
+        """All that a failing test tells; it has printed something, if anything."""
         inputs, comparison = self.failure or ({}, self.comparison)
         inputs = {name: value for name, value in inputs.items() if value != "data(...)"} | _drawn(error)
         expected = yours = None
         message: str | None = error_line(error)
         if isinstance(error, AssertionError):
             expected, yours, message = assertion_parts(str(error), comparison)
+            if yours == "None" and expected != "None" and message is None:
+                message = "Yours is None: is a return missing?"
         task = _task_of(item)
         place = self.places.of(error, item.path, task)
         called = self.places.named(error, task, place)
@@ -266,6 +291,7 @@ class Watcher:
             place=place,
             called=called,
             traceback=shown_traceback(text),
+            printed=shown_output(printed),
         )
 
     # Telling
@@ -290,7 +316,7 @@ class Watcher:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write the report, all of it or nothing."""
-        self._wind_up(running=False)
+        self._wind_up(0)
         if self.report is None:
             return
         document = {
@@ -356,6 +382,8 @@ def _leaf(error: BaseException) -> BaseException:
         return error.stub
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[-1]
+    if isinstance(error, SystemError) and error.__cause__ is not None:  # compiled code wraps what was raised in it
+        return error.__cause__
     return error
 
 

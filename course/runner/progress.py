@@ -29,17 +29,23 @@ from course.runner.platforms import kill_tree
 from course.workspace.atomic_files import write_json
 from course.workspace.record import note_tries
 
-SCHEMA = 3
+SCHEMA = 4
 """Version of the cache's format."""
 
-TIME_LIMIT = 30.0
-"""Seconds that one test may compute; see `plugin.WAITING`."""
+TIME_LIMIT = 5.0
+"""Seconds that one test, or one example of a property, may compute; see `plugin.WAITING`."""
 
-PATIENCE = 20
-"""So many times the limit may a whole run take, in case a test cannot be stopped from within."""
+COMPILING_LIMIT = 30.0
+"""Those from Module 3 on, whose tests compile."""
+
+RUN_LIMIT = 600.0
+"""Seconds that a whole run may take, in case a test cannot be stopped from within."""
 
 LAST_SHARED = 2
 """The last stage whose tests are dealt among several processes."""
+
+LINE = 160
+"""Letters of what is said in a line."""
 
 GRACE = 5.0
 """Seconds in which a run that is being stopped may still write its report."""
@@ -82,6 +88,7 @@ class TaskState:
         total: How many tests it has; 0 if unknown.
         blocked_by: The tasks whose code is missing.
         card: Of the first test that did not pass.
+        failures: pytest's names of the tests that fail, each with what was wrong in a few words.
         device: What the kernels of a task that needs a GPU ran on: "gpu" or "simulator". Else empty.
     """
 
@@ -94,6 +101,7 @@ class TaskState:
     total: int = 0
     blocked_by: tuple[str, ...] = ()
     card: Card | None = None
+    failures: tuple[tuple[str, str], ...] = ()
     device: str = ""
 
 
@@ -116,14 +124,15 @@ def last_states(root: Path = ROOT) -> dict[str, TaskState]:
 
 
 def run_tasks(
-    tasks: Iterable[str], root: Path = ROOT, time_limit: float = TIME_LIMIT, launch: Launch = launch, shares: int = 1
+    tasks: Iterable[str], root: Path = ROOT, time_limit: float | None = None, launch: Launch = launch, shares: int = 1
 ) -> dict[str, TaskState]:
     """Run the tests of these tasks and remember the result. Those of each module run in a process that has nothing of the later ones.
 
     Args:
         tasks: Their ids.
         root: The workspace.
-        time_limit: Seconds for each test; one that takes longer is stopped, and its task is failing.
+        time_limit: Seconds for each test, or for each example of a property; what takes longer is stopped, and its task is failing. If left
+            out, that of the task's module.
         launch: How pytest is started.
         shares: Among so many processes the tests are dealt, up to Module 2: later ones compile, and use several cores themselves.
 
@@ -142,7 +151,7 @@ def run_tasks(
         before = _fingerprints(root, manifest)
         stage, around = wanted[0].stage, environment(wanted[0])  # tasks run in one process as far as they need the same
         together = [task for task in wanted if task.stage == stage and environment(task) == around]
-        done = _run(together, root, time_limit, around, launch, shares if stage <= LAST_SHARED else 1)
+        done = _run(together, root, time_limit or limit_of(stage), around, launch, shares if stage <= LAST_SHARED else 1)
         wanted = [task for task in wanted if task.id not in done]
         after = _fingerprints(root, manifest)
         if any(after[id] != before[id] for id in done):  # which of the tests ran on which code is not known
@@ -155,6 +164,11 @@ def run_tasks(
     return states
 
 
+def limit_of(stage: int) -> float:
+    """Seconds that a test of a module may compute."""
+    return TIME_LIMIT if stage <= LAST_SHARED else COMPILING_LIMIT
+
+
 def _manifest(root: Path) -> Manifest:
     return load(root / "course" / "tasks.toml")
 
@@ -163,6 +177,14 @@ def _install(root: Path) -> str:
     """The command that installs what the tests need."""
     requirements = root / "requirements.extra.txt"
     return f"{sys.executable} -m pip install {'-r requirements.extra.txt' if requirements.is_file() else 'pytest hypothesis'}"
+
+
+def debug(task: Task, root: Path) -> int:
+    """Run the tests of a task in this terminal, where a debugger can ask and answer, up to the first that fails; returns the exit code."""
+    arguments = ["-p", "no:cacheprovider", "-x", "-s", "--tb=short", "-q", "-m", task.mark, f"--course-stage={task.stage}"]
+    command = [sys.executable, "-m", "pytest", "-p", "course.runner.plugin", *arguments, *_test_files([task], root)[task.id]]
+    environment_of_it = os.environ | environment(task) | ({"NUMBA_DISABLE_JIT": "1"} if task.stage > LAST_SHARED and not task.gpu else {})
+    return subprocess.run(command, cwd=root, env=environment_of_it, check=False).returncode
 
 
 # One run of pytest
@@ -186,7 +208,7 @@ def _run(
         arguments += dict.fromkeys(name for task in tasks for name in sorted(files[task.id], key=lambda name: _rank(task, name)))
         reports = [Path(folder) / f"{number}.json" for number in range(shares)]
         own = [[f"--course-report={report}", f"--course-share={number}/{shares}"] for number, report in enumerate(reports)]
-        ended = _outputs([launch([*arguments, *more], root, os.environ | around) for more in own], PATIENCE * time_limit)
+        ended = _outputs([launch([*arguments, *more], root, os.environ | around) for more in own], RUN_LIMIT)
         documents = [_document(report, killed) for report, (_, killed) in zip(reports, ended, strict=True)]
     dealt = itertools.chain.from_iterable(itertools.zip_longest(*(document["tests"] for document in documents)))
     rows = list({(row["nodeid"], row["task"]): row for row in dealt if row is not None}.values())  # what does not load, no share could load
@@ -274,9 +296,16 @@ def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> Task
     state = next((state for state in ("failing", "todo", "blocked") if count[state]), "passed")
     first = next((row["card"] for row in ran if row["state"] == state and row["card"]), None)
     blocked_by = sorted({row["needs"] for row in ran if row["state"] == "blocked"})
+    failures = tuple((row["nodeid"], _in_a_line(row["card"])) for row in ran if row["state"] == "failing" and row["card"])
     device = ("simulator" if simulated(os.environ | environment(task)) else "gpu") if task.gpu else ""
     card = card_from(first) if first else None
-    return TaskState(task.id, state, **count, total=len(ran), blocked_by=tuple(blocked_by), card=card, device=device)
+    return TaskState(task.id, state, **count, total=len(ran), blocked_by=tuple(blocked_by), card=card, failures=failures, device=device)
+
+
+def _in_a_line(card: Mapping[str, Any]) -> str:
+    """What was wrong, in a line."""
+    said = f"expected {card['expected']}, got {card['yours']}" if card.get("expected") is not None else card.get("error") or ""
+    return " ".join(said.split())[:LINE]
 
 
 def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], interrupted: dict[str, Any], seconds: float) -> dict[str, TaskState]:
@@ -285,7 +314,8 @@ def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], interrupted:
     The others are left to another run: which of their tests were still to come is not known either.
     """
     hung = card_from(interrupted)
-    error = f"stopped {hung.error}, after {seconds:g} seconds; look for a loop that does not end, or allow more with --time-limit"
+    after = f", after {seconds:g} seconds" if hung.nodeid else ""
+    error = f"stopped {hung.error}{after}; look for a loop that does not end, or allow more with --time-limit"
     states = {}
     for task in [task for task in tasks if task.id == hung.task] or tasks:
         judged = _judge(task, rows)
@@ -334,4 +364,5 @@ def _write_cache(root: Path, states: Mapping[str, tuple[str, TaskState]]) -> Non
 
 
 def _state_from(data: dict[str, Any]) -> TaskState:
-    return TaskState(**{**data, "blocked_by": tuple(data["blocked_by"]), "card": card_from(data["card"]) if data["card"] else None})
+    card, failures = card_from(data["card"]) if data["card"] else None, tuple(map(tuple, data["failures"]))
+    return TaskState(**{**data, "blocked_by": tuple(data["blocked_by"]), "card": card, "failures": failures})

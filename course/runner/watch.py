@@ -30,7 +30,7 @@ TICK = 0.05
 """Seconds that a key is waited for before files and runs are looked at."""
 
 
-def watch(root: Path, manifest: Manifest, console: Console, time_limit: float) -> int:
+def watch(root: Path, manifest: Manifest, console: Console, time_limit: float | None) -> int:
     """Watch until the student quits; where there is no terminal, run once and say so. Returns the exit code."""
     task = current_task(root, manifest) or first_open(root, manifest, time_limit)[0]
     if not (sys.stdin.isatty() and console.is_terminal):
@@ -45,7 +45,7 @@ def watch(root: Path, manifest: Manifest, console: Console, time_limit: float) -
     return 0
 
 
-def _run_once(root: Path, manifest: Manifest, console: Console, task: Task, time_limit: float) -> int:
+def _run_once(root: Path, manifest: Manifest, console: Console, task: Task, time_limit: float | None) -> int:
     states = cached_states(root) | run(root, [task], time_limit)
     state = states[task.id].state
     console.print(summary(task, states[task.id]), soft_wrap=True)
@@ -61,7 +61,7 @@ class Run(threading.Thread):
     Args:
         root: The workspace.
         tasks: Whose tests.
-        time_limit: Seconds for each test.
+        time_limit: Seconds for each test; that of its module if None.
         launch: How pytest is started.
         first: The test to begin with, as pytest names it.
         shares: See `progress.run_tasks`.
@@ -71,7 +71,9 @@ class Run(threading.Thread):
         error: Why nothing did.
     """
 
-    def __init__(self, root: Path, tasks: Sequence[Task], time_limit: float, launch: Launch, first: str = "", shares: int = 1) -> None:
+    def __init__(
+        self, root: Path, tasks: Sequence[Task], time_limit: float | None, launch: Launch, first: str = "", shares: int = 1
+    ) -> None:
         super().__init__(daemon=True)
         self.first, self.shares = first, shares
         self.early: list[Path] = []
@@ -123,10 +125,10 @@ class Watcher:
         manifest: Its manifest.
         console: The terminal.
         task: The task to begin with.
-        time_limit: Seconds for each test.
+        time_limit: Seconds for each test; that of its module if None.
     """
 
-    def __init__(self, root: Path, manifest: Manifest, console: Console, task: Task, time_limit: float) -> None:
+    def __init__(self, root: Path, manifest: Manifest, console: Console, task: Task, time_limit: float | None) -> None:
         self.root, self.manifest, self.console, self.task, self.time_limit = root, manifest, console, task, time_limit
         self.changes = Changes(root)
         self.warm = Warm(root)

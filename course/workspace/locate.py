@@ -95,6 +95,11 @@ class Places:
                 return place
         return None
 
+    def task_to_mend(self, file: str, task: str | None) -> str | None:
+        """The first task that has the student write in a file which cannot be loaded; None if this task is one of them, or there is none."""
+        tasks = list(self.written.get(file, {}).values())
+        return tasks[0] if tasks and task is not None and task not in tasks else None
+
     def unreturned(self, error: BaseException) -> tuple[Place, str] | None:
         """Where the function begins that should have returned a kernel, if the error says that there is none, and what to do."""
         if not isinstance(error, TypeError):

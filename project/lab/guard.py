@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
+from course.cli.hints import is_open
 from course.manifest import ROOT, ManifestError, course
 from course.runner.messages import unwritten_files, unwritten_task
 
@@ -133,8 +134,8 @@ def _unwritten(id: str, error: Exception) -> Card:
         where = f"{raised_in}, line {line}"
     else:
         where = " and ".join(unwritten_files(task, ROOT) or task.files[:1])
-    hint = f"{plain(task.hints[0])}\n\n" if task.hints else ""
-    body = f"{hint}Book: `{task.page}` · Test it with `course test {id}` · More hints with `course hint {id}`"
+    hint, more = (f"{plain(task.hints[0])}\n\n", f" · More hints with `course hint {id}`") if is_open(ROOT, task) else ("", "")
+    body = f"{hint}Book: `{task.page}` · Test it with `course test {id}`{more}"
     return Card(True, f"Task {id} is not written yet: open {where}", body)
 
 

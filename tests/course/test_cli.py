@@ -92,9 +92,7 @@ def test_a_failing_property_shows_one_card(shared: Workspace) -> None:
     done = shared.python("course", "test", "0.2")
     assert done.returncode == 1
     assert done.stdout == (
-        "✗ Task 0.2 Products: failing. Of 3 tests 1 pass, 1 fail, 1 wait for another task.\n\n"
-        + CARD
-        + "\nA hint: course hint 0.2\nTraceback: course test 0.2 -v\n"
+        "✗ Task 0.2 Products: failing. Of 3 tests 1 pass, 1 fail, 1 wait for another task.\n\n" + CARD + "\nTraceback: course test 0.2 -v\n"
     )
 
 
@@ -118,7 +116,40 @@ def test_the_first_open_task_is_the_default(shared: Workspace) -> None:
 def test_verbose_shows_the_traceback(shared: Workspace) -> None:
     done = shared.course("test", "0.2", "-v")
     assert "E   assert 0 == (2 * 7)" in done.stdout
-    assert done.stdout.endswith("\nA hint: course hint 0.2\n")
+    assert "Traceback: course test" not in done.stdout
+
+
+def test_all_failing_tests_are_listed_a_line_each(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "return add(x, x) if x < 7 else 0", "return 1")
+    done = workspace.course("test", "0", "--all")
+    assert done.returncode == 1
+    assert "\ntests/test_sums.py::test_double_of_nothing  expected 0, got 1\n" in done.stdout
+    assert "\ntests/test_sums.py::test_double  expected 0, got 1\n" in done.stdout
+    assert "The test says" not in done.stdout
+    assert "\nAll failing tests: course test 0.2 --all\n" in workspace.course("test", "0.2").stdout
+
+
+def test_a_debugger_answers_in_the_terminal(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "    return x + y", "    breakpoint()\n    return x + y")
+    command = [sys.executable, "-m", "course", "test", "0.1", "--debug"]
+    said = subprocess.run(command, cwd=workspace.root, env=clean_environment(), input="p x * 41\nc\n", text=True, capture_output=True)
+    assert "(Pdb) 41" in said.stdout
+    assert said.returncode == 0
+    done = workspace.course("test", "--debug")
+    assert (done.returncode, done.stderr) == (2, "--debug expected a task, got none; run: course test ID --debug\n")
+
+
+@pytest.mark.parametrize("arguments", [("--time-limit", "2", "test", "0.1"), ("test", "0.1", "--time-limit", "2")])
+def test_the_time_limit_may_stand_before_the_command_and_behind_it(arguments: tuple[str, ...], workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "    return x + y", "    while True:\n        pass")
+    assert "after 2 seconds; look for a loop" in workspace.course(*arguments).stdout
+
+
+def test_no_hint_is_offered_before_hints_are_open(workspace: Workspace) -> None:
+    assert "hint" not in workspace.course("test", "0.2").stdout
+    note_tries(workspace.root, [load(workspace.root / "course/tasks.toml").task("0.2")])
+    workspace.mend("minitorch/sums.py", "else 0", "else 1")
+    assert "\nA hint: course hint 0.2\n" in workspace.course("test", "0.2").stdout
 
 
 def test_a_task_that_passes_says_what_is_next(shared: Workspace) -> None:
@@ -136,7 +167,6 @@ def test_a_task_that_is_not_written_says_where_to_write(shared: Workspace) -> No
         "○ Task 0.3 Powers: todo. Of 2 tests 2 wait for your code.\n\n"
         "Write           minitorch/sums.py:16  square\n"
         "Read            docs/module0/powers.md\n"
-        "Hint            course hint 0.3\n"
         "Then run        course test 0.3\n"
     )
 
@@ -156,6 +186,17 @@ def test_a_blocked_task_says_what_it_needs(shared: Workspace) -> None:
         "‖ Task 1.1 Roots: blocked. Of 1 test 1 wait for another task.\n\n"
         "It needs the code of Task 0.3, which is not written yet. Next: course test 0.3\n"
     )
+
+
+def test_a_file_that_cannot_be_loaded_blocks_the_tasks_of_other_files_by_its_line(workspace: Workspace) -> None:
+    workspace.mend("course/tasks.toml", 'write = ["minitorch.sums:sign"]', 'write = ["minitorch.signs:sign"]')
+    test = "import pytest\n\nfrom minitorch.sums import add\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert add(1, 2) == 3\n"
+    workspace.write("tests/test_signs.py", test)
+    workspace.mend("minitorch/sums.py", "    return x + y", "    return x +")
+    done = workspace.course("test", "1.2")
+    assert done.stdout.startswith("‖ Task 1.2")
+    assert "\nminitorch/sums.py, line 6, cannot be loaded: SyntaxError: invalid syntax\nNext: course test 0.1\n" in done.stdout
+    assert workspace.course("test", "0.1").stdout.startswith("✗ Task 0.1")
 
 
 def test_a_task_without_tests_says_so(shared: Workspace) -> None:
@@ -251,7 +292,7 @@ def test_start_makes_a_task_current_and_says_what_to_read_and_write(workspace: W
         "Read            docs/module1/roots.md\n"
         "Write           minitorch/sums.py:19  root\n"
         "Then run        course test 1.1, or course to watch\n"
-        "Stuck           course hint 1.1\n"
+        "Stuck           course hint 1.1, which opens after two tries\n"
     )
     assert read_record(workspace.root).current == "1.1"
 
@@ -368,7 +409,7 @@ def test_without_a_command_and_without_a_terminal_it_runs_once_and_says_so(share
     assert done.stdout == (
         "✗ Task 0.2 Products: failing. Of 3 tests 1 pass, 1 fail, 1 wait for another task.\n\n"
         + CARD
-        + "\nA hint: course hint 0.2\nTraceback: course test 0.2 -v\n"
+        + "\nTraceback: course test 0.2 -v\n"
         + "\nThis is no terminal, so the tests ran once. To watch, run in a terminal: course\n"
     )
 
@@ -447,6 +488,15 @@ def test_a_card_fits_its_width_but_keeps_its_commands_whole(width: int) -> None:
 )
 def test_a_card_calls_a_line_the_students_if_a_task_has_them_write_it(place: Place, label: str) -> None:
     assert f"{label:<16}{place.file}:6" in render(Card("", place=place)).plain.splitlines()
+
+
+def test_what_a_test_printed_is_folded_after_twenty_lines_unless_all_is_asked_for() -> None:
+    card = Card("tests/test_a.py::test_a", "0.1", "A.", printed="\n".join(f"line {number}" for number in range(25)))
+    folded = render(card).plain
+    assert "It printed      line 0\n                line 1\n" in folded
+    assert "line 19\n                … 5 lines more; all of them: course test 0.1 -v\n" in folded
+    assert "line 20" not in folded
+    assert "line 24\n" in render(card, verbose=True).plain
 
 
 def test_a_card_takes_brackets_literally() -> None:

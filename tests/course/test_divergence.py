@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -107,7 +108,27 @@ def test_without_an_oracle_the_card_is_shown_and_the_reason(sums: Workspace) -> 
     lines = done.stdout.splitlines()
     assert lines[2] == "The test calls no function that has an oracle here. It says itself what it asks for:"
     assert "Smallest input  x = 7" in lines
-    assert lines[-2:] == ["A hint: course hint 0.2", "Traceback: course test 0.2 -v"]
+    assert lines[-1] == "Traceback: course test 0.2 -v"
+
+
+def test_a_loop_that_does_not_end_is_shown_with_its_variables_over_three_turns(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "    return x + y", "    while x != 0.5:\n        x += y\n    return x")
+    done = workspace.course("explain", "0.1", "--time-limit", "1")
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    at = lines.index("The test did not end. It was still at minitorch/sums.py:6, in add:")
+    assert lines[at + 1 : at + 3] == ["    while x != 0.5:", "3 turns of the loop, one after the other:"]
+    turns = [re.fullmatch(rf"  {number}  y = 2, x = (\d+)", lines[at + 2 + number]) for number in (1, 2, 3)]
+    first, second, third = [int(turn[1]) for turn in turns if turn]
+    assert (second, third) == (first + 2, first + 4)
+    assert "Nothing changes" not in done.stdout
+
+
+def test_a_loop_in_which_nothing_changes_is_told(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "    return x + y", "    while x == x:\n        pass\n    return x")
+    document = json.loads(workspace.course("explain", "0.1", "--time-limit", "1", "--json").stdout)
+    assert document["finding"] is None
+    assert document["reason"].endswith("\nNothing changes from turn to turn: what is to end the loop?")
 
 
 def test_a_task_that_passes_needs_no_explanation(sums: Workspace) -> None:

@@ -17,6 +17,7 @@ from .conftest import Workspace
 ODD = '''"""Tests that end in unusual ways."""
 
 import os
+import sys
 
 import pytest
 from hypothesis import example, given, settings
@@ -153,6 +154,44 @@ def test_settings():
     assert settings().derandomize == ("CI" in os.environ)
 
 
+@pytest.mark.task0_1
+@given(integers())
+def test_prints(x):
+    print("x is", x)
+    assert x < 7
+
+
+@pytest.mark.task0_1
+def test_prints_and_errs():
+    print("out")
+    print("err", file=sys.stderr)
+    assert add(1, 1) == 3
+
+
+@pytest.mark.task0_1
+def test_nothing_comes_back():
+    assert [].sort() == 2
+
+
+@pytest.mark.task0_1
+def test_without_given(x):
+    assert x
+
+
+@pytest.mark.task0_1
+def test_misspelt():
+    length = 3
+    assert lenght == 3
+
+
+@pytest.mark.task0_1
+def test_wrapped_by_compiled_code():
+    try:
+        add(1, "x")
+    except TypeError as error:
+        raise SystemError("CPUDispatcher returned a result with an exception set") from error
+
+
 class TestGroup:
     @pytest.mark.task0_1
     @given(x=integers())
@@ -278,6 +317,35 @@ def test_an_assertions_own_words_are_kept(rows: dict[str, Any]) -> None:
 def test_a_comparison_that_was_caught_is_not_shown(rows: dict[str, Any]) -> None:
     card = rows["test_assertion_that_was_caught"]["card"]
     assert (card["expected"], card["yours"], card["error"]) == (None, None, "for another reason")
+
+
+def test_what_a_test_printed_is_kept_and_of_a_property_what_its_smallest_example_printed(rows: dict[str, Any]) -> None:
+    assert rows["test_prints"]["card"]["printed"] == "x is 7"
+    assert rows["test_prints_and_errs"]["card"]["printed"] == "out\nerr"
+    assert rows["test_own_words"]["card"]["printed"] == ""
+
+
+def test_none_in_place_of_a_value_asks_for_the_return(rows: dict[str, Any]) -> None:
+    card = rows["test_nothing_comes_back"]["card"]
+    assert (card["expected"], card["yours"], card["error"]) == ("2", "None", "Yours is None: is a return missing?")
+    assert rows["test_message"]["card"]["error"] == "they differ"
+
+
+def test_a_property_without_given_says_what_is_missing(rows: dict[str, Any]) -> None:
+    assert rows["test_without_given"]["card"]["error"] == (
+        "nothing gives the argument x of this test a value; "
+        "decorate the test with @given(x=small_floats), or @given(small_floats, …) with a strategy for each argument"
+    )
+
+
+def test_a_misspelt_name_comes_with_a_suggestion(rows: dict[str, Any]) -> None:
+    assert rows["test_misspelt"]["card"]["error"] == "NameError: name 'lenght' is not defined. Did you mean: 'length'?"
+
+
+def test_what_compiled_code_has_wrapped_is_said(rows: dict[str, Any]) -> None:
+    card = rows["test_wrapped_by_compiled_code"]["card"]
+    assert card["error"] == "TypeError: unsupported operand type(s) for +: 'int' and 'str'"
+    assert card["place"]["file"] == "minitorch/sums.py"
 
 
 def test_an_error_names_the_students_line(rows: dict[str, Any]) -> None:

@@ -265,10 +265,10 @@ def test_waiting_counts_a_quarter(workspace: Workspace, seconds: int, state: str
 
 def test_code_that_hangs_while_it_is_imported_fails(workspace: Workspace) -> None:
     workspace.mend("minitorch/sums.py", '"""The code of the tiny course."""', "while True:\n    pass")
-    card = state_of(workspace, "0.1", time_limit=2).card
+    card = state_of(workspace, "0.1", time_limit=0.5).card
     assert card is not None
     assert card.error is not None
-    assert card.error.startswith("stopped while the tests were loading, after 2 seconds;")
+    assert card.error.startswith("stopped while the tests were loading; look for a loop that does not end")
     assert card.place is not None
     assert (card.place.file, card.place.line) in (("minitorch/sums.py", 1), ("minitorch/sums.py", 2))
 
@@ -278,12 +278,12 @@ def test_code_that_cannot_be_stopped_is_killed(workspace: Workspace, monkeypatch
         "    while True:\n        try:\n            while True:\n                pass\n        except BaseException:\n            pass"
     )
     workspace.mend("minitorch/sums.py", "    return x + y", stubborn)
-    monkeypatch.setattr(progress, "PATIENCE", 1)
+    monkeypatch.setattr(progress, "RUN_LIMIT", 2)
     monkeypatch.setattr(progress, "GRACE", 0.2)
     card = state_of(workspace, "0.1", time_limit=2).card
     assert card is not None
     assert card.error is not None
-    assert card.error.startswith("stopped when it did not answer, after 2 seconds;")
+    assert card.error.startswith("stopped when it did not answer;")
 
 
 def test_code_that_ends_the_process_fails_and_shows_what_was_printed(workspace: Workspace) -> None:
@@ -359,5 +359,5 @@ def test_an_editors_lock_does_not_disturb(new_workspace: Callable[[], Workspace]
 
 def test_the_cache_is_plain_json(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
     document = json.loads((ran[0].root / ".course" / "results.json").read_text(encoding="utf-8"))
-    assert document["schema"] == 3
+    assert document["schema"] == 4
     assert document["states"]["0.1"]["state"]["passed"] == 1
