@@ -119,6 +119,7 @@ class TestLayouts:
         out = FastOps.reduce(operators.maximum, -math.inf)(tensor(a), dims)
         np.testing.assert_array_equal(out.to_numpy(), a.max(dims, keepdims=True, initial=-math.inf))
 
+    @pytest.mark.exhaustive
     @QUICK
     @given(arrays(), st.data())
     def test_a_fold_that_is_not_a_sum_goes_in_order(self, a: np.ndarray, data: st.DataObject) -> None:
@@ -232,6 +233,7 @@ def views(seed: int) -> list[np.ndarray]:
     return [a, np.ascontiguousarray(a.T).T, inside[1:7:2, 1:9:2], np.broadcast_to(a[:1], (3, 4)), a[:, :1], a[0], a[1, 2].reshape(())]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("launched")
 @pytest.mark.parametrize("fn", [fn for fn, _ in MAPS], ids=lambda fn: fn.__name__)
 def test_a_function_of_one_number_is_simple_ops_on_every_layout(fn: Any) -> None:
@@ -349,6 +351,7 @@ def test_folds_of_any_length(fn: Any, start: float, expected: Any, dtype: str) -
             np.testing.assert_allclose(got, want.astype(got.dtype), rtol=tolerance, atol=tolerance * length, err_msg=f"{shape}, {dim}")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("launched")
 @pytest.mark.parametrize("place", [0, 1, 63, 64, 200, 999])
 def test_nan_wins_wherever_it_stands(place: int) -> None:

@@ -135,6 +135,7 @@ def test_float32_stays_float32(backend):
     assert kept.dtype == float32
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("length", [1, 7, 8, 9, 16, 30, 1000])
 def test_rows_of_any_length_are_folded_whole(length, backend):
     """The loops fold eight numbers at once; the largest may stand anywhere in the row."""
@@ -205,6 +206,7 @@ def test_logsoftmax_is_exact_far_out(dtype, backend):
     check(softmax(tensor(array, backend=backend), 1), softmax_of(array.astype(float64), 1), dtype)
 
 
+@pytest.mark.exhaustive
 def test_infinity_has_the_softmax_of_its_limit_if_it_has_one(backend):
     x = tensor([[0.0, -math.inf, 0.0], [math.inf, 0.0, 0.0], [-math.inf, -math.inf, -math.inf]], backend=backend)
     out, logarithms = softmax(x, 1).to_numpy(), logsoftmax(x, 1).to_numpy()
@@ -265,6 +267,7 @@ def test_max_of_the_course_and_of_tensors_differ_in_ties(backend):
     assert gradient_of(lambda x: x.max(0), x, np.array([5.0])).tolist() == [5.0, 0.0, 0.0]
 
 
+@pytest.mark.exhaustive
 def test_only_the_largest_numbers_get_a_gradient_be_it_infinite(backend):
     """0 · infinity would be NaN."""
     x = tensor([[1.0, 2.0], [5.0, 4.0]], backend=backend)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
-import inspect
 import re
 import signal
 from collections.abc import Callable, Generator, Iterable
@@ -20,7 +19,8 @@ import pytest
 from _pytest.capture import CaptureManager
 
 from course.runner import hypothesis_settings as properties
-from course.runner.failure_report import Card, sentence
+from course.runner.failure_report import Card
+from course.runner.items import case, parameter_names, says, skip_reason, task_of
 from course.runner.messages import assertion_parts, cut, error_line, shown, shown_output, shown_traceback, unwritten_task
 from course.workspace.atomic_files import write_json
 from course.workspace.locate import STUDENTS, Places
@@ -205,7 +205,7 @@ class Watcher:
             if hasattr(item, "_hypothesis_failing_examples"):
                 delattr(item, "_hypothesis_failing_examples")
             error = _leaf(call.excinfo.value)
-            row = self._row(item.nodeid, _task_of(item), error)
+            row = self._row(item.nodeid, task_of(item), error)
             printed = "".join(text for name, text in report.sections if name.startswith(("Captured stdout", "Captured stderr")))
             row["card"] = asdict(self._card(item, error, report.longreprtext, printed if self.printed is None else self.printed))
             report.course_state = row["state"]  # type: ignore[attr-defined]  # read by pytest_report_teststatus
@@ -214,9 +214,9 @@ class Watcher:
                 write_json(self.early, row)
                 self.early = None
         elif report.when == "call" or report.skipped:
-            row = self._row(item.nodeid, _task_of(item)) | {"state": "skipped" if report.skipped else "passed"}
+            row = self._row(item.nodeid, task_of(item)) | {"state": "skipped" if report.skipped else "passed"}
             if report.skipped:
-                row["reason"] = _reason(report)
+                row["reason"] = skip_reason(report)
             self.rows[item.nodeid] = row
         return report
 
@@ -270,7 +270,7 @@ class Watcher:
             expected, yours, message = assertion_parts(str(error), comparison)
             if yours == "None" and expected != "None" and message is None:
                 message = "Yours is None: is a return missing?"
-        task = _task_of(item)
+        task = task_of(item)
         place = self.places.of(error, item.path, task)
         called = self.places.named(error, task, place)
         if unreturned := self.places.unreturned(error):
@@ -278,12 +278,12 @@ class Watcher:
         elif called:
             place = None  # the line lies in what called them, such as another task's function
         elif place and place.file.startswith("tests/"):
-            called = self.places.called(error, task, place, _parameters(item))
+            called = self.places.called(error, task, place, parameter_names(item))
         return Card(
             nodeid=item.nodeid,
             task=task,
-            says=_says(item),
-            case=_case(item),
+            says=says(item),
+            case=case(item),
             inputs=inputs,
             expected=expected,
             yours=yours,
@@ -368,14 +368,6 @@ def _drawn(error: BaseException) -> dict[str, str]:
     return {note[2] or f"draw {note[1]}": cut(note[3].removesuffix("  # or any other generated value")) for note in notes if note}
 
 
-def _task_of(item: pytest.Item) -> str | None:
-    """The task whose mark the test carries."""
-    for mark in item.iter_markers():
-        if match := re.fullmatch(r"task(\d+)_(\d+[a-z]?)", mark.name):
-            return f"{match[1]}.{match[2]}"
-    return None
-
-
 def _leaf(error: BaseException) -> BaseException:
     """The exception itself: the last one of a group, which belongs to the last failing example; a stub's own."""
     if isinstance(error, Unwritten):
@@ -385,30 +377,3 @@ def _leaf(error: BaseException) -> BaseException:
     if isinstance(error, SystemError) and error.__cause__ is not None:  # compiled code wraps what was raised in it
         return error.__cause__
     return error
-
-
-def _reason(report: pytest.TestReport) -> str:
-    """Why a test was skipped."""
-    where = report.longrepr
-    return str(where[2]).removeprefix("Skipped: ") if isinstance(where, tuple) else str(getattr(report, "wasxfail", where))
-
-
-def _says(item: pytest.Item) -> str:
-    """The first paragraph of the test's docstring, else its name as a sentence."""
-    paragraph = inspect.cleandoc(getattr(getattr(item, "obj", None), "__doc__", None) or "").split("\n\n")[0]
-    return " ".join(paragraph.split()) or sentence(item.name)
-
-
-def _parameters(item: pytest.Item) -> set[str]:
-    """The names of the functions and classes among the parameters of a parametrized test."""
-    callspec = getattr(item, "callspec", None)
-    return {value.__name__ for value in callspec.params.values() if hasattr(value, "__name__")} if callspec else set()
-
-
-def _case(item: pytest.Item) -> str:
-    """The parameters of a parametrized test, by their values where these can be read, else by the name that pytest gives them."""
-    callspec = getattr(item, "callspec", None)
-    if callspec is None:
-        return ""
-    values = [f"{name} = {getattr(value, '__name__', None) or shown(value)}" for name, value in callspec.params.items()]
-    return callspec.id if any(" at 0x" in value for value in values) else ", ".join(values)

@@ -96,7 +96,7 @@ class Places:
         return None
 
     def task_to_mend(self, file: str, task: str | None) -> str | None:
-        """The first task that has the student write in a file which cannot be loaded; None if this task is one of them, or there is none."""
+        """The first task that has the student write in a file that cannot be loaded; None if this one does too, or none does."""
         tasks = list(self.written.get(file, {}).values())
         return tasks[0] if tasks and task is not None and task not in tasks else None
 

@@ -46,6 +46,7 @@ def assert_same(step, leaves):
         np.testing.assert_array_equal(other, one)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 def test_gradients_of_arguments_and_of_parameters_are_the_same_to_the_last_bit(backend):
     x, w, v = (tensor(numbers(shape), backend, requires_grad=True) for shape in ((3, 4), (4, 4), (4, 2)))

@@ -97,6 +97,7 @@ def test_the_gradient_of_the_gradient_of_every_op_is_that_of_finite_differences(
 ONE_EACH = list({op.covers: op for op in DIFFERENTIABLE if not re.search("any|max|min", op.name)}.values())  # those only mask
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("op", ONE_EACH, ids=lambda op: op.name)
 def test_so_it_is_on_the_compiled_backend(op):
     assert_op(op, filled(op)[0], FastBackend)
@@ -164,6 +165,7 @@ def test_the_gradient_of_the_gradient_of_every_function_of_networks_is_that_of_f
 # Third derivatives, and what differences cannot reach
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("f", "shapes"),
     [
@@ -263,6 +265,7 @@ def test_of_functions_that_nobody_has_a_rule_for_no_derivative_is_lost_unseen(mo
     assert {"x * y", "x @ y", "x.exp()", "x ** 3", "x.cumsum(0)"} & names == set()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 def test_nor_of_functions_of_networks(monkeypatch, backend):
     monkeypatch.setattr(engine, "RULES", {})

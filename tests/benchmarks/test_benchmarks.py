@@ -80,6 +80,7 @@ def test_libraries_compute_the_same(monkeypatch):
         np.testing.assert_allclose(ours.reshape(-1), numpys.reshape(-1), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_the_network_learns_as_it_is_timed():
     minitorch.manual_seed(0)
     epoch = contenders.minitorch_network("float32")
@@ -112,6 +113,7 @@ def test_the_benchmark_of_operations_prints_a_row_and_says_that_there_is_no_torc
     assert lines[-1] == "0 reached, 0 MISSED, 1 NOT RUN"
 
 
+@pytest.mark.exhaustive
 def test_a_row_beside_numpy_has_a_verdict(capsys):
     ops.main(["--threads", "1", "--repeats", "2", "--only", "matmul float32 64"])
     out = capsys.readouterr().out

@@ -25,6 +25,7 @@ def test_weights_and_images_are_the_same_in_every_process():
             assert (y == labels).all()
 
 
+@pytest.mark.exhaustive
 def test_the_first_loss_is_numpys_and_the_steps_go_down():
     w = list(train_contenders.weights("mlp").values())
     images, labels = next(train_contenders.batches("mlp"))

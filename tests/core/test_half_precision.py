@@ -226,6 +226,7 @@ def test_a_matrix_product_is_added_up_in_float32(half, backend):
     assert (a @ b.to(float32)).dtype == float32
 
 
+@pytest.mark.exhaustive
 @backends
 @half_types
 def test_the_largest_and_all_and_any(half, backend):

@@ -124,6 +124,7 @@ def test_a_loop_that_does_not_end_is_shown_with_its_variables_over_three_turns(w
     assert "Nothing changes" not in done.stdout
 
 
+@pytest.mark.exhaustive
 def test_a_loop_in_which_nothing_changes_is_told(workspace: Workspace) -> None:
     workspace.mend("minitorch/sums.py", "    return x + y", "    while x == x:\n        pass\n    return x")
     document = json.loads(workspace.course("explain", "0.1", "--time-limit", "1", "--json").stdout)

@@ -141,6 +141,7 @@ def test_a_file_that_is_not_python_costs_its_own_tasks_alone(marked: Callable[..
     assert marked("0.2", **broken).verdict == PASS
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("body", "visible"),
     [

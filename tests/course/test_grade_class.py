@@ -146,6 +146,7 @@ def test_a_run_that_is_interrupted_says_how_to_go_on(night: Night, members: Path
     ]
 
 
+@pytest.mark.exhaustive
 def test_what_is_graded_is_not_graded_again(night: Night, members: Path, home: Path) -> None:
     times = {path: path.stat().st_mtime_ns for path in (night.out / "results").glob("*.json")}
     assert grade([members], night.out, tasks=["0.1"], workers=2) == night.results

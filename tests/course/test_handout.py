@@ -680,6 +680,7 @@ print(hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest())
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("last", "style"), [*((stage, GUIDED) for stage in STAGES), (STAGES[-1], BARE)])
 def test_the_courses_handouts_leak_nothing(last: int, style: str) -> None:
     stubs = sum("Need to implement for Task" in str(content) for content in handout(last, style).values())
@@ -693,6 +694,7 @@ def test_the_courses_handout_is_the_same_each_time() -> None:
     assert made == hashlib.sha256(repr(sorted(handout(STAGES[-1]).items())).encode()).hexdigest()
 
 
+@pytest.mark.exhaustive
 def test_a_bare_handout_differs_in_nothing_but_the_files_of_the_tasks() -> None:
     guided, bare = handout(STAGES[-1]), handout(STAGES[-1], BARE)
     different = {path for path in guided if guided[path] != bare[path]}

@@ -128,12 +128,14 @@ def test_a_pattern_is_the_tests_that_fail_and_those_that_do_not_run_anywhere_are
     assert read_patterns(desk.path) == found
 
 
+@pytest.mark.exhaustive
 def test_a_test_that_hangs_is_failed_and_so_are_those_behind_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "HANGS", 3)
     found = desk.collect(wrong("\n    while x < 0:\n        pass\n    return x", "hangs"))
     assert found["0.1"].failed("hangs") == set(IDS[1:])
 
 
+@pytest.mark.exhaustive
 def test_wrong_answers_are_run_compiled_where_the_reference_takes_too_long_without_the_compiler(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +145,7 @@ def test_wrong_answers_are_run_compiled_where_the_reference_takes_too_long_witho
     assert desk.collect(ZERO)["0.1"].failed("zero") == {IDS[0]}
 
 
+@pytest.mark.exhaustive
 def test_a_collection_that_was_ended_goes_on_where_it_stood(desk: Desk) -> None:
     desk.stop_at = "zero"
     with pytest.raises(KeyboardInterrupt):
@@ -153,6 +156,7 @@ def test_a_collection_that_was_ended_goes_on_where_it_stood(desk: Desk) -> None:
     assert desk.runs == ["zero"]
 
 
+@pytest.mark.exhaustive
 def test_only_what_has_changed_is_run_again(desk: Desk) -> None:
     own = wrong("return x", "identity", task="0.2")
     desk.collect(IDENTITY, ZERO, own)
@@ -338,6 +342,7 @@ def test_tests_about_compiled_code_count_where_the_compiler_is_on(desk: Desk, mo
 # The command
 
 
+@pytest.mark.exhaustive
 def test_the_command_lists_what_looks_alike(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = desk.root / "wrong_answers"
     folder.mkdir()

@@ -481,6 +481,7 @@ def pytest_sessionstart(session):
 """
 
 
+@pytest.mark.exhaustive
 def test_an_endless_test_is_told_even_if_pytest_fails_to_show_it(workspace: Workspace) -> None:
     """The others did pass: without the note of what was stopped they would be taken for all of the task's tests."""
     workspace.mend("minitorch/sums.py", "    return x + y", "    while True:\n        x = y")

@@ -298,6 +298,7 @@ def some(answers: list[WrongAnswer], count: int) -> list[WrongAnswer]:
     return [answers[i * (len(answers) - 1) // (count - 1)] for i in range(count)]
 
 
+@pytest.mark.exhaustive
 def test_wrong_answers_fail_the_probes_of_their_task(files: dict[str, str | bytes]) -> None:
     """One of each task of the first three modules; all of them: `course.staff.probes.bank.meet`."""
     answers = [answer for task in EARLY for answer in some(seen(task), 2)[1:]]

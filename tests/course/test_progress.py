@@ -192,6 +192,7 @@ def test_a_broken_file_does_not_touch_the_tasks_of_others(workspace: Workspace) 
     assert (states["0.1"].state, states["1.2"].state) == ("passed", "failing")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("shares", [2, 5])
 def test_tests_that_are_dealt_to_several_processes_say_the_same(ran: tuple[Workspace, dict[str, TaskState]], shares: int) -> None:
     workspace, states = ran
@@ -248,6 +249,7 @@ def test_the_first_failing_test_is_that_of_the_file_which_is_written_first(works
     assert card.nodeid == f"tests/test_{files[0]}.py::test_f"
 
 
+@pytest.mark.exhaustive
 def test_the_time_limit_is_for_each_test(workspace: Workspace) -> None:
     works = "    end = time.process_time() + 2\n    while time.process_time() < end:\n        pass\n"
     slow = f"@pytest.mark.task1_2\n@pytest.mark.parametrize('n', [1, 2])\ndef test_sign(n):\n{works}"

@@ -182,12 +182,14 @@ def test_wrong_answers_are_killed_survive_or_are_broken(repository: Repository) 
     ]
 
 
+@pytest.mark.exhaustive
 def test_a_wrong_answer_that_runs_on_is_killed_by_the_time_limit(repository: Repository) -> None:
     root, manifest = repository
     (verdict,) = prove.prove([wrong("while True: pass")], manifest, needed_files(root, manifest), limit=4)
     assert (verdict.state, verdict.by) == ("killed", "the limit of 4 s of computing")
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_only_waits_proves_nothing(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     root, manifest = repository
     for module in (runs, prove):

@@ -65,6 +65,7 @@ print(sum(sum(k.stats.cache_hits.values()) for k in used), sum(sum(k.stats.cache
 """
 
 
+@pytest.mark.exhaustive
 def test_a_second_process_finds_every_kernel_on_disk(copy: Path) -> None:
     assert run(KERNELS, copy) == "0 4"
     assert run(KERNELS, copy) == "4 0"
@@ -342,6 +343,7 @@ def test_waiting_threads_spin_for_a_moment_unless_told_otherwise(given: dict[str
 # What the published course asks of the kernels
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("form", [tuple, np.array])
 def test_kernels_take_shapes_and_strides_as_tuples_and_as_arrays(form: Any) -> None:
     a, out = np.arange(6.0), np.zeros(6)

@@ -103,6 +103,7 @@ def test_the_slope_of_leaky_relu_at_0_is_that_below_it():
     assert leaky_relu(x).tolist() == [0, 1, -0.01]
 
 
+@pytest.mark.exhaustive
 @BACKENDS
 @EACH
 def test_gradients_have_gradients(name, backend):

@@ -102,6 +102,7 @@ def test_gradients_have_gradients(backend):
     assert_second_derivatives(lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True), shapes, backend)
 
 
+@pytest.mark.exhaustive
 @BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 def test_scores_of_a_thousand_are_exact_behind_a_causal_mask(backend, dtype):

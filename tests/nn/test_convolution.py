@@ -162,6 +162,7 @@ def test_in_one_product_too_same_puts_the_odd_zero_behind() -> None:
     np.testing.assert_array_equal(out.to_numpy(), by_numpy(behind, weight, (1, 1), (0, 0), (1, 1), 1))
 
 
+@pytest.mark.exhaustive
 def test_results_and_gradients_are_the_same_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     image, weight = (random.standard_normal(shape).astype(np.float32) for shape in ((20, 3, 14, 15), (5, 3, 3, 3)))

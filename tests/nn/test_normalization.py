@@ -239,6 +239,7 @@ def test_gradients_have_gradients():
     assert_second_derivatives(lambda x, w: rms_norm(x, 2, w), shapes[:2], backend)
 
 
+@pytest.mark.exhaustive
 @BACKENDS
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_halves_are_normalized_in_float32(backend, dtype):

@@ -143,6 +143,7 @@ WHEN_STARTED = ("m3_speed", "m4_images", "m4_sentiment")
 """Pages that run student code when Start is pressed, in a process of its own."""
 
 
+@pytest.mark.exhaustive
 def test_every_page_survives_a_fresh_workspace_in_which_nothing_is_written(tmp_path):
     folder = copy(tmp_path)
     for task in course().tasks:

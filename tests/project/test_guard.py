@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from course.manifest import ROOT
+from project.lab import guard
 from project.lab.guard import WrongResult, explain, number, plain
 
 OPERATORS = str(ROOT / "minitorch" / "operators.py")
@@ -32,15 +33,17 @@ def not_written(message):
         return error
 
 
-def test_a_stub_names_its_task_its_place_the_first_hint_and_the_command():
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_stub_names_its_task_its_place_the_command_and_the_first_hint_once_it_is_open(is_open, monkeypatch):
+    monkeypatch.setattr(guard, "is_open", lambda root, task: is_open)
     error = run('def mul(x, y):\n    raise NotImplementedError("Need to implement for Task 0.1")', call="mul(1, 2)")
     card = explain(error)
     assert card.todo
     assert card.title == "Task 0.1 is not written yet: open minitorch/operators.py, line 2"
-    assert plain("Each function is one or two lines on plain floats.") in card.body
+    assert (plain("Each function is one or two lines on plain floats.") in card.body) == is_open
     assert "`module0/operators`" in card.body
     assert "`course test 0.1`" in card.body
-    assert "`course hint 0.1`" in card.body
+    assert ("`course hint 0.1`" in card.body) == is_open
 
 
 def test_a_stub_raised_elsewhere_names_the_tasks_first_file():

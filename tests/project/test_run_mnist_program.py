@@ -390,6 +390,7 @@ def test_a_report_holds_the_log_the_curves_and_the_command(tmp_path: Path, capsy
     assert "validation" in (folder / "curves.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.exhaustive
 def test_it_runs_as_a_file_and_as_a_module_from_any_directory(tmp_path: Path) -> None:
     for command in ([str(PROGRAM)], ["-m", "project.run_mnist_multiclass"]):
         done = subprocess.run(
@@ -412,6 +413,7 @@ def test_code_that_is_not_written_yet_ends_it_with_one_line() -> None:
 # The published names
 
 
+@pytest.mark.exhaustive
 def test_the_published_trainer_trains_on_lists_of_images_and_tells_of_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = np.random.default_rng(0)
     images, labels = numbers.uniform(0, 1, (12, 1, 28, 28)).astype(np.float32), np.arange(12) % 10

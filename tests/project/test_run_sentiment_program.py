@@ -98,6 +98,7 @@ def test_a_missing_file_of_vectors_ends_it_in_one_line(
 # The trainer
 
 
+@pytest.mark.exhaustive
 def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
     def run(seed: int) -> Any:
         return weights(trained(make_trainer(SentimentSetting(train=20, valid=5, epochs=2, seed=seed), CNNSentimentKim)))

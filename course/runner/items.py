@@ -1,0 +1,46 @@
+"""What is known of a test from how it is written: its task, what it says, its case."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+from course.runner.failure_report import sentence
+from course.runner.messages import shown
+
+
+def task_of(item: pytest.Item) -> str | None:
+    """The task whose mark the test carries."""
+    for mark in item.iter_markers():
+        if match := re.fullmatch(r"task(\d+)_(\d+[a-z]?)", mark.name):
+            return f"{match[1]}.{match[2]}"
+    return None
+
+
+def skip_reason(report: pytest.TestReport) -> str:
+    """Why a test was skipped."""
+    where = report.longrepr
+    return str(where[2]).removeprefix("Skipped: ") if isinstance(where, tuple) else str(getattr(report, "wasxfail", where))
+
+
+def says(item: pytest.Item) -> str:
+    """The first paragraph of the test's docstring, else its name as a sentence."""
+    paragraph = inspect.cleandoc(getattr(getattr(item, "obj", None), "__doc__", None) or "").split("\n\n")[0]
+    return " ".join(paragraph.split()) or sentence(item.name)
+
+
+def parameter_names(item: pytest.Item) -> set[str]:
+    """The names of the functions and classes among the parameters of a parametrized test."""
+    callspec = getattr(item, "callspec", None)
+    return {value.__name__ for value in callspec.params.values() if hasattr(value, "__name__")} if callspec else set()
+
+
+def case(item: pytest.Item) -> str:
+    """The parameters of a parametrized test, by their values where these can be read, else by the name that pytest gives them."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is None:
+        return ""
+    values = [f"{name} = {getattr(value, '__name__', None) or shown(value)}" for name, value in callspec.params.items()]
+    return callspec.id if any(" at 0x" in value for value in values) else ", ".join(values)
