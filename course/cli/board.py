@@ -184,6 +184,14 @@ def print_advice(
         console.print(f"\n{advice}", soft_wrap=True)
 
 
+def print_warning(console: Console, root: Path, manifest: Manifest) -> None:
+    """Say that given tests are not what they were, if so."""
+    from course.workspace import given_tests
+
+    if said := given_tests.warning(root, manifest):
+        console.print(Text(f"Mind: {said}", style="yellow"), soft_wrap=True)
+
+
 def unwritten_in(card: Card) -> bool:
     """Whether a card says that code is not written yet, and not that it is broken."""
     return "Need to implement for Task" in (card.error or "")

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from course.cli.board import new_console, next_line, print_advice, print_failures, print_json, print_list, print_rows, print_status, summary
+from course.cli.board import (
+    new_console,
+    next_line,
+    print_advice,
+    print_failures,
+    print_json,
+    print_list,
+    print_rows,
+    print_status,
+    print_warning,
+    summary,
+)
 from course.cli.common import (
     current_task,
     find_task,
@@ -92,7 +103,9 @@ def status(context: typer.Context, as_json: AsJson = False, time_limit: Limit = 
     if as_json:
         print_json(manifest.tasks, states)
     else:
-        print_status(new_console(), manifest, states)
+        console = new_console()
+        print_status(console, manifest, states)
+        print_warning(console, root, manifest)
 
 
 @app.command("test")
@@ -134,6 +147,7 @@ def run_tests_of(
             print_advice(console, root, manifest, open_tasks[0], states, verbose)
         else:
             console.print(next_line(manifest, states, tasks[-1]), soft_wrap=True)
+        print_warning(console, root, manifest)
     cannot = any(states[task.id].state == "not run" for task in open_tasks)
     raise typer.Exit((ENVIRONMENT if cannot else TESTS_FAIL) if open_tasks else 0)
 
@@ -222,13 +236,13 @@ def serve_app() -> None:
 
 @app.command()
 def reset(
-    id: Annotated[str, typer.Argument(metavar="[TASK]", help="A task, as 0.1.")] = "",
+    id: Annotated[str, typer.Argument(metavar="[TASK]", help="A task, as 0.1, or tests: those that were given.")] = "",
     whole_files: Annotated[bool, typer.Option("--whole-files", help="Also what else stands in its files.")] = False,
     restore: Annotated[str, typer.Option(metavar="NAME", help="Put the files of this backup back.")] = "",
     show: Annotated[bool, typer.Option("--list", help="Show the backups.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put a task back to its stubs, after a backup; or put a backup back."""
+    """Put a task back to its stubs, or the given tests back, after a backup; or put a backup back."""
     from course.workspace import reset
 
     root, manifest = find_workspace()
@@ -236,6 +250,10 @@ def reset(
         raise Problem("expected one of TASK, --restore NAME and --list; run: course reset --list", USAGE)
     if show:
         raise typer.Exit(reset.list_all(root, new_console(), as_json))
+    if id == "tests":
+        from course.workspace import given_tests
+
+        raise typer.Exit(given_tests.reset(root, manifest, new_console()))
     raise typer.Exit(reset.restore(root, new_console(), restore) if restore else reset.run(root, manifest, new_console(), id, whole_files))
 
 

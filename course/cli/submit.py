@@ -18,7 +18,7 @@ from course.cli.common import changed_signatures
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL, USAGE, Problem
 from course.manifest import Manifest
 from course.runner.progress import cached_states
-from course.workspace import backups, function_source, pristine
+from course.workspace import backups, function_source, given_tests, pristine
 
 LARGEST = 10_000_000
 """Bytes that one file of a hand-in may have."""
@@ -121,6 +121,8 @@ def collect(root: Path, manifest: Manifest) -> HandIn:
             except Problem as problem:
                 found.left_out[path] = str(problem)
     _look_around(root, found)
+    if said := given_tests.warning(root, manifest):
+        found.warnings.append(said)
     return found
 
 

@@ -129,7 +129,7 @@ def with_additions(old: str, yours: str, new: str) -> str:
         starts, ends = {item.key: item.start for item in now}, {item.key: item.end for item in now}
         anchor = _start(now)
         inserted: dict[int, list[str]] = {}
-        for item, below in zip(mine, [*mine[1:], None], strict=True):
+        for item, below in zip(mine, [*mine[1:], None], strict=False):  # of an empty file there is no item
             if item.key in ends:
                 anchor = max(ends[item.key], _start(now))
             if item.key in known:

@@ -1,4 +1,4 @@
-"""What a workspace was like when it was handed out: `course/pristine.zip`, the tasks' files with their stubs and the hashes of all files.
+"""What a workspace was like when it was handed out: `course/pristine.zip`, the tasks' files with stubs, the tests, the hashes of all files.
 
 The workspace's own git history would know too, but git may be missing, or the history rewritten.
 """
@@ -27,7 +27,7 @@ class Pristine:
     """A workspace as it was handed out.
 
     Attributes:
-        files: The tasks' files by path, nothing written in them.
+        files: The tasks' files by path, nothing written in them, and all tests.
         hashes: The hash of every file by path, these among them.
     """
 
@@ -44,7 +44,7 @@ def pack(files: Mapping[str, str | bytes], written: Iterable[str]) -> bytes:
 
     Args:
         files: All of the workspace by path.
-        written: The paths of those in which students write.
+        written: The paths of those that go in whole.
     """
     contents = {path: data if isinstance(data, bytes) else data.encode("utf-8") for path, data in files.items()}
     hashes = {path: fingerprint(data) for path, data in sorted(contents.items())}

@@ -96,6 +96,18 @@ def test_a_failing_property_shows_one_card(shared: Workspace) -> None:
     )
 
 
+def test_given_tests_that_were_changed_are_named(workspace: Workspace) -> None:
+    tests = workspace.root / "tests/test_sums.py"
+    (workspace.root / pristine.PATH).write_bytes(pristine.pack({"tests/test_sums.py": tests.read_bytes()}, ["tests/test_sums.py"]))
+    assert "Mind" not in workspace.course("test", "0.1").stdout
+    workspace.mend("tests/test_sums.py", "assert add(1, 2) == 3", "assert add(1, 2)")
+    said = "Mind: tests/test_sums.py is not as handed out, and grading uses the given tests; to bring them back: course reset tests\n"
+    for command in (["test", "0.1"], ["test", "0.2"], ["status"]):
+        assert workspace.course(*command).stdout.endswith(said)
+    assert workspace.course("reset", "tests").stdout.startswith("The given tests are back, in tests/test_sums.py.\n")
+    assert "assert add(1, 2) == 3" in tests.read_text(encoding="utf-8")
+
+
 def test_a_signature_that_does_not_take_the_calls_of_the_course_is_named_under_the_card(workspace: Workspace) -> None:
     sums = workspace.root / "minitorch/sums.py"
     packed = pristine.pack({"minitorch/sums.py": sums.read_bytes()}, ["minitorch/sums.py"])

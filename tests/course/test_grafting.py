@@ -341,6 +341,10 @@ def test_a_file_that_cannot_be_read_is_said_and_costs_its_own_tasks_alone(data: 
     assert graft(base(), {FILE: data}) == Graft({}, ("relu",), (trouble,))
 
 
+def test_an_empty_file_is_nothing_written() -> None:
+    assert graft(base(), {FILE: b""}) == Graft({}, ("relu",), ())
+
+
 def test_a_file_that_is_missing_is_said() -> None:
     assert graft(base(), {}) == Graft({}, ("relu",), (f"{FILE} is missing",))
 

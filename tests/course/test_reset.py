@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from course.cli.problem import Problem
-from course.workspace import backups, pristine, reset
+from course.workspace import backups, given_tests, pristine, reset
 
 from .releases import SUMS, TESTS, Student
 
@@ -55,6 +55,33 @@ def test_the_signature_comes_back_with_windows_line_ends_byte_order_mark_and_tab
 def test_a_test_loses_what_its_writer_chose(student: Student) -> None:
     student.mend("tests/test_sums.py", ("def test_own():", "@pytest.mark.parametrize('x', [1])\ndef test_own(x):"))
     reset.reset(student.root, student.manifest, "0.3")
+    assert student.text("tests/test_sums.py") == TESTS
+
+
+def test_given_tests_come_back_and_those_that_a_student_wrote_stay(student: Student) -> None:
+    assert given_tests.warning(student.root, student.manifest) == ""
+    student.mend("tests/test_sums.py", ('    raise NotImplementedError("Need to implement for Task 0.3")', "    assert add(2, 2) == 4"))
+    student.mend("tests/test_sums.py", ("@pytest.mark.task0_3", "def test_more():\n    assert add(1, 1) == 2\n\n\n@pytest.mark.task0_3"))
+    mine = student.text("tests/test_sums.py")
+    assert given_tests.changed(student.root, student.manifest) == []
+    assert given_tests.reset(student.root, student.manifest, student.console) == 0
+    assert student.told == "The given tests are as they were handed out; nothing to reset.\n"
+    student.mend("tests/test_sums.py", ("assert add(1, 2) == 3", "assert add(1, 2)"))
+    said = "tests/test_sums.py is not as handed out, and grading uses the given tests; to bring them back: course reset tests"
+    assert given_tests.warning(student.root, student.manifest) == said
+    assert given_tests.reset(student.root, student.manifest, student.console) == 0
+    name = backups.names(student.root)[0]
+    assert student.told.startswith("The given tests are back, in tests/test_sums.py.\nWhat was there is kept.")
+    assert name.endswith("-reset-tests")
+    assert student.text("tests/test_sums.py") == mine
+
+
+@pytest.mark.parametrize("now", [None, b"def test_add(:\n", b"", TESTS.replace("@pytest.mark.task0_1\n", "").encode()])
+def test_given_tests_that_are_gone_broken_or_unmarked_come_back(now: bytes | None, student: Student) -> None:
+    path = student.root / "tests/test_sums.py"
+    path.unlink() if now is None else path.write_bytes(now)
+    assert given_tests.changed(student.root, student.manifest) == ["tests/test_sums.py"]
+    given_tests.reset(student.root, student.manifest, student.console)
     assert student.text("tests/test_sums.py") == TESTS
 
 

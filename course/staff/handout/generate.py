@@ -197,7 +197,7 @@ def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED
         raise StaffError("the handout would give solutions away:\n" + "\n".join(f"  {trouble}" for trouble in troubles))
     if staff is not None:
         files |= released_files(released_bodies(root, manifest, reference, staff), manifest, staff)
-    files[pristine.PATH] = pristine.pack(files, names)
+    files[pristine.PATH] = pristine.pack(files, [*names, *(path for path in files if path.startswith("tests/"))])
     return files
 
 
