@@ -52,12 +52,14 @@ class Attempt:
         probes: The probes, and what the student's own tests have earned.
         forged: Whether the visible tests' report cannot be believed.
         helped: What right code of other tasks it needed.
+        hung: Whether the visible tests took too long.
     """
 
     visible: tuple[VisibleTest, ...]
     probes: tuple[HiddenProbe, ...]
     forged: bool = False
     helped: str = ""
+    hung: bool = False
 
     @property
     def share(self) -> float:
@@ -122,8 +124,8 @@ def mark_task(reference: Reference, submission: Submission, task: Task, own_test
     if len(taken.unwritten) == len(task.write):
         attempt = bench.untried("; ".join(taken.troubles) or "it is not written")
         return _told(result, taken, attempt, None, reference, begun)
-    attempt = bench.attempt()
-    again = bench.attempt() if attempt.share < 1 else None
+    attempt, best = bench.attempt()
+    again = replace(bench.run(best), helped=attempt.helped) if attempt.share < 1 else None
     return _told(result, taken, attempt, again, reference, begun)
 
 
@@ -154,35 +156,32 @@ class _Bench:
         names = [test.name.partition(":")[2] for test in self.own_tests]
         return Attempt(visible, (*probes, *grade_own_tests(self.own_tests, names, {}, lambda files, ids: {})))
 
-    def attempt(self) -> Attempt:
-        """Run the tests and put the probes, each in a fresh sandbox.
+    def attempt(self) -> tuple[Attempt, Graft]:
+        """Run the tests and put the probes, each in a fresh sandbox; how that ended, and with what.
 
         What of the student's other work comes along may help, or be to blame: neither must cost anything here. So where a run does not earn
         all, others are tried, and the best counts: with what the task's functions use; with nothing; with all, as in the student's own
-        workspace, where functions of several tasks may agree on something that is not the course's way.
+        workspace, where functions of several tasks may agree on something that is not the course's way. What takes too long is not tried
+        again.
         """
-        base, files = self.prepared.base, self.submission.files
-        tried: list[dict[str, str]] = []
-        best: Attempt | None = None
-        for along, helped in HELPED.items():
-            taken = graft(base, files, along)
-            if taken.files in tried:
+        grafts = [(graft(self.prepared.base, self.submission.files, along), helped) for along, helped in HELPED.items()]
+        tried: list[tuple[Attempt, Graft]] = []
+        for taken, helped in grafts:
+            if taken.files in [before.files for _, before in tried]:
                 continue
-            tried.append(taken.files)
-            attempt = replace(self._run(taken), helped=helped)
-            best = attempt if best is None or attempt.share > best.share else best
-            if best.share == 1:
+            tried.append((replace(self.run(taken), helped=helped), taken))
+            if tried[-1][0].share == 1 or tried[-1][0].hung:
                 break
-        assert best is not None
-        return best
+        return max(tried, key=lambda one: one[0].share)
 
-    def _run(self, taken: Graft) -> Attempt:
+    def run(self, taken: Graft) -> Attempt:
+        """Run the tests and put the probes to one graft."""
         prepared = self.prepared
         files = list(dict.fromkeys(id.partition("::")[0] for id in prepared.ids))
         ran = self.desk.visible(prepared.tree, taken.files, self.task, files, self.seconds, self.each, prepared.cache)
         outcomes = self.desk.probes(prepared.tree, taken.files, self.task, prepared.cache)
         probes = [HiddenProbe(outcome.says, outcome.weight, outcome.passed, outcome.reason) for outcome in outcomes]
-        return Attempt(ran.of(prepared.ids), (*probes, *self._own(taken)), ran.forged)
+        return Attempt(ran.of(prepared.ids), (*probes, *self._own(taken)), ran.forged, hung=ran.hung)
 
     def _own(self, taken: Graft) -> list[HiddenProbe]:
         """What the student's own tests earn, each time among right code but for what they are to notice."""

@@ -62,6 +62,7 @@ class Ran:
         forged: Whether the report says what cannot be.
         missing: Why tests that have no outcome have none.
         seconds: How long it took.
+        hung: Whether a test, or all together, took too long.
     """
 
     outcomes: Mapping[str, VisibleTest]
@@ -69,6 +70,7 @@ class Ran:
     forged: bool
     missing: str
     seconds: float
+    hung: bool = False
 
     def of(self, ids: Sequence[str]) -> tuple[VisibleTest, ...]:
         """The outcomes of the tests that count; what is skipped, or not there, is missing."""
@@ -167,12 +169,12 @@ def _read(ended: Ended, canary_ids: Sequence[str]) -> Ran:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Ran({}, {}, True, why, ended.seconds)
     if ended.collected is None:
-        return Ran({}, {}, False, why, ended.seconds)
+        return Ran({}, {}, False, why, ended.seconds, ended.reason == "time")
     expected = {id: "passed" if id.endswith("passes") else "failed" for id in canary_ids}
     found = {id: outcomes[id].outcome if id in outcomes else "missing" for id in expected}
     excused = {"missing"} if interrupted else set()
     forged = any(found[id] != outcome and found[id] not in excused for id, outcome in expected.items())
-    return Ran(outcomes, skipped, forged, why, ended.seconds)
+    return Ran(outcomes, skipped, forged, why, ended.seconds, bool(interrupted) or ended.reason == "time")
 
 
 def _cause(row: Mapping[str, Any]) -> str:
