@@ -80,6 +80,7 @@ def test_numpys_lack_of_row_stack_is_made_good():
     assert run.stdout == "True\n"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(cuda_device.available(), reason="there is a GPU here, or the simulator")
 def test_the_tests_of_the_gpu_are_not_run_and_say_so():
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/cuda/test_cuda_storage.py"]

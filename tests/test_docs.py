@@ -156,6 +156,7 @@ def test_commands_that_a_page_shows_exist(page) -> None:
                 assert flag in help_text(*script), f"{command}: no such flag"
 
 
+@pytest.mark.exhaustive
 def test_the_first_hour_shows_the_numbers_of_today() -> None:
     text = (DOCS / "first_hour.md").read_text(encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "task0_1", "tests/test_operators.py"]

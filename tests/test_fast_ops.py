@@ -112,6 +112,7 @@ class TestLayouts:
             dim = data.draw(st.integers(0, a.ndim - 1))
             np.testing.assert_allclose(FastBackend.add_reduce(tensor(a), dim).to_numpy(), a.sum(dim, keepdims=True), rtol=1e-12, atol=1e-12)
 
+    @pytest.mark.exhaustive
     @QUICK
     @given(arrays(), st.data())
     def test_several_dimensions_are_folded_in_one_pass(self, a: np.ndarray, data: st.DataObject) -> None:
@@ -133,6 +134,7 @@ class TestLayouts:
             expected = expected / 2 + moved[..., k]
         np.testing.assert_allclose(out.to_numpy().reshape(expected.shape), expected, rtol=1e-12, atol=1e-12)
 
+    @pytest.mark.exhaustive
     @QUICK
     @given(st.data())
     def test_a_product_is_numpys(self, data: st.DataObject) -> None:
@@ -364,6 +366,7 @@ def test_nan_wins_wherever_it_stands(place: int) -> None:
         assert np.isnan(FastBackend.reduce(fn, 0.0)(tensor(np.ascontiguousarray(a[:, 1])), 0).to_numpy()[0])
 
 
+@pytest.mark.exhaustive
 def test_a_sum_of_many_float32_stays_exact() -> None:
     a = np.full(3_000_000, 0.1, np.float32)
     exact = float(np.float32(0.1)) * a.size

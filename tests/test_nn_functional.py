@@ -18,7 +18,7 @@ from .op_table import laid_out, layout_of
 LAYOUTS = ("contiguous", "offset", "permuted", "sliced", "expanded")
 
 
-@pytest.fixture(params=["plain", "composed", "in loops"])
+@pytest.fixture(params=["plain", pytest.param("composed", marks=pytest.mark.exhaustive), "in loops"])
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The plain backend, or the compiled one: as in a workspace without the loops, or with them."""
     if request.param == "composed":
@@ -114,6 +114,7 @@ def test_softmax_is_numpys_in_any_layout(shape, layout, backend):
         check(gradient_of(lambda x, dim=dim: logsoftmax(x, dim), x, given), given - y * given.sum(dim, keepdims=True))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("backend", ["plain", "in loops"], indirect=True)
 def test_float32_stays_float32(backend):
     array = numbers((2, 2, 4, 6)).astype(float32)
@@ -149,6 +150,7 @@ def test_rows_of_any_length_are_folded_whole(length, backend):
         check(max(x, 1), array.max(1, keepdims=True))
 
 
+@pytest.mark.exhaustive
 def test_gradients_of_what_is_used_in_two_places_are_summed(backend):
     x = tensor([[1.0, 2.0, 4.0]], backend=backend, requires_grad=True)
     (max(x, 1) * 3.0 + max(x, 1) * softmax(x, 1)).sum().backward()
@@ -245,12 +247,14 @@ def test_max_and_argmax_of_all_elements(backend):
     check(max(tensor(3.0, backend=backend)), np.array([3.0]))
 
 
+@pytest.mark.exhaustive
 def test_the_gradient_through_argmax_is_zero(backend):
     x = tensor([1.0, 2.0], backend=backend, requires_grad=True)
     (argmax(x, 0) * x).sum().backward()
     assert x.grad.tolist() == [0.0, 1.0]
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_recorded_where_no_gradient_is_wanted(backend):
     x = tensor(np.ones((1, 1, 2, 2)), backend=backend, requires_grad=True)
     with no_grad():
@@ -296,6 +300,7 @@ def test_whole_numbers_are_taken_too(backend):
     assert argmax(tensor([True, False, True], backend=backend), 0).tolist() == [True, False, True]
 
 
+@pytest.mark.exhaustive
 def test_no_images_have_no_windows(backend):
     for shape, expected in [((0, 2, 4, 4), (0, 2, 2, 1)), ((2, 0, 4, 4), (2, 0, 2, 1)), ((1, 1, 0, 4), (1, 1, 0, 1))]:
         x = tensor(np.zeros(shape), backend=backend)
@@ -310,6 +315,7 @@ def test_no_images_have_no_windows(backend):
 # Dropout
 
 
+@pytest.mark.exhaustive
 def test_dropped_numbers_are_exactly_0(backend):
     """Also where they were infinite or NaN, and so are their gradients."""
     array = np.array([math.inf, -math.inf, math.nan, -3.0])
@@ -324,6 +330,7 @@ def test_ignored_dropout_gives_its_input(backend):
     assert dropout(x, 1.0, ignore=True) is x
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("rate", "ignore", "drawn"), [(0.0, False, 6), (0.3, False, 6), (1.0, False, 6), (0.3, True, 0)])
 def test_dropout_draws_a_number_for_every_element_unless_it_is_ignored(rate, ignore, drawn, backend):
     manual_seed(11)

@@ -97,6 +97,7 @@ def test_without_a_gpu_every_step_says_not_run_and_why(tmp_path):
     assert outputs["report"].endswith("NOT RUN: this is not Colab, and there is nothing to download\n")
 
 
+@pytest.mark.exhaustive
 def test_with_a_gpu_the_report_holds_what_every_step_printed_and_what_failed(tmp_path):
     before = miniature(tmp_path) + "os.environ['NUMBA_ENABLE_CUDASIM'] = '1'\n"  # it must not reach the steps
     execute(tmp_path, before)

@@ -60,6 +60,7 @@ def test_gradients_of_arguments_and_of_parameters_are_the_same_to_the_last_bit(b
     assert_same(step, [x, w, v])
 
 
+@pytest.mark.exhaustive
 def test_dropout_drops_the_same_elements_again_and_the_numbers_after_it_are_as_without_a_checkpoint():
     x, w = (tensor(numbers((6, 6), k), FastBackend, requires_grad=True) for k in (1, 2))
 

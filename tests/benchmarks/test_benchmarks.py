@@ -65,6 +65,7 @@ def test_the_table_of_operations_asks_what_the_course_promises():
     }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sorted({case.name for case in ops.cases(1) if not case.name.endswith(("1e7", "512", "1024"))}))
 def test_every_library_that_a_row_names_has_the_operation(name):
     libraries = ["minitorch", *next(case.asked for case in ops.cases(1) if case.name == name)]
@@ -73,6 +74,7 @@ def test_every_library_that_a_row_names_has_the_operation(name):
             assert contenders.LIBRARIES[library](name) is not None, library
 
 
+@pytest.mark.exhaustive
 def test_libraries_compute_the_same(monkeypatch):
     monkeypatch.setattr(contenders, "operands", lambda name: (name, *np.random.default_rng(1).standard_normal((2, 8, 8), np.float32)))
     for op in ("sum_last", "sum_first", "sum_all"):
@@ -155,6 +157,7 @@ def test_a_library_whose_process_ends_is_named():
         rivals.Library("nothing", 1, "false", "benchmarks.contenders")
 
 
+@pytest.mark.exhaustive
 def test_a_new_process_has_a_first_result_and_then_another():
     first, further = ops.fresh_process()
     assert 0 < further < first

@@ -59,6 +59,7 @@ def test_the_points_are_those_of_the_data_sets_that_the_programs_train_on():
         assert next(point_contenders.batches(network)) == ()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("network", ["module2", "module3"])
 def test_the_first_loss_over_points_is_numpys_and_the_steps_go_down(network):
     w = point_contenders.weights(network)

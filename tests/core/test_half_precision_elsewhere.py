@@ -248,6 +248,7 @@ def test_sums_and_means_of_them_are_wide():
     assert tensor([3, 250, 7], dtype=uint8).clip(5).tolist() == [5, 250, 7]
 
 
+@pytest.mark.exhaustive
 @backends
 def test_unsigned_numbers_count_on_from_0(backend):
     x, y = tensor([250, 5, 3], backend, dtype=uint8), tensor([10, 3, 5], backend, dtype=uint8)

@@ -119,6 +119,7 @@ def test_the_workflow_installs_from_files_that_a_handout_holds(handed_out: Path)
     assert all((ROOT / name).is_file() and any(fnmatch(name, pattern) for pattern in PATTERNS) for name in named)
 
 
+@pytest.mark.exhaustive
 def test_the_steps_of_the_workflow_report_points_and_a_table(handed_out: Path, machine: Machine) -> None:
     for step in workflow(handed_out)["jobs"]["course"]["steps"]:
         if "run" in step:

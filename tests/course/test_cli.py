@@ -52,6 +52,7 @@ def test_list_shows_all_tasks_and_runs_nothing(workspace: Workspace) -> None:
     assert not (workspace.root / ".course").exists()
 
 
+@pytest.mark.exhaustive
 def test_list_shows_known_states(shared: Workspace) -> None:
     states = [line.split()[-1] for line in shared.course("list").stdout.splitlines() if "points" in line]
     assert states == ["passed", "failing", "todo", "0.3", "failing"]
@@ -108,6 +109,7 @@ def test_given_tests_that_were_changed_are_named(workspace: Workspace) -> None:
     assert "assert add(1, 2) == 3" in tests.read_text(encoding="utf-8")
 
 
+@pytest.mark.exhaustive
 def test_a_signature_that_does_not_take_the_calls_of_the_course_is_named_under_the_card(workspace: Workspace) -> None:
     sums = workspace.root / "minitorch/sums.py"
     packed = pristine.pack({"minitorch/sums.py": sums.read_bytes()}, ["minitorch/sums.py"])
@@ -151,12 +153,14 @@ def test_a_debugger_answers_in_the_terminal(workspace: Workspace) -> None:
     assert (done.returncode, done.stderr) == (2, "--debug expected a task, got none; run: course test ID --debug\n")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("arguments", [("--time-limit", "2", "test", "0.1"), ("test", "0.1", "--time-limit", "2")])
 def test_the_time_limit_may_stand_before_the_command_and_behind_it(arguments: tuple[str, ...], workspace: Workspace) -> None:
     workspace.mend("minitorch/sums.py", "    return x + y", "    while True:\n        pass")
     assert "after 2 seconds; look for a loop" in workspace.course(*arguments).stdout
 
 
+@pytest.mark.exhaustive
 def test_no_hint_is_offered_before_hints_are_open(workspace: Workspace) -> None:
     assert "hint" not in workspace.course("test", "0.2").stdout
     note_tries(workspace.root, [load(workspace.root / "course/tasks.toml").task("0.2")])
@@ -183,6 +187,7 @@ def test_a_task_that_is_not_written_says_where_to_write(shared: Workspace) -> No
     )
 
 
+@pytest.mark.exhaustive
 def test_a_task_that_is_not_written_says_which_ones_come_first(workspace: Workspace) -> None:
     workspace.mend("minitorch/sums.py", "    return square(x) ** 0.25", '    raise NotImplementedError("Need to implement for Task 1.1")')
     lines = workspace.course("test", "1.1").stdout.splitlines()
@@ -200,6 +205,7 @@ def test_a_blocked_task_says_what_it_needs(shared: Workspace) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_cannot_be_loaded_blocks_the_tasks_of_other_files_by_its_line(workspace: Workspace) -> None:
     workspace.mend("course/tasks.toml", 'write = ["minitorch.sums:sign"]', 'write = ["minitorch.signs:sign"]')
     test = "import pytest\n\nfrom minitorch.sums import add\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert add(1, 2) == 3\n"
@@ -226,6 +232,7 @@ def test_a_whole_module_can_be_tested(shared: Workspace) -> None:
     assert CARD in done.stdout
 
 
+@pytest.mark.exhaustive
 def test_a_failing_task_points_to_the_failing_one_that_it_needs(workspace: Workspace) -> None:
     workspace.mend("minitorch/sums.py", "    return x + y", "    return x")
     assert workspace.course("status").returncode == 0
@@ -233,6 +240,7 @@ def test_a_failing_task_points_to_the_failing_one_that_it_needs(workspace: Works
     assert done.stdout.endswith("\nTask 0.1, which this one needs, is failing. Start there: course test 0.1\n")
 
 
+@pytest.mark.exhaustive
 def test_next_does_not_go_back_to_what_had_passed_before_the_last_change(workspace: Workspace) -> None:
     workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
     workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
@@ -263,6 +271,7 @@ def test_a_file_that_changed_while_the_tests_ran_is_told(workspace: Workspace, a
     assert done.stdout.splitlines() == ["? Task 0.1 Sums: unknown.", "", "a file changed while the tests ran; run: course test 0.1"]
 
 
+@pytest.mark.exhaustive
 def test_status_says_why_tasks_are_unknown_after_all_tests_ran(workspace: Workspace) -> None:
     workspace.write("tests/test_signs.py", EDITS)
     lines = workspace.course("status").stdout.splitlines()
@@ -309,6 +318,7 @@ def test_start_makes_a_task_current_and_says_what_to_read_and_write(workspace: W
     assert read_record(workspace.root).current == "1.1"
 
 
+@pytest.mark.exhaustive
 def test_next_stays_until_the_task_is_passed_then_goes_to_the_one_behind(workspace: Workspace) -> None:
     make_current(workspace.root, load(workspace.root / "course" / "tasks.toml").task("0.2"))
     assert [row["id"] for row in json.loads(workspace.course("next", "--json").stdout)] == ["0.2"]
@@ -445,6 +455,7 @@ def test_a_terminal_without_the_signs_gets_others(shared: Workspace) -> None:
     assert "? passed" in done.stdout
 
 
+@pytest.mark.exhaustive
 def test_ctrl_c_ends_it_and_its_tests(workspace: Workspace) -> None:
     workspace.mend(
         "minitorch/sums.py", "    return x + y", "    open('pid', 'w').write(str(__import__('os').getpid()))\n    while True: pass"

@@ -60,6 +60,7 @@ def ask(remote: Remote, name: str) -> tuple[float, int]:
     return value, found
 
 
+@pytest.mark.exhaustive
 def test_what_tests_and_probes_of_a_right_answer_compile_is_found_on_disk(desk: Desk, tmp_path: Path) -> None:
     task, tree, cache, asked = course().task("3.1"), tmp_path / "tree", tmp_path / "numba", list[bytes]()
     settings = f'[tool.pytest.ini_options]\nmarkers = ["{task.mark}: a task"]\n'

@@ -102,6 +102,7 @@ def test_programs_get_json(relu: Workspace) -> None:
     assert finding["wrong"]["place"] == "the value of relu(-4)"
 
 
+@pytest.mark.exhaustive
 def test_without_an_oracle_the_card_is_shown_and_the_reason(sums: Workspace) -> None:
     done = sums.course("explain", "0.2")
     assert done.returncode == 1
@@ -315,6 +316,7 @@ def assert_found(expected: Mapping[str, tuple[str, str]], places: Mapping[str, t
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork, by which many tests share what they load")
 
 
+@pytest.mark.exhaustive
 @needs_fork
 def test_a_mistake_is_found_where_it_is(tmp_path: Path) -> None:
     """One of each of the first three modules."""

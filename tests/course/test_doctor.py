@@ -47,6 +47,7 @@ def test_a_line_each_and_the_exit_code_of_the_worst(student: Student, monkeypatc
     ]
 
 
+@pytest.mark.exhaustive
 def test_every_look_gives_a_line_and_whatever_is_not_ok_a_fix(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
     code = doctor.run(student.root, student.console, as_json=True)
     found = json.loads(capsys.readouterr().out)

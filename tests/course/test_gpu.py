@@ -92,6 +92,7 @@ def test_whether_numba_simulates_is_read_as_numba_reads_it(value: str | None, si
     assert gpu.simulated({} if value is None else {"NUMBA_ENABLE_CUDASIM": value}) is simulated
 
 
+@pytest.mark.exhaustive
 def test_without_a_gpu_a_task_passes_in_the_simulator_and_the_others_without(kernels: Workspace) -> None:
     kernels.mend("tests/test_sums.py", "    assert add(1, 2) == 3", "    import os\n\n    assert 'NUMBA_ENABLE_CUDASIM' not in os.environ")
     states = run_tasks(["0.1", "1.2"], kernels.root)
@@ -106,6 +107,7 @@ def test_a_task_that_is_not_written_ran_nowhere(kernels: Workspace) -> None:
     assert " in the simulator" not in kernels.course("list").stdout
 
 
+@pytest.mark.exhaustive
 def test_what_passed_in_the_simulator_is_not_known_on_a_machine_with_a_gpu(kernels: Workspace, driver, monkeypatch) -> None:
     run_tasks(["1.2"], kernels.root)
     driver(1)
@@ -128,6 +130,7 @@ def test_with_a_gpu_one_may_still_ask_for_the_simulator(kernels: Workspace, driv
     assert run_tasks(["1.2"], kernels.root)["1.2"] == IN_THE_SIMULATOR
 
 
+@pytest.mark.exhaustive
 def test_the_command_line_says_on_what_the_kernels_ran(kernels: Workspace, driver, monkeypatch) -> None:
     done = kernels.course("test", "1.2")
     assert done.returncode == 0
@@ -140,6 +143,7 @@ def test_the_command_line_says_on_what_the_kernels_ran(kernels: Workspace, drive
     assert "passed on the GPU." in kernels.course("test", "1.2").stdout
 
 
+@pytest.mark.exhaustive
 def test_the_command_line_says_why_a_task_was_not_run(kernels: Workspace, driver) -> None:
     driver(1)
     done = kernels.course("test", "1.2")

@@ -109,12 +109,14 @@ def test_a_part_earns_its_probes_weight_and_is_said_without_inputs(marked: Calla
     assert (result.disagrees, result.flaky) == (False, False)
 
 
+@pytest.mark.exhaustive
 def test_an_error_in_each_of_many_tests_is_said_however_long_their_tracebacks_are(marked: Callable[..., TaskResult]) -> None:
     result = marked("0.1", "raise NameError('x is not defined ' + 'and so on ' * 20_000)")
     assert "NameError: x is not defined" in result.visible[0].message
     assert result.visible[0].cause.startswith("NameError: x is not defined")
 
 
+@pytest.mark.exhaustive
 def test_a_signature_of_the_students_counts_and_one_that_does_not_fit_is_said(
     marked: Callable[..., TaskResult], right: dict[str, str]
 ) -> None:
@@ -133,6 +135,7 @@ def test_what_is_not_written_is_not_run(marked: Callable[..., TaskResult], monke
     assert [probe.reason for probe in result.probes] == ["it is not written"] * 2
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_is_not_python_costs_its_own_tasks_alone(marked: Callable[..., TaskResult]) -> None:
     broken = {OPERATORS: "def relu(:\n"}
     result = marked("0.1", **broken)
@@ -171,6 +174,7 @@ def test_visible_tests_that_fail_where_the_probes_pass_are_flagged_and_the_mark_
     assert result.note == f"all probes pass, but not {TESTS}::test_relu"
 
 
+@pytest.mark.exhaustive
 def test_a_second_run_that_ends_otherwise_is_flagged_and_the_worse_one_counts(
     marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,6 +261,7 @@ def test_a_task_in_which_a_right_answer_fails_here_is_not_run(reference: Referen
     assert result.note.startswith("a right answer does not pass the probes on this machine: relu(x) is x where x > 0: ")
 
 
+@pytest.mark.exhaustive
 def test_a_submission_is_graded_in_all_tasks_and_a_refused_one_in_none(reference: Reference, right: dict[str, str]) -> None:
     tasks = [reference.manifest.task(id) for id in ("0.1", "0.2")]
     submission = Submission("ann", {path: text.encode() for path, text in right.items()}, ("notes.txt",))

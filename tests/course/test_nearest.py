@@ -116,6 +116,7 @@ IDENTITY, ZERO, ABS = wrong("return x", "identity"), wrong("return 0.0", "zero")
 # Collecting
 
 
+@pytest.mark.exhaustive
 def test_a_pattern_is_the_tests_that_fail_and_those_that_do_not_run_anywhere_are_in_none(desk: Desk) -> None:
     count = []
     files = needed_files(desk.root, desk.manifest)

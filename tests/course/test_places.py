@@ -369,6 +369,7 @@ def place(file: str, line: int, source: str, function: str, in_task: bool = True
     return {"file": file, "line": line, "source": source, "function": function, "in_task": in_task}
 
 
+@pytest.mark.exhaustive
 def test_the_line_that_a_compilers_message_names_is_the_students(kernel_cards: dict[str, dict[str, Any]]) -> None:
     card = kernel_cards["test_compiled"]
     assert card["place"] == place("minitorch/kernels.py", 16, "out[i] = fn(x[i], x[i])", "tensor_map._map")

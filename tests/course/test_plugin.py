@@ -452,6 +452,7 @@ def test_nothing_is_left_beside_the_report_and_the_courses_own_folder(run: tuple
     assert (root / ".course" / "hypothesis").is_dir()
 
 
+@pytest.mark.exhaustive
 def test_the_settings_suit_the_course(rows: dict[str, Any], workspace: Workspace) -> None:
     assert rows["test_settings"]["state"] == "passed"
     workspace.write("tests/test_odd.py", ODD)

@@ -192,6 +192,7 @@ def test_a_child_that_ends_or_hangs_fails_its_probe_and_the_next_has_a_new_one(s
     assert share(outcomes) == 2 / 5
 
 
+@pytest.mark.exhaustive
 def test_a_submission_that_hangs_again_and_again_is_given_less_time(submission: Path) -> None:
     with one_task(*[replace(probe(hangs, seconds=1.0), says=says) for says in "abc"]) as task:
         outcomes = run_probes(task, plain_launcher(submission))

@@ -205,6 +205,7 @@ def test_a_broken_file_counts_once_however_many_processes_cannot_load_it(workspa
     assert (states["1.2"].state, states["1.2"].failing, states["1.2"].total) == ("failing", 1, 1)
 
 
+@pytest.mark.exhaustive
 def test_what_hangs_in_one_of_several_processes_fails_its_task(workspace: Workspace) -> None:
     hangs = "@pytest.mark.task1_2\ndef test_that_hangs():\n    while True:\n        pass\n"
     workspace.write("tests/test_signs.py", f"import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    pass\n\n\n{hangs}")
@@ -229,6 +230,7 @@ def test_an_endless_test_fails_its_task_and_the_others_are_still_judged(workspac
     assert [states[id].state for id in ("0.2", "0.3")] == ["failing", "failing"]
 
 
+@pytest.mark.exhaustive
 def test_a_test_that_failed_before_another_hung_is_the_one_that_is_shown(workspace: Workspace) -> None:
     hangs = "@pytest.mark.task1_2\ndef test_that_hangs():\n    while True:\n        pass\n"
     workspace.write("tests/test_signs.py", f"import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert 1 == 2\n\n\n{hangs}")
@@ -265,6 +267,7 @@ def test_waiting_counts_a_quarter(workspace: Workspace, seconds: int, state: str
     assert state_of(workspace, "1.2", time_limit=2).state == state
 
 
+@pytest.mark.exhaustive
 def test_code_that_hangs_while_it_is_imported_fails(workspace: Workspace) -> None:
     workspace.mend("minitorch/sums.py", '"""The code of the tiny course."""', "while True:\n    pass")
     card = state_of(workspace, "0.1", time_limit=0.5).card
@@ -275,6 +278,7 @@ def test_code_that_hangs_while_it_is_imported_fails(workspace: Workspace) -> Non
     assert (card.place.file, card.place.line) in (("minitorch/sums.py", 1), ("minitorch/sums.py", 2))
 
 
+@pytest.mark.exhaustive
 def test_code_that_cannot_be_stopped_is_killed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     stubborn = (
         "    while True:\n        try:\n            while True:\n                pass\n        except BaseException:\n            pass"

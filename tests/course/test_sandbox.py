@@ -24,6 +24,8 @@ from course.staff.sandbox.monitor import OVERHEAD, Ended
 from course.staff.sandbox.sandbox import PYTHON, Gone, Limits, Reached, Sandbox, SandboxError, fill_cache
 from course.staff.sandbox.seccomp import seccomp_filter
 
+pytestmark = pytest.mark.exhaustive
+
 LEVELS = ("bubblewrap", "landlock", "none")
 
 INSIDE = [PYTHON, "-P", "-s", "-c"]

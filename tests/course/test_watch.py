@@ -148,6 +148,7 @@ def test_a_run_is_overtaken_by_the_next_save(workspace: Workspace, terminal: Cal
         os.kill(int(pid.read_text()), 0)
 
 
+@pytest.mark.exhaustive
 def test_the_first_failure_is_shown_while_the_other_tests_still_run(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     waits = "import pathlib, time\n\n\ndef wait():\n    while not pathlib.Path('go').exists():\n        time.sleep(0.02)\n\n\n"
     workspace.write("tests/waiting.py", waits)
@@ -172,6 +173,7 @@ def test_the_first_failure_is_shown_while_the_other_tests_still_run(workspace: W
     assert seen.watcher.early is None
 
 
+@pytest.mark.exhaustive
 def test_behind_the_last_task_all_is_run_again_and_what_fails_comes_back(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
     seen = terminal("1.2")
@@ -195,6 +197,7 @@ def test_keys_show_hints_the_list_and_all_states(workspace: Workspace, terminal:
     assert "‖ blocked by 0.3" in seen.press("c")
 
 
+@pytest.mark.exhaustive
 def test_reset_asks_first_and_does_nothing_on_any_other_key(
     workspace: Workspace, terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +212,7 @@ def test_reset_asks_first_and_does_nothing_on_any_other_key(
     assert done == ["0.1"]
 
 
+@pytest.mark.exhaustive
 def test_an_update_may_bring_tasks_while_it_watches(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     seen = terminal("0.1")
     seen.settle()

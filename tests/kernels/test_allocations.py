@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 
 from minitorch import FastBackend, tensor
 
 
+@pytest.mark.exhaustive
 def test_a_sum_over_several_dimensions_is_that_of_numpy():
     x = np.arange(24.0).reshape(2, 3, 4)
     t = tensor(x, backend=FastBackend).permute(2, 0, 1)

@@ -43,6 +43,7 @@ def test_every_element_is_what_the_paper_says(name, backend, dtype):
     np.testing.assert_allclose(y.to_numpy(), [said(float(x)) for x in points], rtol=1e-13 if dtype == float64 else 2e-6, atol=1e-14)
 
 
+@pytest.mark.exhaustive
 @EACH
 @BACKENDS
 def test_gradients_are_those_of_differences(name, backend):
@@ -110,6 +111,7 @@ def test_gradients_have_gradients(name, backend):
     assert_second_derivatives(CURVES[name][0], [np.array([-2.0, -0.3, 0.4, 1.5])], backend)
 
 
+@pytest.mark.exhaustive
 @BACKENDS
 def test_they_take_any_layout(backend):
     values = np.arange(-6.0, 6.0).reshape(3, 4)

@@ -71,6 +71,7 @@ def test_masks_hide_keys_or_add_to_their_scores(backend, sizes):
         np.testing.assert_allclose(scaled_dot_product_attention(q, k, v, **settings).to_numpy(), expected, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.exhaustive
 @BACKENDS
 def test_a_query_that_sees_no_key_gets_zeros_and_no_gradient(backend):
     query, key, value = (leaf(numbers((3, 2), i), backend) for i in range(3))
@@ -112,6 +113,7 @@ def test_scores_of_a_thousand_are_exact_behind_a_causal_mask(backend, dtype):
     assert (out.dtype, out.tolist()) == (dtype, [[1], [1], [2.5]])
 
 
+@pytest.mark.exhaustive
 @BACKENDS
 def test_dropped_weights_keep_the_mean(backend):
     manual_seed(0)

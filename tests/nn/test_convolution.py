@@ -135,6 +135,7 @@ class TestKernels:
     def test_conv2d_and_its_gradients_are_the_sums_of_products_whatever_the_settings_and_layouts(self, one: Any, data: Any) -> None:
         check(one, [data.draw(st.permutations(range(4))) for _ in range(3)])
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("one", LARGE, ids=lambda one: f"{one[0].shape} {one[1].shape}")
     def test_conv2d_and_its_gradients_beyond_one_piece_one_block_of_taps_one_picture(self, one: Any) -> None:
         check(one)

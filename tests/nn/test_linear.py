@@ -58,6 +58,7 @@ def test_shapes_of_linear_are_checked():
         linear(x, weight, weight[0])
 
 
+@pytest.mark.exhaustive
 @BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 @pytest.mark.parametrize(("shape", "bias"), [((40, 37), (37,)), ((2, 4, 3), (3,)), ((2, 3, 4, 5), (3, 1, 1)), ((3, 2), (1,)), ((4,), ())])

@@ -54,6 +54,7 @@ def test_smooth_l1_loss_is_a_parabola_near_0(backend):
 # Classes that count more or less
 
 
+@pytest.mark.exhaustive
 @BACKENDS
 def test_classes_count_by_their_weights(backend):
     weights = np.array([1.0, 0.5, 4.0])

@@ -57,6 +57,7 @@ def test_the_mean_is_taken_unless_another_reduction_is_named(backend):
     assert four.item() == pytest.approx(math.log(4), rel=1e-15)
 
 
+@pytest.mark.exhaustive
 @BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 def test_logits_of_a_thousand_are_exact(backend, dtype):

@@ -301,6 +301,7 @@ def test_a_module_moves_with_its_gradients_and_buffers_and_leaves_whole_numbers_
         module.to("gpu")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["half", "bfloat16"])
 def test_halves_and_back_with_the_memories_of_an_optimizer(kind):
     pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")

@@ -104,6 +104,7 @@ NORMS = {
 """On the compiled backend, each with numbers enough for several blocks or tasks."""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("far", [0.0, 1e4])
 @pytest.mark.parametrize("name", NORMS)
 def test_numbers_far_from_zero_lose_nothing_that_float32_holds_of_them(name, far):

@@ -73,6 +73,7 @@ def test_windows_of_any_size_stride_and_padding(backend, dtype, shape, kernel, s
     np.testing.assert_allclose(mean.to_numpy(), by_hand(values, kernel, stride, padding, np.mean, 0), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.exhaustive
 @BACKENDS
 @POOLS
 @pytest.mark.parametrize(("shape", "kernel", "stride", "padding"), SIZES)

@@ -79,6 +79,7 @@ def test_one_parameter_and_none():
     assert clip_grad_norm_([with_gradient(np.zeros((0, 2)))], 1.0) == 0.0
 
 
+@pytest.mark.exhaustive
 @BACKENDS
 @pytest.mark.parametrize("norm_type", [2, 3])
 def test_a_power_that_leaves_the_range_of_float32_is_no_infinite_norm(norm_type, backend):
@@ -102,6 +103,7 @@ def test_a_norm_that_is_not_finite_can_be_an_error():
         np.testing.assert_array_equal(q.value.grad.to_numpy(), [other])
 
 
+@pytest.mark.exhaustive
 @BACKENDS
 def test_elements_are_brought_between_two_bounds(backend):
     p = with_gradient([[3.0, -0.5, -7.0], [1.0, math.nan, math.inf]], backend)

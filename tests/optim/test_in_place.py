@@ -57,6 +57,7 @@ def expected(rule, settings, start=START, steps=GRADIENTS):
     return out
 
 
+@pytest.mark.exhaustive
 @EVERY_RULE
 def test_the_compiled_backend_takes_one_pass(rule, settings, monkeypatch):
     accepted = []

@@ -221,6 +221,7 @@ def until_done(app):
     return app
 
 
+@pytest.mark.exhaustive
 def test_the_speed_up_page_measures_and_draws(monkeypatch):
     app = open_page("m3_speed", op="map", backends=["simple", "numpy", "cuda"])
     monkeypatch.setattr(cuda_device, "available", lambda: False)
@@ -322,6 +323,7 @@ def stub(tmp_path_factory):
     return root
 
 
+@pytest.mark.exhaustive
 def test_pages_of_unwritten_kernels_show_cards_and_no_exceptions(stub):
     shown = workspace.show(stub, ["m3_diagnostics", "m3_speed", "m3_training"])
     assert [page["exceptions"] for page in shown.values()] == [[], [], []]
@@ -329,6 +331,7 @@ def test_pages_of_unwritten_kernels_show_cards_and_no_exceptions(stub):
     assert any("is not written yet: open minitorch/fast_ops.py" in unescaped(notice) for notice in shown["m3_training"]["notices"])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes that do not block are asked for in another way there")
 def test_measuring_an_unwritten_kernel_ends_in_its_card(stub):
     notices = json.loads(workspace.execute(stub, PRESS_START).splitlines()[-1])

@@ -104,6 +104,7 @@ def test_the_new_file_is_on_the_disk_before_it_takes_the_name(path: Path, monkey
     assert seen == ["on disk", "renamed", "on disk"]  # the file, and then the folder with its new name
 
 
+@pytest.mark.exhaustive
 def test_a_program_killed_while_it_saves_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
     script = """
 import sys, numpy as np

@@ -101,6 +101,7 @@ def test_the_check_catches_a_wrong_gradient_and_a_wrong_value():
         check(Off.apply, BiasSiLUFunction.composed, (2, 3), (3,))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("backend", [SimpleBackend, FastBackend])
 def test_layers_work_on_any_leading_shape_with_the_parameters_of_the_built_in(backend):
     own, other = MyLinear(3, 2, backend=backend, dtype=float32), nn.Linear(3, 2, backend=backend, dtype=float32)

@@ -27,6 +27,7 @@ def lines_of(report: Report) -> list[tuple[str, str]]:
 # The kernels of the published files
 
 
+@pytest.mark.exhaustive
 def test_loops_that_compute_indices_make_new_arrays_in_every_iteration() -> None:
     report = examine("map")
     assert (report.parallel, report.problem) == (True, "")
@@ -201,6 +202,7 @@ def test_json_is_one_line_a_kernel(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert told["compiled"][0]["loops"][0]["source"] == "for i in prange(n):"
 
 
+@pytest.mark.exhaustive
 def test_without_the_compiler_it_says_what_to_do(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(PROGRAM.parent.parent)}
     done = subprocess.run([sys.executable, str(PROGRAM)], cwd=tmp_path, env=environment, capture_output=True, text=True)

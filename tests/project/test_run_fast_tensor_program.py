@@ -207,6 +207,7 @@ def test_the_gpu_without_one_ends_in_one_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"run_fast_tensor.py: {NO_GPU}\n")
 
 
+@pytest.mark.exhaustive
 def test_code_that_is_not_written_yet_ends_it_with_one_line(tmp_path: Path) -> None:
     script = (
         "from project import run_fast_tensor\n"

@@ -339,6 +339,7 @@ def test_ctrl_c_saves_where_it_stands_and_says_how_to_go_on(tmp_path: Path, caps
     assert state(path) == state(tmp_path / "whole")
 
 
+@pytest.mark.exhaustive
 def test_a_second_ctrl_c_ends_a_step_that_takes_too_long_and_leaves_the_last_checkpoint(path: Path) -> None:
     before = path.read_bytes()
     endless = (
@@ -400,6 +401,7 @@ def test_it_runs_as_a_file_and_as_a_module_from_any_directory(tmp_path: Path) ->
         assert done.stdout.startswith("epoch 1/1  loss")
 
 
+@pytest.mark.exhaustive
 def test_code_that_is_not_written_yet_ends_it_with_one_line() -> None:
     script = (
         "def forward(self, input):\n"

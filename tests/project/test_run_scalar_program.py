@@ -68,6 +68,7 @@ def test_a_line_is_out_before_the_next_epoch_begins(monkeypatch: pytest.MonkeyPa
     assert lines == [0, 0, 1, 1, 2, 2]  # before each point of each epoch
 
 
+@pytest.mark.exhaustive
 def test_it_runs_as_a_file_and_as_a_module_from_any_directory(tmp_path: Path) -> None:
     arguments = ["--points", "3", "--epochs", "1"]
     for command in ([str(PROGRAM)], ["-m", "project.run_scalar"]):
@@ -115,6 +116,7 @@ def test_the_bar_keeps_to_the_width_of_the_terminal() -> None:
     assert max(len(line) for line in re.split(r"[\r\n]+", plain) if "━" in line) <= 40
 
 
+@pytest.mark.exhaustive
 def test_no_color_is_respected() -> None:
     colour = re.compile(r"\x1b\[(3|4|9)\d")
     assert colour.search(on_a_terminal(100))
@@ -180,6 +182,7 @@ def test_a_report_is_written_and_named(tmp_path: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.splitlines()[-1] == f"Report: {folder / 'report.md'}"
 
 
+@pytest.mark.exhaustive
 def test_ctrl_c_ends_with_one_line_and_a_report_of_what_was_done(tmp_path: Path) -> None:
     process = start("--epochs", "1000000", "--log-every", "1", "--report", str(tmp_path))
     first = [process.stdout.readline() for _ in range(3)]
@@ -211,6 +214,7 @@ def test_a_kill_leaves_an_earlier_report_as_it_was(tmp_path: Path) -> None:
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("report.md", "earlier")]
 
 
+@pytest.mark.exhaustive
 def test_a_reader_that_leaves_early_ends_the_run_without_a_traceback(tmp_path: Path) -> None:
     process = start("--epochs", "1000000", "--log-every", "1", "--report", str(tmp_path))
     process.stdout.readline()
@@ -222,6 +226,7 @@ def test_a_reader_that_leaves_early_ends_the_run_without_a_traceback(tmp_path: P
     assert (tmp_path / "report.md").is_file()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, the disk that is always full")
 @pytest.mark.parametrize("name", ["run_scalar.py", "run_manual.py"])
 def test_output_that_cannot_be_written_ends_a_program_with_one_line(name: str) -> None:

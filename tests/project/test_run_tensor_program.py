@@ -72,6 +72,7 @@ def test_ctrl_c_ends_with_the_name_of_this_program(monkeypatch: pytest.MonkeyPat
     assert capsys.readouterr().err == "run_tensor.py: stopped. No epoch of 1000 was finished.\n"
 
 
+@pytest.mark.exhaustive
 def test_it_runs_as_a_file_and_as_a_module_from_any_directory(tmp_path: Path) -> None:
     arguments = ["--points", "3", "--epochs", "1"]
     for command in ([str(PROGRAM)], ["-m", "project.run_tensor"]):

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.project.workspace import copy, execute
 
 SAVED = """
@@ -27,6 +29,7 @@ print(json.dumps(shown))
 """
 
 
+@pytest.mark.exhaustive
 def test_the_page_follows_what_is_saved_through_an_error_and_back(tmp_path):
     broken, mended, changed = json.loads(execute(copy(tmp_path), SAVED).splitlines()[-1])
     assert "line 1" in broken[0]
