@@ -62,7 +62,7 @@ def solved(task: Task, changed: Mapping[str, str] | None = None, texts: Mapping[
         module = file.removesuffix(".py").replace("/", ".")
         bodies = definitions(right)
         given = {name: (changed or {}).get(f"{module}:{name}", bodies[name]) for name in task.names_in(file)}
-        files[file] = graft((texts or {}).get(file, right), given, whole=file.startswith("tests/"))
+        files[file] = graft((texts or {}).get(file, right), given, whole={name for name in given if file.startswith("tests/")})
     return files
 
 
