@@ -59,8 +59,8 @@ def layouts(seed: int, count: int = 3) -> list[tuple[tuple[int, ...], np.random.
 
 
 def result(shape: Sequence[int], draw: np.random.Generator, anyhow: bool) -> tuple[Laid, str]:
-    """Where a result goes, and the label of that: row by row, or anyhow, with NaN around it."""
-    return (laid(shape, draw).filled(math.nan), ANY_OUT) if anyhow else (dense(shape), "")
+    """Where a result goes, and the label of that: row by row, or anyhow, with NaN around it or without gaps."""
+    return (laid(shape, draw, gaps=draw.random() < 0.5).filled(math.nan), ANY_OUT) if anyhow else (dense(shape), "")
 
 
 def stretched(small: Laid, shape: Sequence[int]) -> Laid:
