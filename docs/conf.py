@@ -51,6 +51,7 @@ nb_execution_cache_path = str(BUILD / "cells" / _version_of_what_cells_run())
 nb_execution_raise_on_error = not figures.waits_for_tasks()  # a student's copy says in place what waits for which task
 nb_execution_allow_errors = figures.waits_for_tasks()
 nb_execution_show_tb = True
+nb_output_stderr = "show" if figures.waits_for_tasks() else "warn"  # a cell that warns
 nb_execution_timeout = 120
 nb_merge_streams = True
 

@@ -1,7 +1,6 @@
 """The book: its pages, its task boxes, its code cells and the commands it shows."""
 
 import functools
-import json
 import os
 import re
 import shlex
@@ -101,34 +100,6 @@ def test_every_chapter_is_in_the_table_of_contents_of_its_module() -> None:
         (listed,) = [body for _, kind, body in FENCE.findall(index.read_text(encoding="utf-8")) if kind == "{toctree}"]
         chapters = {page.stem for page in index.parent.glob("*.md")} - {"index"}
         assert {line for line in listed.splitlines() if line and not line.startswith(":")} == chapters
-
-
-RUN_CELLS = """
-import json, os, sys, traceback
-for page, folder, cells in json.load(sys.stdin):
-    os.chdir(folder)
-    names = {"__name__": "page"}
-    for number, cell in enumerate(cells, 1):
-        try:
-            exec(compile(cell, f"{page}, cell {number}", "exec"), names)
-        except Exception:
-            traceback.print_exc()
-            break
-"""
-
-
-@pytest.mark.exhaustive
-def test_the_code_cells_of_all_pages_run() -> None:
-    # A process of its own, so that a page cannot change what other tests see; one for all pages, so that they share the imports.
-    # The pages that turn numba's simulator on share another: numba decides at its import.
-    pages = [(name(page), str(page.parent), cells(page)) for page in PAGES if cells(page)]
-    assert {name(page) for page in CHAPTERS} <= {page for page, _, _ in pages}
-    simulated = [page for page in pages if "NUMBA_ENABLE_CUDASIM" in page[2][0]]
-    assert len(simulated) > 1
-    command = [sys.executable, "-W", "error", "-c", RUN_CELLS]
-    for together in (simulated, [page for page in pages if page not in simulated]):
-        result = subprocess.run(command, input=json.dumps(together), env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
-        assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.mark.exhaustive

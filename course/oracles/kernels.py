@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -58,14 +59,19 @@ def map_kernel(call: Call) -> Wrong | None:
     """Whether map is right."""
     fn = function(call)
     out, inputs, after, _ = operands(call, _input_names(call, 1), len(call.before) == 7)
-    return elementwise(fn, out, inputs, after)
+    return _with_notes(call, elementwise(fn, out, inputs, after))
 
 
 def zip_kernel(call: Call) -> Wrong | None:
     """Whether zip is right."""
     fn = function(call)
     out, inputs, after, _ = operands(call, ["a", "b"], len(call.before) == 10)
-    return elementwise(fn, out, inputs, after)
+    return _with_notes(call, elementwise(fn, out, inputs, after))
+
+
+def _with_notes(call: Call, wrong: Wrong | None) -> Wrong | None:
+    """What is wrong with a kernel, with what was noted while it ran."""
+    return replace(wrong, rows=(*wrong.rows, *(("Mind", note) for note in dict.fromkeys(call.inside)))) if wrong else None
 
 
 def _input_names(call: Call, count: int) -> list[str]:

@@ -31,6 +31,13 @@ class Style(enum.StrEnum):
     bare = "bare"
 
 
+class Profile(enum.StrEnum):
+    """What work is marked by: the tasks of this course, or what the original MiniTorch course demands of the same functions."""
+
+    full = "full"
+    published = "published"
+
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=ABOUT)
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -69,9 +76,9 @@ def grade_doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSO
 @app.command()
 def prove(
     tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK]…", help="Tasks, such as 0.1; all if left out.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Prove all again, not only what changed and a tenth of the rest.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Prove all again, not only what changed and a twentieth of the rest.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Write nothing, and fail if the ledger is not up to date.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Chooses the tenth; random if left out.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Chooses the twentieth; random if left out.")] = None,
 ) -> None:
     """Put every known wrong answer into the reference and see that the tests of its task catch it."""
     from rich.progress import Progress
@@ -91,10 +98,10 @@ def prove(
     ids = {task.id for task in chosen}
     entries = {key: entry for key, entry in ledger.items() if key in hashes or key.split("/")[0] not in ids}
     seed = secrets.randbelow(10**6) if seed is None else seed
-    changed, tenth = proofs.choose(answers, hashes, ledger, seed)
-    todo = answers if everything else [answer for answer in answers if answer in changed or answer in tenth]
+    changed, sample = proofs.choose(answers, hashes, ledger, seed)
+    todo = answers if everything else [answer for answer in answers if answer in changed or answer in sample]
     if not everything:
-        out.print(f"{len(answers)} wrong answers: {len(changed)} new or changed, {len(tenth)} of the others at random (--seed {seed})")
+        out.print(f"{len(answers)} wrong answers: {len(changed)} new or changed, {len(sample)} of the others at random (--seed {seed})")
     with Progress(console=err, transient=True, disable=not sys.stderr.isatty()) as progress:
         right = proofs.textbook_solutions(todo if everything else changed, manifest)
         bar = progress.add_task("proving", total=len(right) + len(todo))
@@ -154,6 +161,9 @@ def grade(
     seed: Annotated[int | None, typer.Option(metavar="N", help="The number of the class; drawn once if left out.")] = None,
     no_sandbox: NoSandbox = False,
     scale: Annotated[str, typer.Option(metavar="dask://HOST:PORT", help="A cluster that grades instead of this machine.")] = "",
+    profile: Annotated[
+        Profile, typer.Option(help="Mark all that this course demands, or only what the original MiniTorch course does.")
+    ] = Profile.full,
 ) -> None:
     """Grade submissions, and write feedback, a class page and a table; killed at any moment, the same command continues."""
     from course.staff.grading.grade import grade
@@ -161,9 +171,40 @@ def grade(
     kinds = _kinds(formats)
     ids = [task.id for name in tasks or () for task in _tasks_of(name)]
     with _Shown() as shown:
-        results = grade(submissions, folder, tasks=ids, workers=workers, seed=seed, no_sandbox=no_sandbox, scale=scale, progress=shown.show)
+        options = {"tasks": ids, "workers": workers, "seed": seed, "no_sandbox": no_sandbox, "scale": scale, "profile": profile.value}
+        results = grade(submissions, folder, **options, progress=shown.show)
     _summarize(results)
     _write_outputs(results, folder, kinds)
+
+
+@app.command()
+def adopt(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="One student's repositories of the original MiniTorch course.")],
+    out_folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to; must not exist yet.")],
+    workspace: Annotated[bool, typer.Option("--workspace", help="Make a workspace to go on in, not a submission.")] = False,
+) -> None:
+    """Make a submission, or a workspace, of work that was written for the original MiniTorch course."""
+    from course.staff.adopt.adopt import adopt, write_submission, write_workspace
+
+    adopted = adopt(folder, course())
+    for place, module in sorted(adopted.original.modules.items(), key=lambda one: one[1]):
+        out.print(f"{escape(str(place))}: the original course, Module {module}", soft_wrap=True)
+    table = Table("task", "written", "not written", box=None, pad_edge=False)
+    for task in course().tasks:
+        if task.id in adopted.written:
+            missing = adopted.missing.get(task.id, ())
+            table.add_row(task.id, f"{len(adopted.written[task.id])} of {len(task.write)}", escape(", ".join(missing)))
+    out.print(table)
+    for trouble in adopted.troubles:
+        err.print(f"[yellow]{escape(trouble)}[/yellow]")
+    if not adopted.written:
+        raise RequestError(f"nothing in {folder} is written; name the folder that holds the student's work", "course-staff adopt --help")
+    if workspace:
+        write_workspace(adopted, course(), out_folder)
+        out.print(f"next: cd {escape(str(out_folder))} && make app", soft_wrap=True)
+    else:
+        write_submission(adopted, out_folder)
+        out.print(f"next: course-staff grade {escape(str(out_folder))} --out graded --profile published", soft_wrap=True)
 
 
 def _tasks_of(name: str) -> list[Task]:

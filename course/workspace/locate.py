@@ -260,9 +260,13 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
+REFLECTED = {"__gt__": "lt", "__lt__": "gt", "__radd__": "add", "__rmul__": "mul", "__rsub__": "sub"}
+"""Methods that Python calls for an operator where its left operand is a plain number."""
+
+
 def _is_called(name: str, names: set[str]) -> bool:
     """Whether names that stand in a test lead to a method: "permute" to Tensor.permute and Permute.forward, "add" to Tensor.__add__."""
     owner, _, method = name.rpartition(".")
     if method in ("__init__", "forward", "backward"):  # one of many of this name
         return owner in names or owner.lower() in names
-    return method.strip("_") in names
+    return method.strip("_") in names or REFLECTED.get(method) in names

@@ -8,13 +8,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from course.explain.divergence import same, shown_number
 from course.manifest import ROOT, course
+from course.oracles import positions
 from course.oracles.finite_differences import agrees, slope
 from course.oracles.strided import Strided, grid
 from course.staff.handout.generate import write_files
@@ -279,6 +282,24 @@ SOON = ("0.1/relu_leaks", "1.4/leaves_first", "2.3/map_forgets_out_strides")
 
 def found(answers: Sequence[str], folder: Path, **environment: str) -> Mapping[str, tuple[str, str]]:
     """For each wrong answer the function and the place that the failing test's replay has found, the test that its ledger names."""
+    places = {}
+    for key, document in replayed(answers, folder, **environment).items():
+        finding = document["finding"]
+        places[key] = (finding["function"], finding["wrong"]["place"]) if finding else ("nothing", f"{document['calls']} right")
+    return places
+
+
+def replayed(
+    answers: Sequence[str], folder: Path, own: Mapping[str, Mapping[str, str]] | None = None, **environment: str
+) -> Mapping[str, Mapping[str, Any]]:
+    """For each wrong answer what its replay has written down.
+
+    Args:
+        answers: Keys of wrong answers of the bank; the test is the one that the ledger names.
+        folder: Where they are run.
+        own: Other functions in place of an answer's, by its key.
+        environment: What else stands in the environment.
+    """
     manifest = course()
     files = needed_files(ROOT, manifest)
     ledger = read_ledger(ROOT / "course" / "staff" / "wrong_answers" / "ledger.json")
@@ -286,6 +307,7 @@ def found(answers: Sequence[str], folder: Path, **environment: str) -> Mapping[s
     jobs = []
     for answer in load_answers(ROOT / "course" / "staff" / "wrong_answers", tasks):
         if answer.key in answers:
+            answer = replace(answer, patch=own[answer.key]) if own else answer
             place = folder / answer.key.replace("/", "_")
             write_files(place, patched(answer, files))
             job = {"folder": str(place), "test": ledger[answer.key]["killed_by"], "stage": manifest.task(answer.task).stage}
@@ -295,12 +317,7 @@ def found(answers: Sequence[str], folder: Path, **environment: str) -> Mapping[s
     around |= {"CI": "1", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", **environment}
     command = [sys.executable, "-m", "tests.course.replays", str(folder / "jobs.json")]
     subprocess.run(command, cwd=ROOT, env=around, check=True)
-    places = {}
-    for job in jobs:
-        document = json.loads((Path(job["folder"]) / "divergence.json").read_text(encoding="utf-8"))
-        finding = document["finding"]
-        places[job["answer"]] = (finding["function"], finding["wrong"]["place"]) if finding else ("nothing", f"{document['calls']} right")
-    return places
+    return {job["answer"]: json.loads((Path(job["folder"]) / "divergence.json").read_text(encoding="utf-8")) for job in jobs}
 
 
 def assert_found(expected: Mapping[str, tuple[str, str]], places: Mapping[str, tuple[str, str]]) -> None:
@@ -322,6 +339,24 @@ def test_a_mistake_is_found_where_it_is(tmp_path: Path) -> None:
     """One of each of the first three modules."""
     expected = {key: place for places in PLACES.values() for key, place in places.items() if key in SOON}
     assert_found(expected, found(SOON, tmp_path))
+
+
+ONE_BUFFER = """def _map(out, out_shape, out_strides, in_storage, in_shape, in_strides):
+    index = np.zeros(MAX_DIMS, np.int32)
+    for i in range(len(out)):
+        to_index(i, out_shape, index)
+        broadcast_index(index, out_shape, in_shape, index)
+        out[index_to_position(index, out_strides)] = fn(in_storage[index_to_position(index, in_strides)])
+"""
+
+
+@needs_fork
+@pytest.mark.exhaustive
+def test_one_buffer_for_both_indices_is_the_kernels_mistake_and_not_that_of_broadcast_index(tmp_path: Path) -> None:
+    key = "2.3/map_ignores_broadcasting"
+    finding = replayed([key], tmp_path, {key: {"minitorch.tensor_ops:tensor_map._map": ONE_BUFFER}})[key]["finding"]
+    assert finding["function"] == "tensor_map._map"
+    assert ["Mind", positions.ONE_BUFFER] in finding["wrong"]["rows"]
 
 
 @needs_fork

@@ -111,8 +111,9 @@ def test_numba_that_fails_hangs_or_computes_wrong(student: Student, monkeypatch:
     monkeypatch.setattr(doctor, "COMPILE", """print('{"right": true, "threads": 1, "seconds": 1, "version": "9.9"}')""")
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     assert doctor.numba(student.root).fix == "unset NUMBA_NUM_THREADS, so that loops of Module 3 run in parallel"
-    monkeypatch.setattr(doctor, "PATIENCE", 0.01)
-    assert doctor.numba(student.root).says == "a first function took more than 0.01 s"
+    monkeypatch.setattr(doctor, "COMPILE", "import time; time.sleep(60)")
+    monkeypatch.setattr(doctor, "PATIENCE", 0.1)
+    assert doctor.numba(student.root).says == "a first function took more than 0.1 s"
 
 
 def test_a_folder_that_cannot_be_written_to(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:

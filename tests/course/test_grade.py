@@ -17,6 +17,7 @@ from course.staff.grading.reference import Reference
 from course.staff.grading.results import FAIL, NOT_RUN, PART, PASS, TaskResult
 from course.staff.grading.submissions import Submission
 from course.staff.probes import check
+from course.staff.probes.compare import same
 from course.staff.proofs.answers import WrongAnswer
 from course.staff.sandbox.sandbox import Sandbox
 
@@ -33,7 +34,7 @@ NUMBER = 7
 def relu_is_right(p: Any, x: float) -> check.Check:
     """The value at x."""
     (got,) = yield [p.find("minitorch.operators:relu")(x)]
-    check.same(got, max(x, 0.0))
+    same(got, max(x, 0.0))
 
 
 def probes() -> dict[str, list[check.Probe]]:
@@ -216,7 +217,7 @@ def test_a_test_of_the_students_must_pass_with_right_code_and_fail_with_wrong(
 def double_is_right(p: Any) -> check.Check:
     """The double of 2."""
     (got,) = yield [p.find("minitorch.scalar:Scalar")(2.0).double().data]
-    check.same(got, 4.0)
+    same(got, 4.0)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from course.manifest import ROOT, Manifest, Task, course
 from course.staff.grading.bases import Base, finished, make_base, needed, right_answer
 from course.staff.grading.grafting import Graft, graft
+from course.staff.grading.submissions import written
 
 from . import miniature
 
@@ -74,6 +75,16 @@ def called(text: str, name: str, *args: object) -> object:
     scope: dict[str, Callable[..., object]] = {}
     exec(text, scope)  # it is this file's own
     return scope[name](*args)
+
+
+# The reference
+
+
+@pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
+def test_the_references_own_files_are_taken_as_they_are(task: Task) -> None:
+    files = {path: (ROOT / path).read_bytes() for path in written(course())}
+    taken = graft(make_base(finished(ROOT, course(), task), course(), task), files, "used")
+    assert (taken.troubles, taken.unwritten, taken.remarks) == ((), (), ())
 
 
 # What is taken

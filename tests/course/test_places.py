@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from course.workspace.locate import _is_called
+
 from .conftest import Workspace
 
 CODE = '''
@@ -175,6 +177,13 @@ def test_a_method_of_the_tests_own_task_is_named(cards: dict[str, dict[str, Any]
 def test_the_class_or_operator_of_a_parametrized_test_leads_to_its_method(cards: dict[str, dict[str, Any]]) -> None:
     assert called(cards["test_of_a_parameter[Step]"]) == ["Step.forward"]
     assert called(cards["test_operator[add]"]) == ["Number.__add__"]
+
+
+@pytest.mark.parametrize(("name", "method"), [("lt", "__gt__"), ("gt", "__lt__"), ("add", "__radd__"), ("mul", "__rmul__")])
+def test_an_operator_leads_to_the_method_that_a_number_at_its_left_calls(name: str, method: str) -> None:
+    assert _is_called(f"Scalar.{method}", {name})
+    assert not _is_called(f"Scalar.{method}", {"eq"})
+    assert not _is_called("Scalar.sign", {name})
 
 
 def test_a_method_leads_to_the_class_of_its_name(cards: dict[str, dict[str, Any]]) -> None:

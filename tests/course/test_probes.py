@@ -14,9 +14,9 @@ import pytest
 from hypothesis.strategies import floats, integers
 
 from course.manifest import ROOT, Task, course
-from course.staff.probes import Outcome, check, edges_of, plain_launcher, probes_of, run_probes, share, weights_of
+from course.staff.probes import Outcome, check, compare, edges_of, plain_launcher, probes_of, run_probes, share, weights_of
 from course.staff.probes.bank import UNSEEN, answers_in_code, meet
-from course.staff.probes.check import Check, Wrong, number, raises, same, shown
+from course.staff.probes.compare import Check, Wrong, number, raises, same, shown
 from course.staff.probes.plain import Number, Seen, Thing
 from course.staff.probes.program import Program
 from course.staff.probes.remote import Gone
@@ -230,7 +230,7 @@ def test_the_same_number_gives_the_same_inputs_and_another_one_others(submission
 def doubles_small_ones(p: Program, x: float) -> Check:
     """One check for small numbers and, by labels, for their kinds."""
     (got,) = yield [p.find("minitorch:double")(x)]
-    check.all_same([got, "float"], [(2 * x, "" if x < 7 else "large"), (type(x).__name__, "kind")])
+    compare.all_same([got, "float"], [(2 * x, "" if x < 7 else "large"), (type(x).__name__, "kind")])
 
 
 def test_edge_cases_are_told_apart_by_inputs_and_by_labels_and_have_one_outcome_each(submission: Path) -> None:

@@ -327,16 +327,16 @@ def test_a_module_behind_the_last_task_is_proved_by_nothing(repository: Reposito
     assert hashes[0] == hashes[1]
 
 
-def test_what_changed_is_proved_again_and_a_tenth_of_the_rest() -> None:
-    known = [wrong("return x", name=str(i)) for i in range(21)]
+def test_what_changed_is_proved_again_and_a_twentieth_of_the_rest() -> None:
+    known = [wrong("return x", name=str(i)) for i in range(41)]
     ledger = {answer.key: {"hash": "same", "killed_by": "t"} for answer in known[1:]}
     hashes = {answer.key: "same" for answer in known} | {known[5].key: "new"}
-    changed, tenth = choose(known, hashes, ledger, seed=3)
+    changed, sample = choose(known, hashes, ledger, seed=3)
     assert changed == [known[0], known[5]]
-    assert len(tenth) == 2  # of 19, rounded up
-    assert not {answer.key for answer in tenth} & {answer.key for answer in changed}
-    assert choose(known, hashes, ledger, seed=3) == (changed, tenth)
-    assert any(choose(known, hashes, ledger, seed)[1] != tenth for seed in range(9))
+    assert len(sample) == 2  # of 39, rounded up
+    assert not {answer.key for answer in sample} & {answer.key for answer in changed}
+    assert choose(known, hashes, ledger, seed=3) == (changed, sample)
+    assert any(choose(known, hashes, ledger, seed)[1] != sample for seed in range(9))
 
 
 def test_the_ledger_is_in_the_order_of_the_tasks_and_comes_back(repository: Repository, tmp_path: Path) -> None:

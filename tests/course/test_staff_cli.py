@@ -85,6 +85,7 @@ def test_grade_says_how_many_were_graded_refused_and_are_to_be_looked_at(grader:
         "seed": 5,
         "no_sandbox": False,
         "scale": "",
+        "profile": "full",
     }
     assert (tmp_path / "class.csv").is_file()
 

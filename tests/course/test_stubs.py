@@ -215,7 +215,15 @@ def test_what_a_teacher_releases_makes_the_tests_of_its_tasks_pass_in_a_handout(
     assert {state for states in result.states.values() for state, _ in states} == {"passed"}
 
 
-@pytest.mark.parametrize(("last", "style"), [*((last, GUIDED) for last in STAGES), (STAGES[-1], BARE)])
+@pytest.mark.parametrize(
+    ("last", "style"),
+    [
+        *(pytest.param(last, GUIDED, marks=pytest.mark.exhaustive) for last in STAGES[1:-1]),
+        (STAGES[0], GUIDED),
+        (STAGES[-1], GUIDED),
+        pytest.param(STAGES[-1], BARE, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_handout_alone_imports_is_in_good_style_and_collects(last: int, style: str) -> None:
     asked = ["--extend-ignore=D102,D103"] if style == BARE else []  # students write the docstrings
     with copy(handout(last, style)) as folder:

@@ -21,6 +21,7 @@ from course.staff.grading.reference import fingerprint, home_of
 from course.staff.grading.results import Result
 from course.staff.grading.submissions import find, read
 from course.staff.grading.workers import Job, run_jobs
+from course.staff.probes import FULL
 from course.staff.sandbox.sandbox import Sandbox
 
 
@@ -33,6 +34,7 @@ def grade(
     seed: int | None = None,
     no_sandbox: bool = False,
     scale: str = "",
+    profile: str = FULL,
     progress: Callable[[Progress], object] = lambda state: None,
     root: Path = ROOT,
 ) -> list[Result]:
@@ -46,6 +48,7 @@ def grade(
         seed: The number of the class, for runs that must be the same elsewhere.
         no_sandbox: Whether to do without a sandbox where there is none.
         scale: A cluster that grades instead of this machine, "dask://host:port".
+        profile: What is marked: this course's tasks, or what the original course demands of them.
         progress: Called whenever there is something to tell.
         root: The reference.
 
@@ -68,9 +71,9 @@ def grade(
         number = journal.number(seed)
         home = home_of(root, manifest, sandbox.level)
         ids = [task.id for task in chosen]
-        conditions = [home.name, fingerprint(), sandbox.level, str(number), *ids]
+        conditions = [home.name, fingerprint(), sandbox.level, str(number), *ids, *([] if profile == FULL else [profile])]
         run = Class(found, manifest, journal, conditions, sandbox.level, number, progress)
-        settings = {"root": str(root), "home": str(home), "level": sandbox.level, "number": number, "tasks": ids}
+        settings = {"root": str(root), "home": str(home), "level": sandbox.level, "number": number, "profile": profile, "tasks": ids}
         progress(Progress(0, len(found), warning=sandbox.warning))
         try:
             if scale:
@@ -80,6 +83,7 @@ def grade(
         except KeyboardInterrupt:
             options = ["--scale", scale] if scale else []
             options += ["--no-sandbox"] if no_sandbox else []
+            options += [] if profile == FULL else ["--profile", profile]
             command = ["course-staff", "grade", *map(str, submissions), "--out", str(out), *options, *(f"--task={id}" for id in tasks)]
             raise Interrupted(f"stopped; {len(run.paths)} of {len(found)} are graded, and stay so", shlex.join(command)) from None
     if run.ungraded:

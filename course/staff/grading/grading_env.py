@@ -16,7 +16,7 @@ from course.manifest import Task
 from course.runner.gpu import SIMULATOR, has_gpu
 from course.staff.grading.visible import THREADS, Ran, canaries, command_for, run_visible, surroundings
 from course.staff.handout.generate import write_files
-from course.staff.probes import Outcome, Running, run_probes
+from course.staff.probes import FULL, Outcome, Running, run_probes
 from course.staff.probes.remote import CHILD
 from course.staff.probes.sandboxed import Recorded, sandbox_launcher
 from course.staff.sandbox.sandbox import PYTHON, Sandbox, fill_cache
@@ -32,10 +32,12 @@ class Desk:
     Attributes:
         sandbox: They run in it.
         number: The inputs of the probes follow from it; the whole class has one, and nobody else knows it.
+        profile: What the probes mark.
     """
 
     sandbox: Sandbox
     number: int
+    profile: str = FULL
 
     def on_gpu(self, task: Task) -> bool:
         """Whether a task runs on a GPU here: a sandbox shows none."""
@@ -94,7 +96,7 @@ class Desk:
                 child = launch({**THREADS, **environment, **self.environment(task)})
                 return child if asked is None else Recorded(child, asked)
 
-            return run_probes(task, launched, self.number, done)
+            return run_probes(task, launched, self.number, done, profile=self.profile)
 
     def keep_compiled(self, tree: Path, files: Mapping[str, str], task: Task, tests: Sequence[str], seconds: float, cache: Path) -> None:
         """Keep what numba compiles for tests of a right answer, which may take so many seconds each."""

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from course.staff.grading.bases import Base
+from course.staff.grading.reading import check_imports, defined_in, readable
 from course.workspace import function_source
 from course.workspace.merge import with_additions
 from course.workspace.signatures import misfits, signatures
-
-MOST_CLASSES = 100
-"""Classes that a student's file may have."""
 
 STUB = re.compile(r'(super\(\)\.__init__\(.*\)\n)?raise NotImplementedError\("Need to implement for Task \S+"\)')
 """What stands in a function that is not written."""
@@ -84,19 +82,20 @@ def graft(base: Base, submitted: Mapping[str, bytes], along: Along = "nothing") 
     remarks: list[str] = []
     came = 0
     used: set[str] = set()
+    lacks = base.lacks - defined_in(submitted)
     for path in base.task.files:
-        names = base.task.names_in(path)
+        names, is_test = base.task.names_in(path), path.startswith("tests/")
         given = function_source.unix(str(base.files[path]))
         if path not in submitted:
             troubles.append(f"{path} is missing")
             unwritten += names
             continue
         try:
-            yours = _readable(submitted[path])
+            yours = readable(submitted[path])
             others = {"nothing": (), "used": base.companions.get(path, ()), "all": base.written.get(path, ())}[along]
             also = [name for name in others if name not in names and _is_written(yours, name)]
-            taken = _put(given, yours, [*names, *also], path.startswith("tests/"))
-            _check_imports(path, given, taken.text, base.lacks)
+            taken = _put(given, yours, [*names, *also], is_test)
+            check_imports(path, given, taken.text, lacks)
         except (function_source.Unreadable, RecursionError) as error:
             reason = error if isinstance(error, function_source.Unreadable) else "its expressions are nested too deeply"
             troubles.append(f"{path}, {reason}")
@@ -104,7 +103,7 @@ def graft(base: Base, submitted: Mapping[str, bytes], along: Along = "nothing") 
             continue
         unwritten += [name for name in names if name not in taken.names]
         came += len([name for name in also if name in taken.names])
-        remarks += [f"{path}, {said}" for said in (*misfits(given, yours, names).values(), *taken.remarks)]
+        remarks += [f"{path}, {said}" for said in (*(() if is_test else misfits(given, yours, names).values()), *taken.remarks)]
         remarks += [f"{path}, {said}" for said in _changed(given, yours, {*names, *base.written.get(path, ())})]
         used |= _identifiers(taken.source) | (_identifiers(taken.text) - _identifiers(given))
         if taken.text != given:
@@ -115,19 +114,6 @@ def graft(base: Base, submitted: Mapping[str, bytes], along: Along = "nothing") 
         came += len(added)
         remarks += said
     return Graft(files, tuple(unwritten), tuple(troubles), came, tuple(dict.fromkeys(remarks)))
-
-
-def _readable(data: bytes) -> str:
-    """A student's file as text with plain line ends.
-
-    Raises:
-        Unreadable: If it is not valid Python, or too much of it.
-    """
-    text = function_source.unix(function_source.decode(data)[0]).removeprefix("\ufeff")
-    classes = sum(isinstance(node, ast.ClassDef) for node in ast.walk(function_source.parse(text)))
-    if classes > MOST_CLASSES:
-        raise function_source.Unreadable(f"{classes} classes, more than {MOST_CLASSES}")
-    return text
 
 
 def _is_written(text: str, name: str) -> bool:
@@ -159,6 +145,21 @@ def _put(given: str, yours: str, names: Iterable[str], is_test: bool) -> _Taken:
     text = with_additions(_without(given, assigned), kept, text)
     function_source.parse(text)
     return _Taken(text, frozenset([*written, *assigned]), "\n".join(taken.values()), tuple(remarks))
+
+
+def put_functions(given: str, yours: str, names: Iterable[str], is_test: bool = False) -> str:
+    """A file with a student's functions in it, and what the student added around them.
+
+    Args:
+        given: The file as it was handed out.
+        yours: The student's.
+        names: The functions that are taken.
+        is_test: Whether the student chose signatures and decorators.
+
+    Raises:
+        Unreadable: If the student's is no valid Python.
+    """
+    return _put(given, yours, names, is_test).text
 
 
 def _outermost(name: str, functions: Collection[str]) -> str:
@@ -287,10 +288,10 @@ def _additions(base: Base, submitted: Mapping[str, bytes], used: set[str]) -> tu
     for path in _elsewhere(base, submitted):
         given = function_source.unix(str(base.files[path]))
         try:
-            kept, remarks = _without_rivals(_readable(submitted[path]), given)
+            kept, remarks = _without_rivals(readable(submitted[path]), given)
             text = with_additions(given, kept, given)
             function_source.parse(text)
-            _check_imports(path, given, text, base.lacks)
+            check_imports(path, given, text, base.lacks - defined_in(submitted))
         except (function_source.Unreadable, RecursionError):
             continue  # it matters to its own tasks
         if text != given:
@@ -312,9 +313,9 @@ def _others(base: Base, submitted: Mapping[str, bytes]) -> tuple[dict[str, str],
     for path in _elsewhere(base, submitted):
         given = function_source.unix(str(base.files[path]))
         try:
-            yours = _readable(submitted[path])
+            yours = readable(submitted[path])
             taken = _put(given, yours, [name for name in base.written.get(path, ()) if _is_written(yours, name)], False)
-            _check_imports(path, given, taken.text, base.lacks)
+            check_imports(path, given, taken.text, base.lacks - defined_in(submitted))
         except (function_source.Unreadable, RecursionError):
             continue
         if taken.text != given:
@@ -346,30 +347,3 @@ def _identifiers(text: str) -> set[str]:
         elif isinstance(node, ast.alias):
             names |= {node.name.rpartition(".")[2], node.asname or node.name}
     return names
-
-
-# Imports
-
-
-def _check_imports(path: str, given: str, text: str, lacks: Collection[str]) -> None:
-    """See that the student's work asks for nothing that no workspace has.
-
-    Raises:
-        Unreadable: If it does.
-    """
-    for name in sorted(_imported(path, text) - _imported(path, given)):
-        if found := [module for module in lacks if name == module or name.startswith(f"{module}.")]:
-            raise function_source.Unreadable(f"it imports {found[0]}, which is not in your workspace")
-
-
-def _imported(path: str, text: str) -> set[str]:
-    """All that a text imports, wherever it does, as dotted names."""
-    found: set[str] = set()
-    for node in ast.walk(function_source.parse(text)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            package = path.split("/")[: -node.level] if node.level else []
-            module = ".".join([*package, node.module] if node.module else package)
-            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
-    return found

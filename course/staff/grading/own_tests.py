@@ -131,6 +131,8 @@ def _probes(test: OwnTest, written: bool, right: VisibleTest | None, noticed: Ma
     reason = "" if right and right.outcome == "passed" else f"it fails with right code: {right.message if right else 'it did not end'}"
     reason = reason if written else "it is not written"
     found = [noticed.get((test.name, answer.key), False) for answer in test.notices]
+    if not test.notices:
+        return [HiddenProbe(f"{name} passes with right code", test.weight, not reason, reason)]
     if test.enough:
         says = f"{name} notices wrong code, such as: {test.notices[0].mistake}"
         return [HiddenProbe(says, test.weight, any(found), reason or ("" if any(found) else "it passes with all of it"))]

@@ -119,6 +119,7 @@ class Result:
         level: Of the sandbox that it ran in.
         number: The seed of the hidden probes; the same for the whole class.
         seconds: What grading took, by the clock.
+        profile: What was marked: this course's tasks, or what the original course demands of them.
     """
 
     submission: str
@@ -129,6 +130,7 @@ class Result:
     level: str
     number: int
     seconds: float
+    profile: str = "full"
 
     @property
     def points(self) -> float:

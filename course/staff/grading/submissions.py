@@ -46,6 +46,20 @@ JUNK = {
 JUNK_FILES = (".DS_Store", "Thumbs.db", "desktop.ini", "._")
 """How files begin that systems leave behind."""
 
+FIRST = "minitorch/operators.py"
+"""The file that all modules of this course and of the original one have."""
+
+MARKS = (
+    "minitorch/nn.py",
+    "sync_previous_module.py",
+    "files_to_sync.txt",
+    "run_tests.py",
+    "project/interface",
+    "project/parallel_check.py",
+    "tests/test_tensor_general.py",
+)
+"""Files and folders that the original course has and this one does not."""
+
 REPORTS = "reports/"
 """Pictures and logs of training, for people to look at."""
 
@@ -119,6 +133,12 @@ def read(name: str, path: Path, manifest: Manifest) -> Submission:
     return Submission(name, files, left_out)
 
 
+def is_original(paths: Collection[str]) -> bool:
+    """Whether these paths are those of a repository of the original course."""
+    tops = {path.removesuffix(FIRST) for path in paths if path.endswith(FIRST)}
+    return any(path.startswith(f"{top}{mark}") for top in tops for mark in MARKS for path in paths)
+
+
 def written(manifest: Manifest) -> tuple[str, ...]:
     """The files in which students write."""
     return tuple(dict.fromkeys(path for task in manifest.tasks for path in task.files))
@@ -189,6 +209,8 @@ def _taken(entries: Iterator[Entry], known: Collection[str]) -> tuple[dict[str, 
             contents[path] = entry.read(LARGEST + 1)  # an archive is read in its order
         else:
             others.append(path)
+    if is_original([*contents, *others]) and not any(f"/{path}".endswith("/course/tasks.toml") for path in others):
+        raise Refusal("it is from the original MiniTorch course; make a submission of it by course-staff adopt FOLDER --out DIR")
     top = _top(contents, known)
     files = {path.removeprefix(top): content for path, content in contents.items() if path.removeprefix(top) in known}
     others += [path for path in contents if path.removeprefix(top) not in known]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import py_compile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from course.manifest import Manifest
 from course.staff.probes.check import run_probes, share
 from course.staff.probes.remote import Launcher, plain_launcher
 from course.staff.proofs.answers import WrongAnswer, patched
-from course.staff.proofs.prove import COMPILED, PLAIN
+from course.staff.proofs.prove import COMPILED, PLAIN, without_kernels
 from course.staff.proofs.runs import copy
 
 UNSEEN = {
@@ -33,11 +34,14 @@ UNSEEN = {
     "3.4/mm_practice_reads_from_global_memory": "the result is right",
     "3.4/the_edge_of_a_is_not_zeroed": "what is left there is multiplied by 0",
     "3.4/the_edge_of_b_is_not_zeroed": "what is left there is multiplied by 0",
+    "3.4/tiles_are_read_from_global_memory": "the result is right",
+    "3.4/out_is_written_for_every_tile": "the result is right",
     "3.5/broadcast_product": "the result is right",
     "3.5/a_product_for_every_point": "the result is right",
     "3.5/moved_to_the_simple_backend": "the result is right, and moved back",
     "4.1/no_loop_is_parallel": "the result is right",
     "4.2/no_loop_is_parallel": "the result is right",
+    "4.4b/sums_in_out": "the result is right",
 }
 """Wrong answers that no call from outside tells from right ones, with the reason; the visible tests catch them."""
 
@@ -71,29 +75,32 @@ def meet(
     done: Callable[[Met], object] = lambda met: None,
     stop: bool = True,
 ) -> list[Met]:
-    """Put the probes of its task to every answer, each in one child without a sandbox.
+    """Put the probes of its task to every answer, each in a child without a sandbox and, as in the handout, without the optimized kernels.
 
     Args:
-        answers: The wrong answers.
+        answers: The wrong answers, those of a task together.
         manifest: The course.
         files: The reference, as `course.staff.proofs.prove.needed_files` gives it.
         done: Called after each.
         stop: Whether the first probe that an answer fails is the last for it.
     """
     found = []
-    with copy(files) as folder:
-        for path in folder.rglob("*.py"):  # by content: a patch and what it takes the place of may be equally long and equally old
-            py_compile.compile(str(path), doraise=True, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
-        for answer in answers:
-            wrong = {path: content for path, content in patched(answer, files).items() if content != files[path]}
-            try:
-                _write(folder, wrong)
-                outcomes = run_probes(manifest.task(answer.task), _launcher(folder, answer.compiled), stop=stop)
-            finally:
-                _write(folder, {path: files[path] for path in wrong})
-            failed = [outcome for outcome in outcomes if not outcome.passed]
-            found.append(Met(answer, failed[0].says if failed else "", failed[0].reason if failed else "", share(outcomes)))
-            done(found[-1])
+    for task_id, group in itertools.groupby(answers, key=lambda answer: answer.task):
+        task = manifest.task(task_id)
+        with copy(without_kernels(files, manifest, task)) as folder:
+            for path in folder.rglob("*.py"):  # by content: a patch and what it takes the place of may be equally long and equally old
+                py_compile.compile(str(path), doraise=True, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
+            for answer in group:
+                wrong = {path: content for path, content in patched(answer, files).items() if content != files[path]}
+                right = {path: (folder / path).read_bytes() for path in wrong}
+                try:
+                    _write(folder, wrong)
+                    outcomes = run_probes(task, _launcher(folder, answer.compiled), stop=stop)
+                finally:
+                    _write(folder, right)
+                failed = [outcome for outcome in outcomes if not outcome.passed]
+                found.append(Met(answer, failed[0].says if failed else "", failed[0].reason if failed else "", share(outcomes)))
+                done(found[-1])
     return found
 
 

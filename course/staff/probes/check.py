@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
 from course.manifest import Task
 from course.runner.gpu import environment
-from course.staff.probes.plain import Number, Raised, Seen, Thing
-from course.staff.probes.program import Program, Value, shortened, text_of
+from course.staff.probes.compare import FULL, Check, Wrong, marking_by, shown
+from course.staff.probes.plain import Raised
+from course.staff.probes.program import Program, Value, shortened
 from course.staff.probes.remote import SECONDS, Gone, Launcher, Remote
 
 HANGS = 2
@@ -29,23 +28,6 @@ MOST_OF_EDGES = 0.2
 
 SHARE_OF_AN_EDGE = 0.04
 """The share of each, where there are few."""
-
-
-class Wrong(Exception):
-    """An answer is not what it must be; the message says what was expected.
-
-    Args:
-        message: What was expected of the main behaviour; empty if that is right.
-        edges: What was expected of edge cases, by their labels.
-    """
-
-    def __init__(self, message: str, edges: Mapping[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.edges = dict(edges or {})
-
-
-Check = Generator[Sequence[Value], list[Any], None]
-"""A check yields values of a program and is given what the submission answers; then it works out what is right, and raises Wrong."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +46,7 @@ class Probe:
         edge: The edge case that it is about, in a sentence; empty if it is about the main behaviour.
         labels: Edge cases that its check tells apart from the main behaviour by itself, by `Wrong.edges`.
         chosen: Which of the inputs are its; None for all.
+        published: Whether the original course demands it too, or on which inputs.
     """
 
     task: str
@@ -77,6 +60,7 @@ class Probe:
     edge: str = ""
     labels: tuple[str, ...] = ()
     chosen: Callable[..., bool] | None = None
+    published: bool | Callable[..., bool] = True
 
 
 @dataclass(frozen=True)
@@ -110,12 +94,13 @@ def probe(
     edge: bool = False,
     edges: Mapping[str, Callable[..., bool]] | None = None,
     labels: Sequence[str] = (),
+    published: bool | Callable[..., bool] = True,
     **inputs: SearchStrategy[Any],
 ) -> Callable[[Callable[..., Check]], Callable[..., Check]]:
     """Make a function a probe of a task; see `Probe`. Without inputs it is tried once, or once for each example.
 
     Args:
-        task, says, weight, examples, count, seconds, labels, inputs: See `Probe`.
+        task, says, weight, examples, count, seconds, labels, published, inputs: See `Probe`.
         edge: Whether all of it is an edge case.
         edges: Edge cases by what must hold in them, and which inputs belong there: each becomes a probe of its own.
     """
@@ -125,7 +110,7 @@ def probe(
         return next((kind for kind, belongs in kinds.items() if belongs(*case)), "")
 
     def enter(check: Callable[..., Check]) -> Callable[..., Check]:
-        whole = Probe(task, says, weight, check, inputs, examples, count, seconds, says if edge else "", tuple(labels))
+        whole = Probe(task, says, weight, check, inputs, examples, count, seconds, says if edge else "", tuple(labels), None, published)
         parts = [replace(whole, edge=kind, labels=(), chosen=lambda *case, kind=kind: kind_of(*case) == kind) for kind in kinds]
         main = replace(whole, chosen=lambda *case: not kind_of(*case)) if kinds else whole
         _probes.setdefault(task, []).extend([main, *parts])
@@ -134,15 +119,25 @@ def probe(
     return enter
 
 
-def probes_of(task: str) -> list[Probe]:
-    """The probes of a task, by its id; none if it has none."""
-    return list(_probes.get(task, ()))
+def probes_of(task: str, profile: str = FULL) -> list[Probe]:
+    """The probes of a task, by its id; none if it has none. The original course marks no edge cases."""
+    probes = _probes.get(task, ())
+    return list(probes) if profile == FULL else [_as_published(probe) for probe in probes if probe.published and not probe.edge]
 
 
-def weights_of(task: str) -> dict[str, float]:
+def _as_published(probe: Probe) -> Probe:
+    """A probe of the main behaviour, on those of its inputs about which the original course says what must hold."""
+    if probe.published is True:
+        return replace(probe, labels=())
+    chosen, also = probe.chosen or (lambda *case: True), probe.published
+    assert callable(also)
+    return replace(probe, labels=(), chosen=lambda *case: chosen(*case) and also(*case))
+
+
+def weights_of(task: str, profile: str = FULL) -> dict[str, float]:
     """What is marked of a task with its weight: the main behaviour by its probes, and each edge case with a small share of the points."""
-    weights = {probe.says: float(probe.weight) for probe in probes_of(task) if not probe.edge}
-    edges = edges_of(task)
+    weights = {probe.says: float(probe.weight) for probe in probes_of(task, profile) if not probe.edge}
+    edges = edges_of(task) if profile == FULL else []
     share = min(MOST_OF_EDGES, SHARE_OF_AN_EDGE * len(edges))
     each = sum(weights.values()) * share / (1 - share) / len(edges) if edges else 0.0
     return weights | dict.fromkeys(edges, each)
@@ -153,112 +148,16 @@ def edges_of(task: str) -> list[str]:
     return list(dict.fromkeys(edge for probe in probes_of(task) for edge in (probe.edge, *probe.labels) if edge))
 
 
-# What their checks compare
-
-
-def raises(value: Value, error: str) -> Check:
-    """That a program raises an error, by the name of its class or of one that it inherits from; for `yield from`.
-
-    Raises:
-        Wrong: If it does not.
-    """
-    try:
-        (found,) = yield [value]
-    except Raised as raised:
-        if error not in raised.kinds:
-            raise Wrong(f"expected {error}, it {raised}") from None
-    else:
-        raise Wrong(f"expected {error}, got {shown(found)}")
-
-
-def same(got: Any, expected: Any, close: float = 0.0, of: str = "") -> None:
-    """That an answer is what is expected, of the same type, and numbers within close · (1 + |expected|).
-
-    Args:
-        got: The answer.
-        expected: Plain data, or an array for tensors and arrays of any dtype.
-        close: 0 for exactly the same numbers.
-        of: What of the answer it is, for the message.
-
-    Raises:
-        Wrong: If it is something else.
-    """
-    if not _same(got, expected, close):
-        raise Wrong(f"expected {of}{' ' if of else ''}{shown(expected)}, got {shown(got)}")
-
-
-def _same(got: Any, expected: Any, close: float) -> bool:
-    if isinstance(expected, np.generic):
-        expected = np.asarray(expected)
-    if isinstance(expected, np.ndarray):
-        got = got.array if isinstance(got, Seen) else got
-        if not isinstance(got, np.ndarray) or got.shape != expected.shape:
-            return False
-        got, expected = got.astype(np.float64), expected.astype(np.float64)
-        return bool(np.allclose(got, expected, rtol=close, atol=close, equal_nan=True))
-    if type(got) is not type(expected):
-        return False
-    if isinstance(expected, (list, tuple)):
-        return len(got) == len(expected) and all(_same(*pair, close) for pair in zip(got, expected, strict=True))
-    if isinstance(expected, float):
-        if math.isnan(expected) or math.isinf(expected) or not close:
-            return got == expected or (math.isnan(expected) and math.isnan(got))
-        return abs(got - expected) <= close * (1 + abs(expected))
-    return got == expected
-
-
-def all_same(got: Sequence[Any], expected: Sequence[tuple[Any, str]], close: float = 0.0) -> None:
-    """That answers are what is expected of each; see `same`.
-
-    Args:
-        got: The answers.
-        expected: What is expected, and the label of the edge case that it belongs to, empty for the main behaviour.
-        close: See `same`.
-
-    Raises:
-        Wrong: If one is something else; what is wrong in edge cases alone is said by their labels.
-    """
-    failures: dict[str, str] = {}
-    for one, (right, label) in zip(got, expected, strict=True):
-        try:
-            same(one, right, close)
-        except Wrong as wrong:
-            failures.setdefault(label, str(wrong))
-    if failures:
-        raise Wrong(failures.pop("", ""), failures)
-
-
-def number(got: Any) -> float:
-    """An answer as a float, where 0 is as good as 0.0.
-
-    Raises:
-        Wrong: If it is no number of Python's own.
-    """
-    if type(got) not in (int, float):
-        raise Wrong(f"expected a number, got {shown(got)}")
-    return float(got)
-
-
-def shown(value: Any) -> str:
-    """An answer as a message shows it."""
-    if isinstance(value, Seen):
-        return f"a tensor of shape {value.array.shape}: {text_of(value.array)}"
-    if isinstance(value, np.ndarray):
-        return f"shape {value.shape}: {text_of(value)}"
-    if isinstance(value, Number):
-        return f"{value.kind} {value.value!r}"
-    if isinstance(value, Thing):
-        return f"a {value.kind}"
-    if isinstance(value, (list, tuple)):
-        return shortened("[{}]".format(", ".join(map(shown, value))))
-    return text_of(value)
-
-
 # Putting them
 
 
 def run_probes(
-    task: Task, launch: Launcher, number: int = 0, done: Callable[[Outcome], object] = lambda outcome: None, stop: bool = False
+    task: Task,
+    launch: Launcher,
+    number: int = 0,
+    done: Callable[[Outcome], object] = lambda outcome: None,
+    stop: bool = False,
+    profile: str = FULL,
 ) -> list[Outcome]:
     """Put the probes of a task to a submission.
 
@@ -271,13 +170,19 @@ def run_probes(
         number: The inputs follow from it: the same number, the same inputs.
         done: Called after each.
         stop: Whether to stop at the first that fails.
+        profile: What is marked.
     """
+    with marking_by(profile):
+        return _run(task, launch, number, done, stop, profile)
+
+
+def _run(task: Task, launch: Launcher, number: int, done: Callable[[Outcome], object], stop: bool, profile: str) -> list[Outcome]:
     remote: Remote | None = None
-    weights = weights_of(task.id)
+    weights = weights_of(task.id, profile)
     reasons: dict[str, str] = {}
     hangs, hopeless = 0, ""
     try:
-        for probe in probes_of(task.id):
+        for probe in probes_of(task.id, profile):
             if not hopeless and remote is None:
                 try:
                     remote = Remote(launch, environment(task))
@@ -337,7 +242,7 @@ def _meet(probe: Probe, remote: Remote, number: int, hurry: float) -> dict[str, 
                 why = f"it {error}" if isinstance(error, Raised) else f"expected another kind of answer, got {shown(answer)}"
                 for says in marked:
                     failures.setdefault(says, []).append(f"{_text(values)}: {why}")
-    return {says: min(found, key=len) for says, found in failures.items()}
+    return {says: min(found, key=len) for says, found in failures.items() if says in marked}
 
 
 def _text(values: Sequence[Value]) -> str:

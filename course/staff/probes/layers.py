@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis.strategies import integers
 
-from course.staff.probes.check import Check, Wrong, probe, same
+from course.staff.probes.check import probe
+from course.staff.probes.compare import Check, Wrong, same
 from course.staff.probes.module2 import drawn
 from course.staff.probes.networks import Perceptron
 from course.staff.probes.plain import Seen

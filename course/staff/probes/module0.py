@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from hypothesis.strategies import floats, lists, tuples
 
-from course.staff.probes.check import Check, Wrong, number, probe, raises, same
+from course.staff.probes.check import probe
+from course.staff.probes.compare import Check, Wrong, is_published, number, raises, same
+from course.staff.probes.plain import Raised
 from course.staff.probes.program import Program, Value
 
 OPERATORS = "minitorch.operators"
@@ -19,6 +21,9 @@ EXACT = 1e-9
 
 SHIFT = 1e-6
 """What log adds to its argument."""
+
+NO_SHIFT = 1e-2
+"""From here on it does not matter whether log has a shift, or another one, and where relu has its kink."""
 
 some = floats(-100, 100, allow_nan=False)
 away = some.filter(lambda x: abs(x) >= 1e-3)
@@ -37,6 +42,7 @@ def operator(
     close: float = 0.0,
     examples: list[tuple[float, ...]] | None = None,
     edges: dict[str, Callable[..., bool]] | None = None,
+    published: bool | Callable[..., bool] = True,
 ) -> None:
     """Enter the probe of a function of floats.
 
@@ -47,7 +53,7 @@ def operator(
         drawn: What its arguments are drawn from.
         close: Tolerance.
         examples: Arguments that are always tried.
-        edges: See `probe`.
+        edges, published: See `probe`.
     """
 
     def check(p: Program, *arguments: float) -> Check:
@@ -55,7 +61,7 @@ def operator(
         same(got, expected(*arguments), close)
 
     inputs = dict(zip("xy", drawn, strict=False))
-    probe("0.1", says, count=20, examples=examples or [], edges=edges, **inputs)(check)
+    probe("0.1", says, count=20, examples=examples or [], edges=edges, published=published, **inputs)(check)
 
 
 WITH_NAN: dict[str, Callable[..., bool]] = {"lt and eq of NaN are 0.0": lambda x, y: math.isnan(x) or math.isnan(y)}
@@ -107,7 +113,13 @@ operator(
 )
 operator("relu", "relu(x) is x where x > 0, else 0.0", lambda x: max(x, 0.0), some, examples=[(-1.0,), (0.0,), (1e-300,), (2.0,)])
 operator(
-    "log", "log(x) is ln(x + 1e-6)", lambda x: math.log(x + SHIFT), above, close=EXACT, examples=[(0.0,), (SHIFT,), (1.0,), (SHIFT / 2,)]
+    "log",
+    "log(x) is ln(x + 1e-6)",
+    lambda x: math.log(x + SHIFT),
+    above,
+    close=EXACT,
+    examples=[(0.0,), (SHIFT,), (1.0,), (SHIFT / 2,)],
+    published=lambda x: x >= NO_SHIFT,
 )
 operator("exp", "exp(x) is e^x", math.exp, some, close=EXACT, examples=[(0.0,), (1.0,), (-100.0,), (100.0,)])
 operator(
@@ -118,8 +130,17 @@ operator(
     some,
     close=EXACT,
     examples=[(0.0, 1.0), (SHIFT, 1.0), (2.0, -3.0)],
+    published=lambda x, d: x >= NO_SHIFT,
 )
-operator("inv", "inv(x) is 1 / x", lambda x: 1.0 / x, away, close=EXACT, examples=[(-2.0,), (1e-300,), (4.0,)])
+operator(
+    "inv",
+    "inv(x) is 1 / x",
+    lambda x: 1.0 / x,
+    away,
+    close=EXACT,
+    examples=[(-2.0,), (1e-300,), (4.0,)],
+    published=lambda x: abs(x) >= NO_SHIFT,
+)
 operator(
     "inv_back",
     "inv_back(x, d) is -d / x²",
@@ -136,6 +157,7 @@ operator(
     some,
     some,
     examples=[(0.0, 5.0), (-1.0, 5.0), (1.0, -5.0), (1e-300, 2.0)],
+    published=lambda x, d: abs(x) >= NO_SHIFT,
 )
 
 
@@ -190,12 +212,36 @@ def a_list(p: Program, values: list[float]) -> Value:
     return p.find("builtins:list")(values)
 
 
+def higher_order(
+    p: Program, name: str, fn: Callable[[Program], Value], ask: Callable[[Program, Any], list[Value]], *more: Any
+) -> Generator[Sequence[Value], list[Any], list[Any]]:
+    """What a function of functions makes of one; the original course leaves open whether it is given the lists at once.
+
+    Args:
+        p: The program.
+        name: The function.
+        fn: The function that it is given, in a program.
+        ask: What is asked of the function that it makes.
+        more: What else it is given, behind the function or the lists.
+    """
+    try:
+        return (yield ask(p, p.find(f"{OPERATORS}:{name}")(fn(p), *more)))
+    except Raised:
+        if not is_published():
+            raise
+    at_once = Program()
+    return (yield ask(at_once, lambda *lists: at_once.find(f"{OPERATORS}:{name}")(fn(at_once), *lists, *more)))
+
+
 @probe("0.3", "map(f) gives f of every element of a list, at each call, and leaves the list as it was", examples=[([],)], ls=numbers)
 def map_lists(p: Program, ls: list[float]) -> Check:
     """Two calls of one function that map has made."""
-    over, given = p.find(f"{OPERATORS}:map")(linear(p)), a_list(p, ls)
-    as_list = p.find("builtins:list")
-    got = yield [as_list(over(given)), as_list(over(given)), given]
+
+    def ask(p: Program, over: Any) -> list[Value]:
+        given, as_list = a_list(p, ls), p.find("builtins:list")
+        return [as_list(over(given)), as_list(over(given)), given]
+
+    got = yield from higher_order(p, "map", linear, ask)
     expected = [3.0 * x - 1.0 for x in ls]
     same(got, [expected, expected, ls])
 
@@ -218,7 +264,7 @@ def map_once(p: Program, ls: list[float]) -> Check:
 )
 def zip_lists(p: Program, a: list[float], b: list[float]) -> Check:
     """By a function in which the order matters."""
-    (got,) = yield [p.find("builtins:list")(p.find(f"{OPERATORS}:zipWith")(lopsided(p))(a, b))]
+    (got,) = yield from higher_order(p, "zipWith", lopsided, lambda p, over: [p.find("builtins:list")(over(a, b))])
     same(got, [x - 2.0 * y for x, y in zip(a, b, strict=False)])
 
 
@@ -231,9 +277,16 @@ def zip_lists(p: Program, a: list[float], b: list[float]) -> Check:
 )
 def reduce_lists(p: Program, ls: list[float], start: float) -> Check:
     """Two calls, by a function in which the order matters."""
-    fold, given = p.find(f"{OPERATORS}:reduce")(lopsided(p), start), a_list(p, ls)
-    first, second, left = yield [fold(given), fold(given), given]
-    expected = functools.reduce(lambda x, y: x - y * 2.0, ls, start)
+
+    def ask(p: Program, fold: Any) -> list[Value]:
+        given = a_list(p, ls)
+        return [fold(given), fold(given), given]
+
+    def plus(p: Program) -> Value:  # the original course leaves open which argument is which
+        return p.function(2, lambda p, x, y: x + y)
+
+    first, second, left = yield from higher_order(p, "reduce", plus if is_published() else lopsided, ask, start)
+    expected = math.fsum([*ls, start]) if is_published() else functools.reduce(lambda x, y: x - y * 2.0, ls, start)
     same((number(first), number(second), left), (expected, expected, ls), EXACT)
 
 

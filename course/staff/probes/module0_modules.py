@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis.strategies import booleans, integers, lists, sampled_from, tuples
 
-from course.staff.probes.check import Check, Wrong, number, probe, same
+from course.staff.probes.check import probe
+from course.staff.probes.compare import Check, Wrong, number, same
 from course.staff.probes.program import Program, Value
 
 # Task 0.4
@@ -157,7 +158,7 @@ def parameters(p: Program, grown: list[tuple[int, str, bool]]) -> Check:
 # Task 0.5
 
 
-@probe("0.5", "the line gives all points of Simple their labels", weight=3)
+@probe("0.5", "the line gives all points of Simple their labels", weight=3, published=False)
 def separating_line(p: Program) -> Check:
     """Points near the middle, and others all over the unit square."""
     (got,) = yield [p.find("project.run_manual:separating_line")()]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from hypothesis.strategies import floats, integers, sampled_from
 
-from course.staff.probes.check import Check, Wrong, number, probe, raises, same
+from course.staff.probes.check import probe
+from course.staff.probes.compare import Check, Wrong, is_published, number, raises, same
 from course.staff.probes.module0 import stable_sigmoid
 from course.staff.probes.program import Program, Value
 
@@ -41,13 +42,14 @@ def bent(x: Any, y: Any, z: Any) -> Any:
 )
 def central_difference(p: Program, x: float, y: float, z: float, arg: int, epsilon: float) -> Check:
     """By a step so large that every other quotient is far off; f is called at the two points, wherever else it may be called."""
+    epsilon = epsilon / 1000 if is_published() else epsilon  # it may be the distance of the two points there, or half of it
     f = p.function(3, lambda _, x, y, z: bent(x, y, z))
     got, calls = yield [p.find("minitorch.autodiff:central_difference")(f, x, y, z, arg=arg, epsilon=epsilon), f.calls]
     above, below = [x, y, z], [x, y, z]
     above[arg] += epsilon
     below[arg] -= epsilon
     same(number(got), (bent(*above) - bent(*below)) / (2 * epsilon), 1e-6)
-    for point in (above, below):
+    for point in () if is_published() else (above, below):
         if not any(np.allclose(call, point, rtol=0, atol=1e-9) for call in calls):
             raise Wrong(f"expected a call of f at {tuple(point)}, got calls at {calls}")
 

@@ -7,7 +7,8 @@ import math
 import numpy as np
 from hypothesis.strategies import integers, lists, sampled_from
 
-from course.staff.probes.check import Check, all_same, probe, raises, same
+from course.staff.probes.check import probe
+from course.staff.probes.compare import Check, all_same, raises, same
 from course.staff.probes.program import Program
 from course.staff.probes.tensors import laid, seeds, shapes, shrunk
 

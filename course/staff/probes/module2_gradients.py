@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from hypothesis.strategies import booleans, floats, integers, sampled_from
 
-from course.staff.probes.check import Check, Wrong, probe, same, shown
+from course.staff.probes.check import probe
+from course.staff.probes.compare import Check, Wrong, is_published, same, shown
 from course.staff.probes.module2 import BARE, drawn
 from course.staff.probes.module2_operations import is_bare, sigmoid
 from course.staff.probes.plain import Seen
@@ -35,7 +36,7 @@ def gradient_of_one(name: str, there: Callable[[Value], Value], here: Callable[[
         x, w = laid(shape, drawn(seed)), numbers(shape, drawn(seed + 1))
         if name == "Log":
             x.array[...] = np.abs(x.array)
-        elif name == "ReLU":
+        elif name == "ReLU" and not is_published():
             x.array[...] = np.where(drawn(seed).random(shape) < 0.3, 0.0, x.array)
         made = tensor(p, x, grad=True)
         there(made).backward(tensor(p, w))

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from hypothesis.strategies import booleans, integers, sampled_from
 
-from course.staff.probes.check import Check, Wrong, all_same, probe, raises, same
+from course.staff.probes.check import probe
+from course.staff.probes.compare import Check, Wrong, all_same, is_published, raises, same
 from course.staff.probes.module2 import BARE, EMPTY, drawn
 from course.staff.probes.program import Program, Value
 from course.staff.probes.tensors import EXACT, for_kernel, laid, numbers, seeds, shapes, shrunk, tensor
@@ -81,11 +82,11 @@ def reduce_kernel(p: Program, shape: tuple[int, ...], seed: int, dim: int) -> Ch
     a, kept = laid(shape, drawn(seed)), (*shape[:dim], 1, *shape[dim + 1 :])
     starts = numbers(kept, drawn(seed + 1))
     out = laid(kept, drawn(seed + 2)).filled(starts)
-    fn, target = p.function(2, lambda _, x, y: y - x * 2.0), for_kernel(p, out)
+    fn, target = p.function(2, lambda _, x, y: x + y if is_published() else y - x * 2.0), for_kernel(p, out)
     p.find("minitorch.tensor_ops:tensor_reduce")(fn)(*target, *for_kernel(p, a), dim)
     (got,) = yield [target[0]]
     for i in range(shape[dim]):
-        starts = np.take(a.array, [i], axis=dim) - 2 * starts
+        starts = np.take(a.array, [i], axis=dim) + (1 if is_published() else -2) * starts
     same(got, out.filled(starts).storage[out.offset :])
 
 
@@ -128,7 +129,7 @@ def of_one(name: str, there: Callable[[Value], Value], here: Callable[[np.ndarra
     """Enter the probe of an operation of one tensor."""
 
     def check(p: Program, shape: tuple[int, ...], seed: int) -> Check:
-        x, far = laid(shape, drawn(seed)), np.array([-1.0, 0.0, 30.0])
+        x, far = laid(shape, drawn(seed)), np.array([-1.0, 1.0 if is_published() else 0.0, 30.0])
         got, edge = yield [there(tensor(p, x, grad=True)), there(tensor(p, far))]
         same(got, here(x.array), EXACT)
         same(edge, here(far), EXACT)
@@ -205,7 +206,8 @@ def reduction(name: str, here: Callable[..., Any]) -> None:
             x.array[...] = np.where(drawn(seed).random(shape) < 0.2, 0.0, x.array)
         made = tensor(p, x, grad=name != "all")
         fold = getattr(made, name)
-        got = yield [fold(), fold(dim)]
+        whole = getattr(tensor(p, np.array(x.array)), name) if name == "all" and is_published() else fold  # its `all` took contiguous ones
+        got = yield [whole(), fold(dim)]
         for one, right in zip(got, [np.array(here(x.array)).reshape(1), here(x.array, dim, keepdims=True)], strict=True):
             same(one, np.asarray(right), EXACT)
             if name != "all":

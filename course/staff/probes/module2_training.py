@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from course.staff.probes.check import Check, Wrong, number, probe, same
+from course.staff.probes.check import probe
+from course.staff.probes.compare import Check, Wrong, number, same
 from course.staff.probes.layers import linear_layer, network, write
 from course.staff.probes.module2 import drawn
 from course.staff.probes.networks import Perceptron, labelled_points

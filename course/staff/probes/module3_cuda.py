@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from course.staff.probes.check import Check, all_same, probe, same
+from course.staff.probes.check import probe
+from course.staff.probes.compare import Check, all_same, same
 from course.staff.probes.module2 import UNTOUCHED, drawn
 from course.staff.probes.module3 import ANY_OUT, result, stretched
 from course.staff.probes.program import Program, Value

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from course.staff.probes.check import Check, all_same, probe, same
+from course.staff.probes.check import probe
+from course.staff.probes.compare import Check, all_same, same
 from course.staff.probes.convolutions import convolved, flows
 from course.staff.probes.module2 import drawn
 from course.staff.probes.module3 import ANY_OUT, COMPILING, CompiledKernel, counted, result, same_sums, sums

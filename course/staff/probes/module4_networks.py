@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from course.staff.probes.check import Check, Wrong, probe, same, shown
+from course.staff.probes.check import probe
+from course.staff.probes.compare import Check, Wrong, same, shown
 from course.staff.probes.convolutions import convolved, flows, windows
 from course.staff.probes.layers import linear_layer, write
 from course.staff.probes.module2 import drawn

@@ -49,11 +49,11 @@ def needed_files(root: Path, manifest: Manifest) -> dict[str, str | bytes]:
 def choose(
     answers: list[WrongAnswer], hashes: Mapping[str, str], ledger: Mapping[str, Mapping[str, str]], seed: int
 ) -> tuple[list[WrongAnswer], list[WrongAnswer]]:
-    """The answers whose entry in the ledger does not hold any more, and a random tenth of the others."""
+    """The answers whose entry in the ledger does not hold any more, and a random twentieth of the others."""
     changed = [answer for answer in answers if ledger.get(answer.key, {}).get("hash") != hashes[answer.key]]
     rest = [answer for answer in answers if answer not in changed]
-    tenth = random.Random(seed).sample(rest, -(-len(rest) // 10))
-    return changed, tenth
+    sample = random.Random(seed).sample(rest, -(-len(rest) // 20))
+    return changed, sample
 
 
 def textbook_solutions(answers: Iterable[WrongAnswer], manifest: Manifest) -> list[WrongAnswer]:

@@ -1,0 +1,100 @@
+"""Folders of the original MiniTorch course: which files of a student's work stand where."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.manifest import Manifest
+from course.staff import RequestError
+from course.staff.grading.submissions import FIRST, JUNK, LARGEST, written
+from course.workspace import function_source
+
+MODULES = ("minitorch/operators.py", "minitorch/scalar.py", "minitorch/tensor_data.py", "minitorch/fast_ops.py", "minitorch/nn.py")
+"""The file by which each module of the original course is known."""
+
+ELSEWHERE = {"minitorch/nn/functional.py": "minitorch/nn.py"}
+"""Where the original course has what this one has elsewhere."""
+
+DEEPEST = 4
+"""So many folders deep a repository is looked for."""
+
+
+@dataclass(frozen=True)
+class Original:
+    """A student's work in the original course.
+
+    Attributes:
+        files: The text of every file in which students write, by its path in this course.
+        origins: Where each was found.
+        modules: The folders that were found, with the number of the module that each holds.
+    """
+
+    files: Mapping[str, str]
+    origins: Mapping[str, Path]
+    modules: Mapping[Path, int]
+
+
+def find_original(folder: Path, manifest: Manifest) -> Original:
+    """Find a student's work below a folder.
+
+    Of a file that several modules hold, the one is taken in which most is written; of two, that of the later module.
+
+    Raises:
+        RequestError: If there is none, or it is a workspace of this course.
+    """
+    if not folder.is_dir():
+        raise RequestError(f"there is no folder {folder}; name one that holds repositories of one student", "course-staff adopt --help")
+    roots = sorted(_roots(folder))
+    if not roots:
+        raise RequestError(f"{folder} holds no {FIRST}, so no module of the original course", "course-staff adopt --help")
+    if own := [root for root in roots if (root / "course").is_dir()]:
+        raise RequestError(f"{own[0]} is a workspace of this course; grade it as it is", f"course-staff grade {own[0]} --out graded")
+    modules = {root: max(n for n, file in enumerate(MODULES) if (root / file).is_file() or n == 0) for root in roots}
+    latest_first = sorted(roots, key=lambda root: -modules[root])
+    files, origins = {}, {}
+    for path in written(manifest):
+        names = [name for task in manifest.tasks for name in task.names_in(path)]
+        found = [(_count_written(text, names), text, root) for root in latest_first if (text := _read(root, path)) is not None]
+        if found:
+            _, files[path], origins[path] = max(found, key=lambda one: one[0])  # the first of equal ones
+    return Original(files, origins, modules)
+
+
+def _roots(folder: Path) -> Iterable[Path]:
+    """The folders at or below this one that hold a package of MiniTorch."""
+    for path, folders, _ in os.walk(folder):
+        here = Path(path)
+        if (here / FIRST).is_file():
+            yield here
+            folders.clear()
+        folders[:] = [name for name in folders if name not in JUNK and len(here.relative_to(folder).parts) < DEEPEST]
+
+
+def _read(root: Path, path: str) -> str | None:
+    """A file of the original course by its path in this one; None if it is not there, or no Python."""
+    file = root / ELSEWHERE.get(path, path)
+    if not file.is_file() or file.stat().st_size > LARGEST:
+        return None
+    try:
+        text = function_source.unix(function_source.decode(file.read_bytes())[0]).removeprefix("\ufeff")
+        function_source.parse(text)
+    except function_source.Unreadable:
+        return None
+    return text
+
+
+def _count_written(text: str, names: Sequence[str]) -> int:
+    """How many of these functions are written in a text, whatever the case of their classes."""
+    wanted = {name.lower().lstrip("_") for name in names}
+    bodies = {name.lower().lstrip("_"): node.body for name, node in function_source.named(function_source.parse(text))}
+    return sum(name in wanted and not is_stub(body) for name, body in bodies.items())
+
+
+def is_stub(body: Sequence[ast.stmt]) -> bool:
+    """Whether a function is not written: nothing behind its docstring but `pass`, `...` or an error that says so."""
+    rest = [node for node in body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
+    return all(isinstance(node, ast.Pass) or (isinstance(node, ast.Raise) and "NotImplemented" in ast.unparse(node)) for node in rest)

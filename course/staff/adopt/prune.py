@@ -1,0 +1,148 @@
+"""What of a student's files of the original course is kept: the student's functions, and what they use that this course does not have."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+
+from course.workspace import function_source
+
+Scope = ast.Module | ast.ClassDef
+
+
+class _File:
+    """One file.
+
+    Args:
+        text: The student's.
+        given: That of a workspace.
+        names: The functions that students write in it.
+    """
+
+    def __init__(self, text: str, given: str, names: Sequence[str]) -> None:
+        self.text = text
+        self.wanted = set(names)
+        self.tree = ast.parse(text)
+        self.scopes = _scopes(self.tree)
+        self.given = {path: bindings(scope) for path, scope in _scopes(ast.parse(given))}
+        self.kept: set[ast.stmt] = set()
+        self.used = set().union(*(_identifiers(node) for name, node in function_source.named(self.tree) if name in self.wanted))
+
+    def keep(self, asked: set[str], everywhere: set[str]) -> None:
+        """Keep what is used and new.
+
+        Args:
+            asked: What other files import from this one, or read of it.
+            everywhere: What the student's functions of all files mention: it may be a method of a class of this one.
+        """
+        for path, scope in self.scopes:
+            for node in scope.body:
+                if node not in self.kept and self._is_needed(path, node, everywhere if path else self.used | asked):
+                    self.kept.add(node)
+                    self.used |= _identifiers(node)
+
+    def asks(self) -> set[tuple[str, str]]:
+        """What it imports from other files, or reads of them: pairs of a module's last name and a name in it."""
+        imports = [node for node in self.tree.body if isinstance(node, ast.ImportFrom) and node.module]
+        asked = {(str(node.module).rpartition(".")[2], alias.name) for node in imports for alias in node.names}
+        read = {
+            (node.value.id, node.attr)
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        }
+        return {(module, name) for module, name in asked if name in self.used} | read
+
+    def _is_needed(self, path: str, node: ast.stmt, used: set[str]) -> bool:
+        names = {_join(path, name) for name in _bound(node)}
+        if isinstance(node, ast.Assign) and names & self.wanted:  # __radd__ = __add__
+            return True
+        if path and (self._is_whole(path) or isinstance(node, ast.AnnAssign)):
+            return False  # a class of the student's is kept whole, or not at all; the fields of a given one are given
+        tasks = {name.split(".")[0] for name in self.wanted}
+        return bool((_bound(node) - self.given.get(path, set())) & used) and (bool(path) or not _bound(node) & tasks)
+
+    def _is_whole(self, path: str) -> bool:
+        """Whether a class is the student's own."""
+        return path.split(".")[0] not in self.given[""]
+
+    def rest(self) -> str:
+        """The text without what is not kept."""
+        lines = self.text.split("\n")
+        for path, scope in reversed(self.scopes):
+            for node in reversed(scope.body):
+                inside = _join(path, node.name) if isinstance(node, (ast.ClassDef, ast.FunctionDef)) else ""
+                is_task = bool(inside) and any(name == inside or name.startswith(f"{inside}.") for name in self.wanted)
+                is_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+                if node in self.kept or is_task or is_future or (path and self._is_whole(path)):
+                    continue
+                first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+                lines[first - 1 : node.end_lineno] = [""] * ((node.end_lineno or first) - first + 1)
+        return re.sub(r"\n{4,}", "\n\n\n", _with_bodies("\n".join(lines)))
+
+
+def prune(files: Mapping[str, str], given: Mapping[str, str], names: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The student's functions of each file, and what they use, there and in the other files.
+
+    Args:
+        files: The student's files by path.
+        given: Those of a workspace.
+        names: The functions that students write in each.
+    """
+    opened = {path: _File(text, given[path], names[path]) for path, text in files.items()}
+    before = -1
+    while (now := sum(len(file.kept) for file in opened.values())) != before:
+        before = now
+        everywhere = set().union(*(file.used for file in opened.values()))
+        asks = set().union(*(file.asks() for file in opened.values()))
+        for path, file in opened.items():
+            module = path.rpartition("/")[2].removesuffix(".py")
+            file.keep({name for asked, name in asks if asked == module}, everywhere)
+    return {path: file.rest() for path, file in opened.items()}
+
+
+def bindings(scope: Scope) -> set[str]:
+    """The names that the statements of a module or class bind."""
+    return {name for node in scope.body for name in _bound(node)}
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}".removeprefix(".")
+
+
+def _with_bodies(text: str) -> str:
+    """The text, where classes of which nothing is left hold a `pass`."""
+    lines = text.split("\n")
+    result: list[str] = []
+    for n, line in enumerate(lines):
+        result.append(line)
+        if line.lstrip().startswith("class ") and line.rstrip().endswith(":"):
+            indent = len(line) - len(line.lstrip())
+            following = next((later for later in lines[n + 1 :] if later.strip()), "")
+            if len(following) - len(following.lstrip()) <= indent:
+                result.append(" " * (indent + 4) + "pass")
+    return "\n".join(result)
+
+
+def _scopes(tree: Scope, path: str = "") -> list[tuple[str, Scope]]:
+    """The module, and every class with its path."""
+    found: list[tuple[str, Scope]] = [(path, tree)]
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            found += _scopes(node, _join(path, node.name))
+    return found
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """The names that a statement of a module or class binds."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {node.name}
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)}
+
+
+def _identifiers(tree: ast.AST) -> set[str]:
+    """All names and attributes that a piece of code mentions."""
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return names | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}

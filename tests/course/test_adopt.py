@@ -1,0 +1,297 @@
+"""Work of the original MiniTorch course: found, translated, and marked by what that course demands."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from course.manifest import ROOT, Task, course
+from course.staff import RequestError
+from course.staff.adopt.adopt import Adopted, adopt, write_submission, write_workspace
+from course.staff.adopt.original import find_original
+from course.staff.adopt.translate import translate
+from course.staff.cli import app
+from course.staff.grading.submissions import read
+from course.staff.probes import FULL, PUBLISHED, edges_of, plain_launcher, probes_of, run_probes, share, weights_of
+from course.staff.probes.compare import Wrong, marking_by, number, same
+from course.staff.probes.plain import Number
+
+ORIGINALS = Path(__file__).parent / "originals"
+"""Hand-ins as people write them, each file with .txt behind its name so that nothing else takes it for a file of this repository."""
+
+STYLES = ["terse", "typed"]
+
+STUB = 'raise NotImplementedError("Need to implement for Task 2.3")'
+
+
+def laid_out(style: str, folder: Path) -> Path:
+    """A hand-in with the names that its files have."""
+    for file in (ORIGINALS / style).rglob("*.txt"):
+        target = folder / file.relative_to(ORIGINALS).with_suffix("")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+    return folder / style
+
+
+@pytest.fixture(scope="module")
+def adopted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Adopted]:
+    return {style: adopt(laid_out(style, tmp_path_factory.mktemp(style)), course()) for style in STYLES}
+
+
+@pytest.fixture(scope="module")
+def workspaces(adopted: Mapping[str, Adopted], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    folders = {style: tmp_path_factory.mktemp(f"workspace-{style}") / "work" for style in STYLES}
+    for style, folder in folders.items():
+        write_workspace(adopted[style], course(), folder)
+    return folders
+
+
+def written(adopted: Adopted, stages: range) -> list[Task]:
+    return [task for task in course().tasks if task.id in adopted.written and task.stage in stages]
+
+
+# What is found
+
+
+def test_the_latest_written_file_of_several_modules_is_taken(tmp_path: Path) -> None:
+    for module, body in (("mod0", "return x"), ("mod1", "return float(x)"), ("mod2", "pass")):
+        folder = tmp_path / module / "minitorch"
+        folder.mkdir(parents=True)
+        (folder / "operators.py").write_text(f"def id(x):\n    {body}\n")
+    (tmp_path / "mod1" / "minitorch" / "scalar.py").write_text("")
+    (tmp_path / "mod2" / "minitorch" / "tensor_data.py").write_text("")
+    found = find_original(tmp_path, course())
+    assert {place.name: module for place, module in found.modules.items()} == {"mod0": 0, "mod1": 1, "mod2": 2}
+    assert found.origins["minitorch/operators.py"].name == "mod1"  # that of mod2 is a stub
+
+
+def test_a_folder_without_the_course_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match=r"holds no minitorch/operators\.py, so no module of the original course"):
+        find_original(tmp_path, course())
+    with pytest.raises(RequestError, match="there is no folder"):
+        find_original(tmp_path / "nothing", course())
+
+
+def test_a_workspace_of_this_course_is_not_adopted(tmp_path: Path) -> None:
+    (tmp_path / "minitorch").mkdir()
+    (tmp_path / "minitorch" / "operators.py").write_text("")
+    (tmp_path / "course").mkdir()
+    with pytest.raises(RequestError, match="is a workspace of this course; grade it as it is") as caught:
+        find_original(tmp_path, course())
+    assert caught.value.next == f"course-staff grade {tmp_path} --out graded"
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_grading_a_hand_in_of_the_original_course_names_the_command(style: str, tmp_path: Path) -> None:
+    folder = laid_out(style, tmp_path)
+    submission = read(style, next(folder.rglob("operators.py")).parent.parent, course())
+    assert submission.refused == "it is from the original MiniTorch course; make a submission of it by course-staff adopt FOLDER --out DIR"
+
+
+# What is translated
+
+
+def translated(text: str, given: str, *names: str, path: str = "minitorch/tensor_functions.py") -> str:
+    return translate({path: text}, {path: given}, {path: names})[path]
+
+
+def test_classes_have_the_names_of_this_course() -> None:
+    given = f"class LT:\n    def forward(ctx, a):\n        {STUB}\n"
+    assert translated("class Lt:\n    def forward(ctx, a):\n        return Lt\n", given, "LT.forward").startswith("class LT:")
+
+
+def test_attributes_have_the_names_of_this_course() -> None:
+    text = "def f(a):\n    return a._new(a._tensor._strides)\n"
+    assert "a._like(a._tensor.strides)" in translated(text, f"def f(a):\n    {STUB}\n", "f")
+
+
+def test_dimensions_are_passed_as_numbers_and_read_as_tensors() -> None:
+    given = f"class Sum:\n    def forward(ctx, a, dim):\n        {STUB}\n\n\ndef total(a):\n    {STUB}\n"
+    text = (
+        "class Sum:\n    def forward(ctx, a, dim):\n        return a.f.add_reduce(a, int(dim.item()))\n\n\n"
+        "def total(a):\n    return Sum.apply(a, a._ensure_tensor(0))\n"
+    )
+    result = translated(text, given, "Sum.forward", "total")
+    assert "        dim = original_tensor(dim)\n        return a.f.add_reduce(a, int(dim.item()))" in result
+    assert "Sum.apply(a, original_dim(a._ensure_tensor(0)))" in result
+    scope: dict = {}
+    exec(result, scope)
+    assert scope["original_dim"](3) == 3
+    assert scope["original_tensor"](2).item() == 2.0
+
+
+def test_a_forward_that_reads_a_number_is_left_alone() -> None:
+    given = f"class Sum:\n    def forward(ctx, a, dim):\n        {STUB}\n"
+    text = "class Sum:\n    def forward(ctx, a, dim):\n        return a.f.add_reduce(a, dim)\n"
+    assert "original_tensor" not in translated(text, given, "Sum.forward")
+
+
+@pytest.mark.parametrize(
+    "line", ["return njit(parallel=True)(_map)", "return njit(_map, parallel=True)", "return cuda.jit()(_map)", "return cuda.jit(_map)"]
+)
+def test_kernels_are_compiled_by_the_courses_compiler(line: str) -> None:
+    text = f"def tensor_map(fn):\n    def _map(out):\n        pass\n\n    {line}\n"
+    result = translated(text, f"def tensor_map(fn):\n    {STUB}\n", "tensor_map", path="minitorch/fast_ops.py")
+    assert result.split("\n")[-2].strip() in ("return njit(_map, parallel=True)", "return jit(_map)")
+
+
+def test_a_compiled_kernel_is_taken_without_its_decorator() -> None:
+    text = "@njit(parallel=True)\ndef tensor_conv1d(out):\n    out[0] = 1.0\n"
+    result = translated(text, f"def _tensor_conv1d(out):\n    {STUB}\n", "_tensor_conv1d", path="minitorch/fast_conv.py")
+    assert result.strip() == "def _tensor_conv1d(out):\n    out[0] = 1.0"
+
+
+def test_blocks_have_the_sizes_that_this_course_launches() -> None:
+    text = (
+        "def tensor_reduce(fn):\n    def _reduce(out):\n        BLOCK_DIM = 1024\n        out[0] = BLOCK_DIM\n\n"
+        "    return jit(_reduce)\n\n\n"
+        "def _tensor_matrix_multiply(out):\n    BLOCK_DIM = 32\n    out[0] = BLOCK_DIM\n"
+    )
+    given = f"BLOCK_DIM = REDUCE_BLOCK = 4\n\n\ndef tensor_reduce(fn):\n    {STUB}\n\n\ndef _tensor_matrix_multiply(out):\n    {STUB}\n"
+    result = translated(text, given, "tensor_reduce", "_tensor_matrix_multiply", path="minitorch/cuda_ops.py")
+    assert "        BLOCK_DIM = REDUCE_BLOCK\n        out[0] = BLOCK_DIM\n" in result
+    assert "def _tensor_matrix_multiply(out):\n    out[0] = BLOCK_DIM\n" in result
+
+
+def test_what_a_student_added_comes_along_from_other_files_and_the_rest_stays() -> None:
+    files = {
+        "minitorch/operators.py": "def id(x):\n    return x\n\n\ndef gt(x, y):\n    return HALF\n\n\nHALF = 0.5\nother = 1\n",
+        "minitorch/scalar.py": "from . import operators\n\n\ndef f(x):\n    return operators.gt(x, x)\n",
+    }
+    given = {"minitorch/operators.py": f"def id(x):\n    {STUB}\n", "minitorch/scalar.py": f"def f(x):\n    {STUB}\n"}
+    result = translate(files, given, {"minitorch/operators.py": ["id"], "minitorch/scalar.py": ["f"]})
+    assert "def gt(x, y):" in result["minitorch/operators.py"]
+    assert "HALF = 0.5" in result["minitorch/operators.py"]
+    assert "other" not in result["minitorch/operators.py"]
+    assert "from minitorch import operators" in result["minitorch/scalar.py"]
+
+
+def test_packages_that_no_workspace_has_are_not_imported() -> None:
+    head = "import streamlit\nfrom mnist import MNIST\nfrom typing_extensions import Protocol\n"
+    text = f"{head}\n\ndef f(x):\n    return streamlit, MNIST, Protocol\n"
+    result = translated(text, f"def f(x):\n    {STUB}\n", "f")
+    assert "from typing import Protocol" in result
+    assert "import streamlit" not in result
+    assert "mnist" not in result
+
+
+def test_functions_that_this_course_has_in_the_package_are_taken_from_there() -> None:
+    text = "from .tensor_functions import tensor\n\n\ndef f(x):\n    return tensor([x])\n"
+    result = translated(text, f"def f(x):\n    {STUB}\n", "f", path="minitorch/tensor.py")
+    assert result.startswith("import minitorch\n")
+    assert "return minitorch.tensor([x])" in result
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_all_that_is_written_is_taken(style: str, adopted: Mapping[str, Adopted]) -> None:
+    one = adopted[style]
+    assert one.troubles == ()
+    without = {"typed": {"0.5", "3.5", "4.5", "4.4b"}, "terse": {"0.5", "3.3", "3.4"}}
+    expected = {task.id for task in course().tasks if task.id not in without[style] and (style == "typed" or task.stage < 4)}
+    assert set(one.written) == expected
+
+
+# How it is marked
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_right_work_of_the_original_course_gets_full_marks_by_its_profile(
+    style: str, adopted: Mapping[str, Adopted], workspaces: Mapping[str, Path]
+) -> None:
+    for task in written(adopted[style], range(3)):
+        outcomes = run_probes(task, plain_launcher(workspaces[style]), profile=PUBLISHED)
+        assert [(task.id, outcome.says, outcome.reason) for outcome in outcomes if not outcome.passed] == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("style", STYLES)
+def test_so_do_its_compiled_kernels_and_networks(style: str, adopted: Mapping[str, Adopted], workspaces: Mapping[str, Path]) -> None:
+    for task in written(adopted[style], range(3, 5)):
+        outcomes = run_probes(task, plain_launcher(workspaces[style]), profile=PUBLISHED)
+        assert [(task.id, outcome.says, outcome.reason) for outcome in outcomes if not outcome.passed] == []
+
+
+@pytest.mark.exhaustive
+def test_a_class_of_the_original_course_is_graded_in_the_sandbox(adopted: Mapping[str, Adopted], tmp_path: Path) -> None:
+    from course.staff.grading.grade import grade
+
+    for style in STYLES:
+        write_submission(adopted[style], tmp_path / "class" / style)
+    tasks = ["0.1", "0.2", "0.3", "1.2", "1.4", "2.1", "2.3", "2.4"]
+    results = grade([tmp_path / "class"], tmp_path / "graded", tasks=tasks, seed=1, profile=PUBLISHED)
+    assert [(result.submission, result.mark, result.points, result.profile) for result in results] == [
+        (style, result.points, result.points, PUBLISHED) for style, result in zip(STYLES, results, strict=True)
+    ], [(task.task, task.reason) for result in results for task in result.tasks if not task.passed]
+
+
+def test_mistakes_are_mistakes_by_either_profile(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong"
+    shutil.copytree(workspaces["typed"], wrong)
+    file = wrong / "minitorch" / "operators.py"
+    file.write_text(file.read_text().replace("return -d / x ** 2", "return d / x ** 2").replace("return -d / (x**2)", "return d / (x**2)"))
+    for profile in (FULL, PUBLISHED):
+        outcomes = run_probes(course().task("0.1"), plain_launcher(wrong), profile=profile)
+        assert "inv_back(x, d) is -d / x²" in [outcome.says for outcome in outcomes if not outcome.passed]
+
+
+@pytest.mark.parametrize("task", [task for task in course().tasks if probes_of(task.id)], ids=lambda task: task.id)
+def test_the_original_course_marks_no_edge_cases(task: Task) -> None:
+    weights = weights_of(task.id, PUBLISHED)
+    assert set(weights) <= set(weights_of(task.id)) - set(edges_of(task.id))
+    assert set(weights) == {probe.says for probe in probes_of(task.id, PUBLISHED)}
+    assert bool(weights) == (task.id != "0.5")  # which it does not have
+
+
+def test_the_reference_has_full_marks_by_the_profile_of_the_original_course() -> None:
+    for task in course().tasks:
+        if task.stage < 3:
+            assert share(run_probes(task, plain_launcher(ROOT), profile=PUBLISHED) or [FULL_MARKS]) == 1, task.id
+
+
+class FULL_MARKS:
+    weight, passed = 1.0, True
+
+
+@pytest.mark.parametrize(("got", "expected"), [(True, 1.0), (1, 1.0), (Number("float64", 0.5), 0.5), ([1.0], (1.0,)), (1.004, 1.0)])
+def test_answers_that_the_original_tests_take_for_the_same_are_the_same(got: object, expected: object) -> None:
+    with pytest.raises(Wrong):
+        same(got, expected)
+    with marking_by(PUBLISHED):
+        same(got, expected)
+
+
+@pytest.mark.parametrize(("got", "expected"), [(False, 1.0), (1.2, 1.0), ("1.0", 1.0), (None, 0.0), ([1.0], (2.0,))])
+def test_others_are_not(got: object, expected: object) -> None:
+    with marking_by(PUBLISHED), pytest.raises(Wrong):
+        same(got, expected)
+
+
+def test_a_number_of_numpys_is_a_number_there() -> None:
+    with pytest.raises(Wrong):
+        number(Number("float64", 2.0))
+    with marking_by(PUBLISHED):
+        assert number(Number("float64", 2.0)) == 2.0
+
+
+# The command
+
+
+def test_the_command_says_what_it_recognised_and_what_is_next(tmp_path: Path) -> None:
+    folder = laid_out("terse", tmp_path)
+    result = CliRunner().invoke(app, ["adopt", str(folder), "--out", str(tmp_path / "handed")])
+    assert result.exit_code == 0, result.output
+    for module in range(4):
+        assert f"mod{module}-terse: the original course, Module {module}" in result.stdout
+    assert f"next: course-staff grade {tmp_path / 'handed'} --out graded --profile published" in result.stdout
+    assert read("terse", tmp_path / "handed", course()).refused == ""
+    again = CliRunner().invoke(app, ["adopt", str(folder), "--out", str(tmp_path / "handed")])
+    assert "exists already; name a new folder" in str(again.exception)
+
+
+def test_a_workspace_ends_with_the_last_module_that_is_written(workspaces: Mapping[str, Path]) -> None:
+    assert (workspaces["terse"] / "minitorch" / "fast_ops.py").is_file()
+    assert not (workspaces["terse"] / "minitorch" / "fast_conv.py").exists()
