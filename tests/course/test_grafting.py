@@ -138,15 +138,16 @@ def test_windows_line_ends_and_a_byte_order_mark_are_no_matter() -> None:
     assert grafted(b"\xef\xbb\xbf" + plain.replace(b"\n", b"\r\n")) == grafted(plain)
 
 
-def test_a_test_is_taken_with_its_decorators_and_arguments() -> None:
+@pytest.mark.parametrize("mark", ["@pytest.mark.task0_2\n", ""])
+def test_a_test_is_taken_with_its_decorators_and_arguments_and_keeps_the_mark_of_its_task(mark: str) -> None:
     stub = '@pytest.mark.task0_2\ndef test_own():\n    raise NotImplementedError("Need to implement for Task 0.2")\n'
     file = "tests/test_operators.py"
     one = Base(task(("tests.test_operators:test_own",)), {file: f"import pytest\n\n\n{stub}"}, frozenset(), {})
     imports = "import pytest\nfrom hypothesis import given\nfrom hypothesis.strategies import floats\n"
-    mine = f"{imports}\n\n@given(floats())\ndef test_own(x):\n    assert x == x\n"
+    mine = f"{imports}\n\n{mark}@given(floats())\ndef test_own(x):\n    assert x == x\n"
     taken = graft(one, {file: mine.encode()})
     assert taken.unwritten == ()
-    assert taken.files[file].endswith("@given(floats())\ndef test_own(x):\n    assert x == x\n")
+    assert taken.files[file].endswith("\n\n@pytest.mark.task0_2\n@given(floats())\ndef test_own(x):\n    assert x == x\n")
     assert taken.files[file].startswith("import pytest\nfrom hypothesis import given\n")
 
 

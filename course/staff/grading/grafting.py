@@ -139,12 +139,24 @@ def _put(given: str, yours: str, names: Iterable[str], is_test: bool) -> _Taken:
     published, own = signatures(given), signatures(yours)
     text = _without(given, assigned)
     taken = {root if root in whole else name: mine[root if root in whole else name] for name, root in roots.items()}
+    taken = {name: _marked(text, stubs[name]) for name, text in taken.items()} if is_test else taken
     changed = {name for name in taken if name in published and published[name].text != own[name].text}
     text = function_source.graft(text, taken, whole=set(taken) if is_test else changed | whole)
     kept, remarks = _without_rivals(yours, _without(given, assigned))
     text = with_additions(_without(given, assigned), kept, text)
     function_source.parse(text)
     return _Taken(text, frozenset([*written, *assigned]), "\n".join(taken.values()), tuple(remarks))
+
+
+def _marked(test: str, given: str) -> str:
+    """A student's test with the marks of the given one: without that of its task it would not be run."""
+    has, wanted = ([ast.unparse(line) for line in _decorators(text)] for text in (test, given))
+    return "".join(f"@{mark}\n" for mark in wanted if mark.startswith("pytest.mark.") and mark not in has) + test
+
+
+def _decorators(definition: str) -> list[ast.expr]:
+    node = function_source.parse(definition).body[0]
+    return node.decorator_list if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
 
 
 def put_functions(given: str, yours: str, names: Iterable[str], is_test: bool = False) -> str:
