@@ -10,6 +10,7 @@ from project.lab.explorers import learned_network
 from project.lab.guard import WrongResult
 from project.lab.training import found_data
 from project.lab.training.image_trainer import ImageSetting
+from project.lab.training.job import Run
 from project.lab.training.jobs import Failed
 from project.lab.widgets import digit_pad
 from project.run_mnist_multiclass import Network
@@ -117,6 +118,16 @@ def test_a_loss_that_is_no_number_is_named(nothing_runs):  # noqa: F811  the fix
     assert "The loss is no number any more: the learning rate is too high, or a gradient is wrong." in texts(app.caption)
     assert app.metric[1].value == "-"
     assert not app.exception
+
+
+def test_the_buttons_know_of_epochs_that_were_told_after_the_end(monkeypatch, nothing_runs):  # noqa: F811  the fixture
+    facts = {"setting": {}, "command": "", "about": "", "parameters": 1, "train": 8, "valid": 2}
+    nothing_runs([facts, {"epoch": 1, "loss": 0.5, "train_accuracy": 0.5, "valid_accuracy": 0.5, "seconds": 1.0}])
+    monkeypatch.setattr(Run, "resumable", lambda self, setting: len(self.history) < setting.epochs)
+    app = open_page("m4_images", images_epochs="1")
+    app.button(key="images_start").click().run()
+    assert app.metric[0].value == "1 / 1"
+    assert app.button(key="images_go_on").disabled
 
 
 def test_data_sets_that_are_not_here_are_not_offered(monkeypatch, tmp_path):

@@ -155,11 +155,12 @@ def live(prefix: str, beside: Callable[[Run], None]) -> None:
     if run is None:
         top.info("Press Start to train. What it learns is shown after every epoch.", icon=":material/model_training:")
         return
-    was_running = state[f"{prefix}_running"]
+    was_running, epochs = state[f"{prefix}_running"], len(run.history)
     with top:
         read(run, prefix)
     running = state[f"{prefix}_running"]
-    if (was_running and not running) or (run.checkpoint.exists() and not state[f"{prefix}_kept"]):
+    ended = not running and (was_running or len(run.history) > epochs)  # it may end before the buttons, and have more to tell behind them
+    if ended or (run.checkpoint.exists() and not state[f"{prefix}_kept"]):
         st.rerun()  # the buttons stand outside, and so does what is made from the checkpoint
     if running:
         top.progress(run.progress, waiting(run))
