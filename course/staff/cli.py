@@ -16,6 +16,7 @@ from rich.table import Table
 
 from course.manifest import ROOT, ManifestError, Task, course
 from course.staff import RequestError, StaffError
+from course.staff.term.commands import add_commands
 
 if TYPE_CHECKING:
     from course.staff.grading.grader import Progress as State
@@ -315,6 +316,9 @@ def classroom(
     from course.staff.classroom.files import run
 
     raise typer.Exit(run(out, folder, github, gradescope, no_sandbox, force))
+
+
+add_commands(app, out, err, lambda: _Shown())
 
 
 def main() -> None:

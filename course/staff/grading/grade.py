@@ -17,7 +17,7 @@ from course.staff import RequestError, StaffError
 from course.staff.grading.cluster import grade_on_cluster
 from course.staff.grading.grader import Class, Progress
 from course.staff.grading.journal import Interrupted, Journal
-from course.staff.grading.reference import fingerprint, home_of
+from course.staff.grading.reference import fingerprint, home_of, version_of
 from course.staff.grading.results import Result
 from course.staff.grading.submissions import find, read
 from course.staff.grading.workers import Job, run_jobs
@@ -26,7 +26,7 @@ from course.staff.sandbox.sandbox import Sandbox
 
 
 def grade(
-    submissions: Sequence[Path],
+    submissions: Sequence[Path] | Mapping[str, Path],
     out: Path,
     *,
     tasks: Sequence[str] = (),
@@ -41,7 +41,7 @@ def grade(
     """Grade submissions; what is graded already is not graded again.
 
     Args:
-        submissions: Folders, archives, git bundles, or folders full of them.
+        submissions: Folders, archives, git bundles, or folders full of them; or submissions by the names that they shall have.
         out: The folder of the results; the same one continues an earlier run.
         tasks: Ids of the tasks that count; all if left out.
         workers: How many processes grade; one a core if left out.
@@ -64,14 +64,21 @@ def grade(
     chosen = _chosen(manifest, tasks)
     if workers is not None and workers < 1:
         raise RequestError(f"--workers expected at least 1, got {workers}", "course-staff grade --help")
-    found = find(submissions, manifest)
+    found = dict(submissions) if isinstance(submissions, Mapping) else find(submissions, manifest)
     sandbox = Sandbox(no_sandbox=no_sandbox)
     journal = Journal(out)
     with journal.locked():
         number = journal.number(seed)
         home = home_of(root, manifest, sandbox.level)
         ids = [task.id for task in chosen]
-        conditions = [home.name, fingerprint(), sandbox.level, str(number), *ids, *([] if profile == FULL else [profile])]
+        conditions = [
+            version_of(root, manifest, chosen),
+            fingerprint(),
+            sandbox.level,
+            str(number),
+            *ids,
+            *([] if profile == FULL else [profile]),
+        ]
         run = Class(found, manifest, journal, conditions, sandbox.level, number, progress)
         settings = {"root": str(root), "home": str(home), "level": sandbox.level, "number": number, "profile": profile, "tasks": ids}
         progress(Progress(0, len(found), warning=sandbox.warning))
@@ -84,7 +91,15 @@ def grade(
             options = ["--scale", scale] if scale else []
             options += ["--no-sandbox"] if no_sandbox else []
             options += [] if profile == FULL else ["--profile", profile]
-            command = ["course-staff", "grade", *map(str, submissions), "--out", str(out), *options, *(f"--task={id}" for id in tasks)]
+            command = [
+                "course-staff",
+                "grade",
+                *map(str, found.values() if isinstance(submissions, Mapping) else submissions),
+                "--out",
+                str(out),
+                *options,
+                *(f"--task={id}" for id in tasks),
+            ]
             raise Interrupted(f"stopped; {len(run.paths)} of {len(found)} are graded, and stay so", shlex.join(command)) from None
     if run.ungraded:
         name, why = next(iter(run.ungraded.items()))

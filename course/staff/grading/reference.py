@@ -11,10 +11,11 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -49,6 +50,8 @@ BESIDE = {
     "attacks",
     "outputs",
     "classroom",
+    "adopt",
+    "term",
 }
 """Files and folders of the staff's that do not change how a submission fares."""
 
@@ -208,20 +211,45 @@ class Reference:
 
 def home_of(root: Path, manifest: Manifest, level: str) -> Path:
     """The folder in which what is known of a course is kept: another one for another course, Python or sandbox."""
-    digest = hashlib.sha256(f"{SCHEMA} {level} {fingerprint()}".encode())
-    for path, content in sorted(graded(select(root, manifest, max(task.stage for task in manifest.tasks)), manifest).items()):
-        data = content.encode() if isinstance(content, str) else content
-        digest.update(f"\n{path} {len(data)}\n".encode())
-        digest.update(data)
-    staff = Path(__file__).parent.parent
-    for path in sorted([*staff.rglob("*.py"), *staff.rglob("*.toml")]):
-        if path.stem not in BESIDE and not BESIDE & set(path.relative_to(staff).parts):
-            digest.update(f"\n{path.relative_to(staff)}\n".encode())
-            digest.update(path.read_bytes())
+    digest = hashlib.sha256(f"{SCHEMA} {level} {fingerprint()} {version_of(root, manifest, manifest.tasks)}".encode())
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     home = cache / "minitorch-course" / digest.hexdigest()[:16]
     home.mkdir(parents=True, exist_ok=True)
     return home
+
+
+def version_of(root: Path, manifest: Manifest, tasks: Sequence[Task]) -> str:
+    """Another text where something has changed that decides how submissions fare in these tasks.
+
+    That is the course up to their last module, and what grades them: of the probes, those of their modules and what these import.
+    """
+    digest = hashlib.sha256()
+    for path, content in sorted(graded(select(root, manifest, max(task.stage for task in tasks)), manifest).items()):
+        data = content.encode() if isinstance(content, str) else content
+        digest.update(f"\n{path} {len(data)}\n".encode())
+        digest.update(data)
+    staff, stages = Path(__file__).parent.parent, {task.stage for task in tasks}
+    of_others = {path.stem for path in (staff / "probes").glob("module*.py")} - _probe_files(staff / "probes", stages)
+    of_others |= {path.stem for path in (staff / "wrong_answers").glob("*.toml") if int(path.stem.partition(".")[0]) not in stages}
+    for path in sorted([*staff.rglob("*.py"), *staff.rglob("*.toml")]):
+        if path.stem not in BESIDE | of_others and not BESIDE & set(path.relative_to(staff).parts):
+            digest.update(f"\n{path.relative_to(staff)}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _probe_files(folder: Path, stages: Collection[int]) -> set[str]:
+    """The files of probes of these modules, and those that they import."""
+    found: set[str] = set()
+    left = [path.stem for path in folder.glob("module*.py") if int(re.sub(r"\D.*", "", path.stem.removeprefix("module"))) in stages]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += re.findall(
+                r"^from course\.staff\.probes\.(module\w+) import", (folder / f"{name}.py").read_text(encoding="utf-8"), re.M
+            )
+    return found
 
 
 def fingerprint() -> str:

@@ -115,7 +115,7 @@ def find(paths: Sequence[Path], manifest: Manifest) -> dict[str, Path]:
     places = {path.absolute(): path for path in found}  # one that was named twice is one
     names: dict[str, Path] = {}
     for path in places:
-        for name in (_stem(path), path.name, f"{path.parent.name}/{path.name}", str(path)):
+        for name in (stem(path), path.name, f"{path.parent.name}/{path.name}", str(path)):
             if name.casefold() not in map(str.casefold, names):
                 names[name] = places[path]
                 break
@@ -144,7 +144,7 @@ def written(manifest: Manifest) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for task in manifest.tasks for path in task.files))
 
 
-def _stem(path: Path) -> str:
+def stem(path: Path) -> str:
     """A file's name without what says how it is packed."""
     name = path.name
     for suffix in (".zip", ".tar", ".tgz", ".tbz2", ".txz", ".tzst", ".gz", ".bz2", ".xz", ".zst", ".tar", ".bundle"):

@@ -29,10 +29,10 @@ def write_table(results: Sequence[Result], path: Path) -> None:
         raised += [f"refused: {line(result.refused)}"] if result.refused else []
         points = ["", ""] if result.refused else [number(result.mark), number(result.points)]
         row = [line(result.submission), *points, *marks, "; ".join(raised), number(result.seconds), result.hash]
-        writer.writerow([_harmless(cell) for cell in row])
+        writer.writerow([harmless(cell) for cell in row])
     write_bytes(path, text.getvalue().encode("utf-8-sig"))
 
 
-def _harmless(cell: str) -> str:
+def harmless(cell: str) -> str:
     """A cell that no spreadsheet takes for a formula."""
     return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

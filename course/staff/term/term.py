@@ -1,0 +1,186 @@
+"""A term's folder: submissions graded by its policy, and the marks, exports and students' pages that follow.
+
+term.toml                     the roster and the policy
+submissions/DEADLINE/         what was handed in, as ID@2027-01-31T18.30.00.zip
+graded/DEADLINE/              what grading says of it
+history.jsonl                 every mark and why it changed
+marks/                        tables for the LMS, and a page for each student
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from course.manifest import ROOT, Manifest, load
+from course.staff.grading.grader import Progress
+from course.staff.grading.journal import RESULTS, Journal
+from course.staff.grading.results import Result
+from course.staff.grading.submissions import read
+from course.staff.outputs.kinds import USUAL, write_outputs
+from course.staff.term.attempts import Attempt, Choice, choose, find_attempts
+from course.staff.term.exports import write_exports
+from course.staff.term.gradebook import Standing, changes, stand
+from course.staff.term.history import Event, History
+from course.staff.term.policy import Deadline, Policy, Student, read_policy
+
+
+@dataclass(frozen=True)
+class Marked:
+    """What came of marking.
+
+    Attributes:
+        changed: The marks that are other ones now.
+        standings: By student, one for each deadline.
+        strangers: Submissions that are nobody's on the roster, by deadline.
+        warnings: What else the teacher must know.
+        files: What was written, by name.
+    """
+
+    changed: tuple[Event, ...]
+    standings: Mapping[str, Sequence[Standing]]
+    strangers: Mapping[str, Sequence[str]]
+    warnings: tuple[str, ...]
+    files: Mapping[str, Path]
+
+
+def mark(
+    folder: Path,
+    names: Sequence[str] = (),
+    *,
+    grades: bool = True,
+    again: bool = False,
+    workers: int | None = None,
+    no_sandbox: bool = False,
+    scale: str = "",
+    progress: Callable[[Progress], object] = lambda state: None,
+    root: Path = ROOT,
+) -> Marked:
+    """Grade what counts, and write what follows from it.
+
+    Args:
+        folder: The term's.
+        names: Deadlines; all if left out.
+        grades: Whether anything is graded; else the marks follow from what is.
+        again: Whether what was graded by other probes or versions is graded again; else it keeps its mark.
+        workers: As `grade`.
+        no_sandbox: As `grade`.
+        scale: As `grade`.
+        progress: As `grade`.
+        root: The reference.
+
+    Raises:
+        RequestError: If `term.toml` or the folder does not do.
+        StaffError: As `grade`.
+    """
+    manifest = load(root / "course" / "tasks.toml")
+    policy = read_policy(folder, manifest)
+    chosen = policy.chosen(names)
+    with Journal(folder / "graded").locked():
+        history = History(folder)
+        found = {deadline.name: find_attempts(folder / "submissions" / deadline.slug, policy) for deadline in policy.deadlines}
+        choices = {
+            id: {name: choose(attempts.get(id, []), _named(policy, name), student, policy) for name, (attempts, _) in found.items()}
+            for id, student in policy.students.items()
+        }
+        results: dict[str, dict[str, Result]] = {id: {} for id in policy.students}
+        for deadline in policy.deadlines:
+            counting = {id: choice.attempt for id in choices if (choice := choices[id][deadline.name]).attempt is not None}
+            options = {"workers": workers, "no_sandbox": no_sandbox, "scale": scale, "progress": progress, "root": root}
+            graded = _graded(folder, policy, deadline, counting, manifest, again, options if grades and deadline in chosen else None)
+            for id, result in graded.items():
+                results[id][deadline.name] = result
+        standings = _standings(policy, choices, results, history, manifest)
+        changed = changes(history, [standing for each in standings.values() for standing in each])
+        history.add(changed)
+        files = write_exports(policy, standings, history, folder / "marks", datetime.now(UTC))
+    untimed = [
+        attempt.path.name for attempts, _ in found.values() for each in attempts.values() for attempt in each if not attempt.is_named
+    ]
+    warnings = [*history.warnings]
+    if untimed:
+        many = f"1 submission has no time in its name ({untimed[0]})"
+        many = many if len(untimed) == 1 else f"{len(untimed)} submissions have no time in their names ({untimed[0]} for one)"
+        warnings.append(f"{many}: the time of the file was taken; name them ID@TIME")
+    return Marked(tuple(changed), standings, {name: others for name, (_, others) in found.items() if others}, tuple(warnings), files)
+
+
+def _named(policy: Policy, name: str) -> Deadline:
+    return next(deadline for deadline in policy.deadlines if deadline.name == name)
+
+
+def _graded(
+    folder: Path,
+    policy: Policy,
+    deadline: Deadline,
+    counting: Mapping[str, Attempt | None],
+    manifest: Manifest,
+    again: bool,
+    options: Mapping[str, object] | None,
+) -> dict[str, Result]:
+    """The results of a deadline's attempts by student; without options only those that are there."""
+    from course.staff.grading.grade import grade
+
+    out = folder / "graded" / deadline.slug
+    paths = {id: (attempt.name(alias(policy, id, folder)), attempt.path) for id, attempt in counting.items() if attempt is not None}
+    journal = Journal(out)
+    kept: dict[tuple[str, str], Result] = {}
+    for path in sorted((out / RESULTS).glob("*.json"), key=lambda path: path.stat().st_mtime):
+        if (result := journal.find(path)) is not None and _is_of(result, deadline, policy):
+            kept[result.submission, result.hash] = result
+    results = {}
+    for id, (name, path) in paths.items():
+        if (result := kept.get((name, read(name, path, manifest).hash))) is not None:
+            results[id] = result
+    todo = {name: path for id, (name, path) in paths.items() if again or id not in results}
+    if options is not None and todo:
+        found = {result.submission: result for result in grade(todo, out, tasks=deadline.tasks, profile=policy.profile, **options)}  # type: ignore[arg-type]
+        results |= {id: found[name] for id, (name, _) in paths.items() if name in found}
+    if options is not None and results:
+        write_outputs(list(results.values()), out, USUAL, {task.id: task.title for task in manifest.tasks})
+    return results
+
+
+def _is_of(result: Result, deadline: Deadline, policy: Policy) -> bool:
+    return bool(result.refused) or ({task.task for task in result.tasks} == set(deadline.tasks) and result.profile == policy.profile)
+
+
+def _standings(
+    policy: Policy,
+    choices: Mapping[str, Mapping[str, Choice]],
+    results: Mapping[str, Mapping[str, Result]],
+    history: History,
+    manifest: Manifest,
+) -> dict[str, list[Standing]]:
+    points = {task.id: float(task.points) for task in manifest.tasks}
+    extra = frozenset(task.id for task in manifest.tasks if task.extra)
+    return {
+        id: stand(policy, student, choices[id], results[id], history.overrides(id), points, extra)
+        for id, student in policy.students.items()
+    }
+
+
+def alias(policy: Policy, id: str, folder: Path) -> str:
+    """What a student is called where submissions are graded and shown: the id, or a name that only the class's secret tells."""
+    if not policy.anonymous:
+        return id
+    secret = Journal(folder / "graded").number()
+    return f"student-{hashlib.sha256(f'{secret} {id}'.encode()).hexdigest()[:8]}"
+
+
+def decide(folder: Path, event: Event, root: Path = ROOT) -> tuple[Policy, Student]:
+    """Write down what a teacher decides of a student by hand: an override or a comment.
+
+    Raises:
+        RequestError: If there is no such student, or no such task in the term.
+    """
+    policy = read_policy(folder, load(root / "course" / "tasks.toml"))
+    student = policy.student(event.student)
+    if event.about:
+        policy.deadline_of(event.about)
+    with Journal(folder / "graded").locked():
+        History(folder).add([event])
+    return policy, student

@@ -1,0 +1,167 @@
+"""A teacher's term from end to end, by the commands: a roster, three deadlines, lateness, a regrade, a mark by hand, tables for the LMS."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from course.manifest import ROOT
+
+FOLDERS = ("course", "docs", "minitorch", "project", "tests")
+
+POLICY = """
+[course]
+title = "Autumn"
+
+[late]
+days = 1
+percent = 20
+most = 5
+
+[[deadline]]
+name = "Operators"
+tasks = ["0.1"]
+due = 2026-10-05
+
+[[deadline]]
+name = "Lists"
+tasks = ["0.3"]
+due = 2026-10-12
+
+[[deadline]]
+name = "Derivatives"
+tasks = ["1.1"]
+due = 2026-10-19
+"""
+
+ROSTER = """Student,ID,SIS User ID,SIS Login ID,Section
+    Points Possible,,,,
+"Lovelace, Ada",7001,ada,ada@example.org,A
+"Boole, George",7002,george,george@example.org,B
+"""
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A teacher's own copy of the reference, whose probes will change."""
+    copy = tmp_path_factory.mktemp("reference") / "minitorch"
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "_build", ".*"))
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy(path, copy)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def staff(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Runs `course-staff` from that copy; gives what it printed."""
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")), "NO_COLOR": "1", "COLUMNS": "200"}
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-m", "course.staff", *arguments]
+        done = subprocess.run(command, cwd=reference, env=environment, text=True, capture_output=True, timeout=600, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+def hand_in(term: Path, deadline: str, name: str, file: str, *changed: tuple[str, str]) -> None:
+    """Hand in a file of the reference with something changed."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    for old, new in changed:
+        assert old in text
+        text = text.replace(old, new)
+    path = term / "submissions" / deadline / name / file
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def marks(term: Path) -> dict[str, dict[str, str]]:
+    """The table, a row for each student."""
+    with (term / "marks" / "marks.csv").open(encoding="utf-8-sig", newline="") as file:
+        return {row["id"]: row for row in csv.DictReader(file)}
+
+
+@pytest.mark.exhaustive
+def test_a_term(reference: Path, staff: Callable[..., str], tmp_path: Path) -> None:
+    term = tmp_path / "autumn"
+    assert "5 deadlines" in staff("term", str(term))
+    (term / "term.toml").write_text(POLICY)
+    shutil.rmtree(term / "submissions")
+    for deadline in ("operators", "lists", "derivatives"):
+        (term / "submissions" / deadline).mkdir(parents=True)
+    (tmp_path / "students.csv").write_text(ROSTER)
+    assert "2 added, 0 were there" in staff("roster", str(tmp_path / "students.csv"), "--term", str(term))
+
+    # The first deadline: Ada's is right and a day late, which is free; George's relu is wrong
+    hand_in(term, "operators", "ada@2026-10-06T09.00.00", "minitorch/operators.py")
+    hand_in(term, "operators", "george@2026-10-01T09.00.00", "minitorch/operators.py", ("return x if x > 0 else 0.0", "return x"))
+    said = staff("mark", "Operators", "--term", str(term), "--workers", "1")
+    assert "2 marks changed" in said
+    row = marks(term)
+    assert [row["ada"][f"Operators {what}"] for what in ("mark", "days late", "percent lost")] == ["10", "1", "0"]
+    wrong = float(row["george"]["Operators mark"])
+    assert 0 < wrong < 10
+
+    # The second one: George is late by two days, one of them free
+    hand_in(term, "lists", "ada@2026-10-10T09.00.00", "minitorch/operators.py")
+    hand_in(term, "lists", "george@2026-10-14T09.00.00", "minitorch/operators.py")
+    staff("mark", "Lists", "--term", str(term), "--workers", "1")
+    row = marks(term)
+    points = float(row["george"]["Lists points"])
+    assert float(row["george"]["Lists mark"]) == pytest.approx(0.8 * float(row["ada"]["Lists mark"]), abs=0.01)
+    assert float(row["ada"]["Lists mark"]) <= points
+    assert [row["george"][f"Lists {what}"] for what in ("days late", "percent lost")] == ["2", "20"]
+
+    # The third one: George's step is too large where none is asked for
+    hand_in(term, "derivatives", "ada@2026-10-18T09.00.00", "minitorch/autodiff.py")
+    hand_in(term, "derivatives", "george@2026-10-18T09.00.00", "minitorch/autodiff.py", ("epsilon: float = 1e-6", "epsilon: float = 0.5"))
+    staff("mark", "--term", str(term), "--workers", "1")
+    row = marks(term)
+    assert row["ada"]["Derivatives mark"] == row["ada"]["Derivatives points"]
+    before = float(row["george"]["Derivatives mark"])
+    assert 0 < before < float(row["george"]["Derivatives points"])
+
+    # A probe of Module 1 counts less: only its deadline is graded again, and only George's mark changes
+    probes = reference / "course" / "staff" / "probes" / "module1.py"
+    text = probes.read_text(encoding="utf-8")
+    assert text.count("    weight=3,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)") == 1
+    probes.write_text(
+        text.replace("    weight=3,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)", "    weight=9,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)")
+    )
+    results = {path: path.stat().st_mtime_ns for path in (term / "graded").rglob("results/*.json")}
+    assert "0 marks changed" in staff("mark", "--term", str(term), "--workers", "1")
+    said = staff("regrade", "--term", str(term), "--workers", "1")
+    assert "1 mark changed" in said
+    assert "graded again with other probes, tasks or versions" in said
+    assert float(marks(term)["george"]["Derivatives mark"]) > before
+    untouched = [path for path in results if path.exists() and path.stat().st_mtime_ns == results[path]]
+    assert sorted({path.parts[-3] for path in untouched}) == ["lists", "operators"]
+    assert len(untouched) == 4
+
+    # By hand, and what the LMS is given
+    staff("override", "george", "0.1", "9", "--reason", "the idea is right", "--term", str(term))
+    staff("comment", "george", "Ask me about steps", "--task", "1.1", "--term", str(term))
+    told = staff("history", "george", "--term", str(term)).splitlines()
+    assert [line.split("  ")[1] for line in told if "  mark Operators" in line] == [
+        f"mark Operators {wrong:g} of 10",
+        "mark Operators 9 of 10",
+    ]
+    assert sum("Derivatives" in line for line in told) == 2
+    with (term / "marks" / "canvas.csv").open(encoding="utf-8-sig", newline="") as file:
+        canvas = list(csv.reader(file))
+    assert canvas[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Operators", "Lists", "Derivatives"]
+    assert canvas[3][:6] == ["Boole, George", "7002", "george", "george@example.org", "B", "9"]
+    page = (term / "marks" / "students" / "george.md").read_text(encoding="utf-8")
+    assert "Task 0.1, by hand: the idea is right" in page
+    assert "2 days late, 1 of them free: 20 % lost" in page
+    assert "Task 1.1: Ask me about steps" in page

@@ -1,0 +1,553 @@
+"""A term: its policy and roster, whose attempt counts, what lateness costs, and why marks change."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from course.manifest import course
+from course.staff import RequestError, StaffError, cli
+from course.staff.grading.results import FAIL, PASS, Result, TaskResult, write_result
+from course.staff.grading.submissions import read
+from course.staff.term import roster
+from course.staff.term.attempts import choose, days_late, find_attempts, free_days
+from course.staff.term.history import History
+from course.staff.term.policy import FILE, Policy, parse_policy
+from course.staff.term.term import mark
+
+TERM = """
+[course]
+title = "Autumn"
+timezone = "Europe/Berlin"
+
+[late]
+days = 2
+percent = 10
+most = 4
+grace = 10
+
+[[deadline]]
+name = "First"
+tasks = ["0.1"]
+due = 2026-10-05T18:00:00
+attempts = 3
+
+[[deadline]]
+name = "Second"
+tasks = ["0.3", "0.4"]
+due = 2026-10-19
+weight = 60
+
+[[student]]
+id = "ada"
+name = "Ada Lovelace"
+email = "ada@example.org"
+canvas = "11"
+
+[[student]]
+id = "bob"
+name = "=Bob"
+[student.extensions]
+First = 2
+"""
+
+
+def policy(text: str = TERM) -> Policy:
+    return parse_policy(text, Path(FILE), course())
+
+
+# The policy
+
+
+def test_a_policy_says_what_stands_in_it() -> None:
+    found = policy()
+    first, second = found.deadlines
+    assert (first.name, first.tasks, first.attempts, first.due.isoformat()) == ("First", ("0.1",), 3, "2026-10-05T18:00:00+02:00")
+    assert (second.tasks, second.due.isoformat(), second.weight) == (("0.3", "0.4"), "2026-10-19T23:59:59+02:00", 60.0)
+    assert first.weight == course().task("0.1").points, "without a weight, what its tasks are worth"
+    assert found.students["bob"].extensions == {"First": 2.0}
+    assert (found.late.days, found.late.percent, found.late.most, found.late.grace) == (2, 10.0, 4, 10)
+
+
+def test_a_module_stands_for_its_tasks() -> None:
+    tasks = policy(TERM.replace('["0.3", "0.4"]', '["1"]')).deadlines[1].tasks
+    assert tasks == tuple(task.id for task in course().tasks if task.stage == 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("percent = 10", 'percent = "ten"', "[late]: percent expected a number, got 'ten'"),
+        ("percent = 10", "percent = 110", "[late]: percent expected a number from 0 to 100, got 110.0"),
+        (
+            "percent = 10",
+            "percents = 10",
+            "[late]: percents expected one of days, percent, most, grace, got 'percents'; did you mean 'percent'?",
+        ),
+        ("most = 4", "most = -1", "[late]: most expected a whole number from 0 on, got -1"),
+        ("Europe/Berlin", "Atlantis", "[course]: timezone expected a name such as Europe/Berlin, got Atlantis"),
+        ('title = "Autumn"', 'profile = "half"', "[course]: profile expected full or published, got half"),
+        ('["0.1"]', '["0.9"]', "[[deadline]] First: tasks expected tasks (0.1,"),
+        ('["0.1"]', "[0.1]", "got 0.1"),
+        ('["0.1"]', "[]", "tasks expected at least one, got none"),
+        ('["0.1"]', '["0.3"]', "[[deadline]] Second: tasks expected tasks that First does not have, got 0.3"),
+        ('name = "Second"', 'name = "first"', "name expected another name than the other deadlines have, got first"),
+        ("due = 2026-10-05T18:00:00", 'due = "soon"', "[[deadline]] First: due expected a date, got 'soon'"),
+        ("due = 2026-10-05T18:00:00", "", "[[deadline]] First: due expected a date, got nothing"),
+        ("attempts = 3", "attempts = 0", "attempts expected a whole number from 1 on, got 0"),
+        ('id = "bob"', 'id = "ADA"', "id expected another one than the other students have, got ADA"),
+        ('id = "bob"', 'id = "../bob"', "id expected a text without @, slashes and spaces around it, got '../bob'"),
+        ('id = "bob"', "id = 7", "[[student]] 2: id expected a text, got 7"),
+        ("First = 2", "Frist = 2", "extensions of bob: Frist expected a deadline (First, Second), got 'Frist'"),
+        ("[late]", "[late", "is not valid TOML"),
+        ("\n[course]", "\npupil = 1\n[course]", "term.toml: pupil expected one of course, late, deadline, student, got 'pupil'"),
+        ("[late]", "[[late]]", "term.toml: late expected a table, got"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_place(old: str, new: str, says: str) -> None:
+    assert old in TERM
+    with pytest.raises(RequestError) as error:
+        policy(TERM.replace(old, new))
+    assert says in str(error.value)
+
+
+def test_names_that_are_not_there_are_told_with_the_nearest() -> None:
+    with pytest.raises(RequestError, match="no student 'adda'; did you mean 'ada'"):
+        policy().student("adda")
+    with pytest.raises(RequestError, match="no deadline 'Frst'; did you mean 'First'"):
+        policy().chosen(["Frst"])
+    with pytest.raises(RequestError, match=r"Task 4\.1 has no deadline; those of this term are 0\.1, 0\.3, 0\.4"):
+        policy().deadline_of("4.1")
+    assert [deadline.name for deadline in policy().chosen(["second"])] == ["Second"]
+
+
+# The roster
+
+LISTS = {
+    "canvas": "Student,ID,SIS User ID,SIS Login ID,Section,HW (1)\n    Points Possible,,,,,10\n"
+    '"Hopper, Grace",21,s1,grace@example.org,S1,7\n"Curie, Marie",22,s2,marie@example.org,S1,\n"Student, Test",23,,x,S1,\n',
+    "moodle": '\ufeff"First name",Surname,"ID number",Email address\nGrace,Hopper,s1,grace@example.org\nMarie,Curie,s2,marie@example.org\n',
+    "gradescope": "First Name;Last Name;SID;Email;Sections\nGrace;Hopper;s1;grace@example.org;S1\nMarie;Curie;s2;marie@example.org;S1\n",
+    "github": '"identifier","github_username","github_id","name"\n"s1","hopper","1","Grace Hopper"\n"s2","","",""\n',
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A term's folder, without submissions."""
+    (tmp_path / FILE).write_text(TERM)
+    for name in ("first", "second"):
+        (tmp_path / "submissions" / name).mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize("source", LISTS)
+def test_lists_of_every_lms_are_taken(source: str, folder: Path) -> None:
+    table = folder / "list.csv"
+    table.write_text(LISTS[source], encoding="utf-8")
+    assert roster.import_roster(folder, table, course()) == (2, 0)
+    students = parse_policy((folder / FILE).read_text(), folder, course()).students
+    assert list(students) == ["ada", "bob", "s1", "s2"]
+    assert students["s1"].name in ("Grace Hopper", "Hopper, Grace")
+    assert students["s1"].canvas == ("21" if source == "canvas" else "")
+    assert roster.import_roster(folder, table, course()) == (0, 2), "again, nobody is new"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("colour,size\nred,7\n", "expected a column of ids (sis user id,"),
+        ("id\ns1\ns1\n", "expected each id once, got s1 2 times"),
+        ("id\n", "expected students, got none"),
+        ("id\na/b\n", "[[student]] 3: id expected a text without @, slashes"),
+        ("", "got: no heading"),
+    ],
+)
+def test_a_list_that_does_not_do_changes_nothing(text: str, says: str, folder: Path) -> None:
+    table = folder / "list.csv"
+    table.write_text(text)
+    with pytest.raises(RequestError) as error:
+        roster.import_roster(folder, table, course())
+    assert says in str(error.value)
+    assert (folder / FILE).read_text() == TERM
+
+
+def test_a_list_in_another_encoding_and_one_that_is_not_there(folder: Path) -> None:
+    (folder / "list.csv").write_bytes("id,name\ns1,Gödel\n".encode("latin-1"))
+    with pytest.raises(RequestError, match="expected a CSV table in UTF-8"):
+        roster.import_roster(folder, folder / "list.csv", course())
+    with pytest.raises(RequestError, match="there is no"):
+        roster.import_roster(folder, folder / "other.csv", course())
+
+
+def test_a_new_term_has_a_deadline_for_every_module_and_is_not_written_over(tmp_path: Path) -> None:
+    path = roster.make_term(tmp_path / "term", course(), "2027-01-31")
+    made = parse_policy(path.read_text(), path, course())
+    assert [deadline.tasks for deadline in made.deadlines] == [
+        tuple(task.id for task in course().tasks if task.stage == stage) for stage in range(5)
+    ]
+    assert sorted(entry.name for entry in (tmp_path / "term" / "submissions").iterdir()) == [f"module-{stage}" for stage in range(5)]
+    with pytest.raises(RequestError, match="already; change it"):
+        roster.make_term(tmp_path / "term", course(), "2027-01-31")
+
+
+# Attempts
+
+DUE = datetime(2026, 10, 5, 16, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "days"),
+    [(-1000, 0), (0, 0), (10, 0), (11, 1), (10 + 24 * 60, 1), (11 + 24 * 60, 2)],
+)
+def test_begun_days_count_after_the_grace(minutes: int, days: int) -> None:
+    assert days_late(DUE + timedelta(minutes=minutes), DUE, 10) == days
+
+
+@pytest.mark.parametrize(
+    ("late", "free"),
+    [({"First": 1, "Second": 3}, {"First": 1, "Second": 1}), ({"First": 4}, {"First": 2, "Second": 0}), ({}, {"First": 0, "Second": 0})],
+)
+def test_free_days_are_spent_in_the_order_of_the_deadlines(late: dict[str, int], free: dict[str, int]) -> None:
+    assert free_days(late, policy()) == free
+
+
+def hand_in(folder: Path, name: str, deadline: str = "first", code: str = "x = 1") -> Path:
+    """Hand something in."""
+    path = folder / "submissions" / deadline / name / "minitorch"
+    path.mkdir(parents=True)
+    (path / "operators.py").write_text(code + "\n")
+    return path.parent
+
+
+def test_whose_a_submission_is_and_when_it_came(folder: Path) -> None:
+    for name in ("ada@2026-10-05T17.00.00", "ADA@20261005T1900", "ada@2026-10-05T16.30.00Z", "lovelaceada_LATE_11_5_me", "eve", "bob@soon"):
+        hand_in(folder, name)
+    hand_in(folder, "=Bob_99_assignsubmission_file_")
+    seconds = datetime(2026, 10, 4, 10, tzinfo=UTC).timestamp()
+    for path in (folder / "submissions" / "first").iterdir():
+        os.utime(path, (seconds, seconds))
+    found, strangers = find_attempts(folder / "submissions" / "first", policy())
+    assert [(attempt.path.name, attempt.time.astimezone(UTC).strftime("%d %H:%M"), attempt.is_named) for attempt in found["ada"]] == [
+        ("lovelaceada_LATE_11_5_me", "04 10:00", False),
+        ("ada@2026-10-05T17.00.00", "05 15:00", True),
+        ("ada@2026-10-05T16.30.00Z", "05 16:30", True),
+        ("ADA@20261005T1900", "05 17:00", True),
+    ]
+    assert sorted(attempt.path.name for attempt in found["bob"]) == ["=Bob_99_assignsubmission_file_", "bob@soon"]
+    assert strangers == ["eve"]
+    with pytest.raises(RequestError, match="there is no folder"):
+        find_attempts(folder / "submissions" / "third", policy())
+
+
+def test_the_last_of_those_that_are_taken_counts_if_it_is_not_too_late(folder: Path) -> None:
+    times = ["10-01T10.00", "10-02T10.00", "10-06T10.00", "10-07T10.00"]
+    for time in times:
+        hand_in(folder, f"ada@2026-{time}")
+    (first, _), student = policy().deadlines, policy().students["ada"]
+    attempts = find_attempts(folder / "submissions" / "first", policy())[0]["ada"]
+    choice = choose(attempts, first, student, policy())
+    assert (choice.attempt, choice.days) == (attempts[2], 1)
+    assert choice.notes == ("4 were handed in; 3 are taken, the first ones.",)
+    strict = policy(TERM.replace("most = 4", "most = 0"))
+    choice = choose(attempts[:3], first, student, strict)
+    assert (choice.attempt, choice.days) == (attempts[1], 0)
+    assert choice.notes == ("What was handed in at 2026-10-06 10:00 is 1 day late, and not taken after 0.",)
+    assert choose(attempts[2:], first, student, strict).attempt is None
+    assert choose([], first, student, policy()).attempt is None
+    assert choose(attempts[:3], first, policy().students["bob"], policy()).days == 0, "two days more"
+
+
+# Marks
+
+
+class Grader:
+    """Takes the place of grading: what a submission earns is what its file says.
+
+    Attributes:
+        graded: The names of what was graded.
+        bonus: What the probes of the day add to every mark.
+    """
+
+    def __init__(self) -> None:
+        self.graded: list[str] = []
+        self.bonus = 0.0
+
+    def grade(self, submissions: Mapping[str, Path], out: Path, tasks: Sequence[str], profile: str, **options: Any) -> list[Result]:
+        results = []
+        for name, path in submissions.items():
+            self.graded.append(name)
+            earned = float((path / "minitorch" / "operators.py").read_text().partition("=")[2]) + self.bonus
+            made = tuple(TaskResult(id, PASS if earned >= 10 else FAIL, float(course().task(id).points), earned) for id in tasks)
+            result = Result(name, read(name, path, course()).hash, "", made, (), "none", 1, 1.0, profile)
+            (out / "results").mkdir(parents=True, exist_ok=True)
+            write_result(out / "results" / f"{name}.json", result)
+            results.append(result)
+        return results
+
+
+@pytest.fixture
+def grader(monkeypatch: pytest.MonkeyPatch) -> Grader:
+    stand_in = Grader()
+    monkeypatch.setitem(sys.modules, "course.staff.grading.grade", SimpleNamespace(grade=stand_in.grade))  # type: ignore[arg-type]  # all it needs
+    return stand_in
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path) -> Callable[..., tuple[int, str]]:
+    """Runs the command line in the term's folder; gives its exit code and all that it printed."""
+
+    def run(*arguments: str) -> tuple[int, str]:
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        printed = capsys.readouterr()
+        return int(end.value.code or 0), printed.out + printed.err
+
+    return run
+
+
+def scores(folder: Path) -> dict[tuple[str, str], tuple[str, str, str]]:
+    """From the table: mark, days late and percent lost, by student and deadline."""
+    with (folder / "marks" / "marks.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {
+        (row["id"], name): (row[f"{name} mark"], row[f"{name} days late"], row[f"{name} percent lost"])
+        for row in rows
+        for name in ("First", "Second")
+    }
+
+
+def test_marks_follow_from_what_counts_and_what_lateness_costs(folder: Path, grader: Grader) -> None:
+    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+    hand_in(folder, "ada@2026-10-08T10.00", code="x = 10")  # 3 days late, 2 of them free
+    hand_in(folder, "bob@2026-10-07T10.00", code="x = 10")  # extended
+    hand_in(folder, "ada@2026-10-21T10.00", "second", "x = 5")  # 2 days late, none free
+    marked = mark(folder)
+    assert scores(folder) == {
+        ("ada", "First"): ("9", "3", "10"),
+        ("ada", "Second"): ("8", "2", "20"),
+        ("bob", "First"): ("10", "0", "0"),
+        ("bob", "Second"): ("", "0", "0"),
+    }
+    assert sorted(grader.graded) == ["ada@2026-10-08T10.00.00", "ada@2026-10-21T10.00.00", "bob@2026-10-07T10.00.00"], "only what counts"
+    assert [event.student for event in marked.changed] == ["ada", "ada", "bob"]
+    assert mark(folder).changed == ()
+    assert len(grader.graded) == 3, "once"
+
+
+def test_the_final_mark_weighs_deadlines_and_counts_what_is_closed_as_nothing(folder: Path, grader: Grader) -> None:
+    text = TERM.replace("2026-10-19", "2096-10-19").replace("due = 2026-10-05T18:00:00", "due = 2026-10-05T18:00:00\nweight = 20")
+    (folder / FILE).write_text(text)
+    points = {"First": course().task("0.1").points, "Second": course().task("0.3").points + course().task("0.4").points}
+    hand_in(folder, "ada@2026-10-01T10.00", code="x = 5")
+
+    def final() -> list[str]:
+        mark(folder)
+        with (folder / "marks" / "marks.csv").open(encoding="utf-8-sig", newline="") as file:
+            return [row["final percent"] for row in csv.DictReader(file)]
+
+    assert final() == [f"{100 * 5 / points['First']:g}", "0"], "Bob's first deadline is closed, the second one is not"
+    hand_in(folder, "ada@2096-10-01T10.00", "second", "x = 10")
+    assert final()[0] == f"{round(100 * (20 * 5 / points['First'] + 60 * 20 / points['Second']) / 80, 2):g}"
+
+
+def test_a_regrade_says_what_changed_and_why_and_a_mark_stays_without_it(folder: Path, grader: Grader) -> None:
+    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+    mark(folder)
+    grader.bonus = 2.0
+    assert mark(folder).changed == ()
+    (event,) = mark(folder, again=True).changed
+    assert (event.score, event.why) == (6.0, ("Task 0.1: 4 → 6, graded again with other probes, tasks or versions",))
+
+
+def test_every_cause_of_a_change_is_told(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
+    hand_in(folder, "ada@2026-10-09T10.00", code="x = 4")  # 4 days late
+    run("mark")
+    hand_in(folder, "ada@2026-10-09T12.00", code="x = 8")
+    run("mark", "First")
+    (folder / FILE).write_text(TERM.replace('canvas = "11"', 'canvas = "11"\nextensions = {First = 3}'))
+    run("mark")
+    (folder / FILE).write_text(TERM.replace("percent = 10", "percent = 5"))
+    run("regrade")
+    run("override", "ada", "0.1", "9", "--reason", "a good reason")
+    run("override", "ada", "0.1", "--reason", "not so good")
+    code, printed = run("history", "ada")
+    lines = printed.splitlines()
+    assert code == 0
+    assert [line.split("  ", 2)[1] for line in lines] == [
+        "mark First 3.2 of 10",
+        "mark First 6.4 of 10",
+        "mark First 8 of 10",
+        "mark First 7.2 of 10",
+        "override 0.1 9",
+        "mark First 8.1 of 10",
+        "override 0.1 taken back",
+        "mark First 7.2 of 10",
+    ]
+    assert "first mark; 4 days late, 2 of them free: 20 % lost" in lines[0]
+    assert "another submission counts: ada@2026-10-09T12.00.00; Task 0.1: 4 → 8" in lines[1]
+    assert "before 4 days late, 2 of them free: 20 % lost, now 1 day late, 1 of them free: 0 % lost" in lines[2]
+    assert "now 4 days late, 2 of them free: 10 % lost" in lines[3]
+    assert "Task 0.1: 8 → 9, by hand: a good reason" in lines[5]
+    assert "Task 0.1: 9 → 8, no longer by hand" in lines[7]
+
+
+def test_an_override_holds_through_a_regrade_and_without_a_submission(
+    folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]
+) -> None:
+    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+    run("mark")
+    run("override", "ada", "0.1", "9", "--reason", "its idea is right")
+    run("override", "bob", "0.3", "7.5", "--reason", "shown in the lesson")
+    grader.bonus = 1.0
+    run("regrade")
+    assert (scores(folder)["ada", "First"][0], scores(folder)["bob", "Second"][0]) == ("9", "7.5")
+    page = (folder / "marks" / "students" / "ada.md").read_text()
+    assert "## First: 9 of 10 points" in page
+    assert "0.1 9 (by hand)" in page
+    assert "Task 0.1, by hand: its idea is right" in page
+
+
+def test_a_comment_stands_on_the_students_page(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
+    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+    run("mark")
+    assert run("comment", "ada", "See <me> on Monday")[0] == 0
+    assert run("comment", "ada", "Read PEP 8", "--task", "0.1")[0] == 0
+    page = (folder / "marks" / "students" / "ada.md").read_text()
+    assert "## Comments\n\n- See \\<me\\> on Monday" in page
+    assert "- Task 0.1: Read PEP 8" in page
+    assert "PEP 8" not in (folder / "marks" / "students" / "bob.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("override", "ada", "0.1", "5"), "an override expected a reason, got none"),
+        (("override", "ada", "0.1", "11", "--reason", "x"), "Task 0.1 expected a mark from 0 to 10, got 11"),
+        (("override", "ada", "0.1", "nan", "--reason", "x"), "expected a mark from 0 to 10, got nan"),
+        (("override", "ada", "4.1", "1", "--reason", "x"), "Task 4.1 has no deadline"),
+        (("override", "adda", "0.1", "1", "--reason", "x"), "there is no student 'adda'; did you mean 'ada'?"),
+        (("comment", "ada", " "), "a comment expected a text, got none"),
+        (("history", "eve"), "there is no student 'eve'"),
+        (("mark", "Third"), "there is no deadline 'Third'"),
+        (("mark", "--term", "elsewhere"), "there is no elsewhere/term.toml; name the folder of a term"),
+        (("roster", "nothing.csv"), "there is no nothing.csv; name a CSV table"),
+        (("term", "."), "there is a term.toml already"),
+    ],
+)
+def test_wrong_requests_are_told(arguments: tuple[str, ...], says: str, run: Callable[..., tuple[int, str]], folder: Path) -> None:
+    code, printed = run(*arguments)
+    assert code == 2
+    assert says in " ".join(printed.split())
+    assert not (folder / "history.jsonl").exists()
+
+
+def test_strangers_and_names_without_a_time_are_told(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
+    hand_in(folder, "eve@2026-10-01T10.00")
+    hand_in(folder, "ada")
+    code, printed = run("mark")
+    assert code == 0
+    assert "First: nobody on the roster has handed in eve@2026-10-01T10.00; name them ID@TIME" in printed
+    assert "1 submission has no time in its name (ada): the time of the file was taken" in printed
+
+
+def test_anonymous_submissions_are_graded_and_shown_under_other_names(folder: Path, grader: Grader) -> None:
+    (folder / FILE).write_text(TERM.replace('title = "Autumn"', "anonymous = true"))
+    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+    mark(folder)
+    (name,) = grader.graded
+    assert name.startswith("student-")
+    shown = "".join(
+        path.read_text() for path in (folder / "graded" / "first").rglob("*") if path.suffix in (".md", ".html", ".csv", ".json")
+    )
+    assert name in shown
+    assert "ada@" not in shown
+    assert scores(folder)["ada", "First"][0] == "4"
+    assert mark(folder).changed == (), "the names stay the same"
+
+
+# For the LMS
+
+
+def rows(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_canvas_finds_the_columns_of_its_own_export(folder: Path, grader: Grader) -> None:
+    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+    mark(folder)
+    head, points, ada, bob = rows(folder / "marks" / "canvas.csv")
+    assert head == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "First", "Second"]
+    assert points == ["    Points Possible", "", "", "", "", "10", str(course().task("0.3").points + course().task("0.4").points)]
+    assert ada == ["Ada Lovelace", "11", "ada", "", "", "4", ""]
+    assert bob[0] == "'=Bob", "no formula"
+
+
+def test_moodle_finds_who_it_is_and_a_mark_and_feedback_for_each_deadline(folder: Path, grader: Grader) -> None:
+    hand_in(folder, "ada@2026-10-06T10.00", code="x = 4")
+    mark(folder)
+    head, ada, _ = rows(folder / "marks" / "moodle.csv")
+    assert head == ["ID number", "Email address", "Full name", "First", "First feedback", "Second", "Second feedback"]
+    assert ada == ["ada", "ada@example.org", "Ada Lovelace", "4", "1 day late, 1 of them free: 0 % lost", "", ""]
+
+
+# What goes wrong
+
+
+def test_a_line_of_the_history_that_cannot_be_read_stays_and_is_told(
+    folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]
+) -> None:
+    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+    run("mark")
+    path = folder / "history.jsonl"
+    before = path.read_bytes()
+    path.write_bytes(b'{"kind": "mark", "stu\n' + before + b'{"half a li')
+    hand_in(folder, "bob@2026-10-01T10.00", code="x = 3")
+    code, printed = run("mark")
+    assert code == 0
+    assert "line 1 cannot be read and was passed over" in printed
+    assert "line 3 cannot be read" in printed
+    assert path.read_bytes().startswith(b'{"kind": "mark", "stu\n' + before + b'{"half a li\n')
+    assert [event.student for event in History(folder).events] == ["ada", "bob"]
+
+
+def test_a_full_disk_loses_nothing_and_is_told(folder: Path, grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
+    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+
+    def full(number: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(StaffError, match=r"history\.jsonl could not be written \(No space left on device\)"):
+            mark(folder)
+    (folder / "history.jsonl").unlink()  # as it never reached the disk
+    assert [event.score for event in mark(folder).changed] == [4.0]
+    assert len(grader.graded) == 1, "what was graded is kept"
+
+
+def test_two_at_once_are_told(folder: Path, grader: Grader) -> None:
+    from course.staff.grading.journal import Journal
+
+    with Journal(folder / "graded").locked(), pytest.raises(RequestError, match="another run grades into"):
+        mark(folder)
+
+
+def test_what_the_history_says_is_json_a_line_each(folder: Path, grader: Grader) -> None:
+    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+    mark(folder)
+    (entry,) = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+    assert (entry["kind"], entry["student"], entry["about"], entry["score"]) == ("mark", "ada", "First", 4.0)
+    assert datetime.fromisoformat(entry["time"]) <= datetime.now(UTC)
