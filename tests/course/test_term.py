@@ -362,6 +362,21 @@ def test_the_final_mark_weighs_deadlines_and_counts_what_is_closed_as_nothing(fo
     assert final()[0] == f"{round(100 * (20 * 5 / points['First'] + 60 * 20 / points['Second']) / 80, 2):g}"
 
 
+def test_no_more_can_be_lost_than_there_is(folder: Path, grader: Grader) -> None:
+    (folder / FILE).write_text(TERM.replace("percent = 10", "percent = 60"))
+    hand_in(folder, "ada@2026-10-09T10.00", code="x = 4")  # 4 days late, 2 of them free
+    mark(folder)
+    assert scores(folder)["ada", "First"] == ("0", "4", "100")
+
+
+def test_another_submission_of_the_same_mark_is_remembered(folder: Path, grader: Grader) -> None:
+    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+    mark(folder)
+    hand_in(folder, "ada@2026-10-02T10.00", code="x = 4")
+    (event,) = mark(folder).changed
+    assert (event.score, event.why) == (4.0, ("another submission counts: ada@2026-10-02T10.00.00",))
+
+
 def test_a_regrade_says_what_changed_and_why_and_a_mark_stays_without_it(folder: Path, grader: Grader) -> None:
     hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
     mark(folder)
