@@ -48,7 +48,7 @@ class Endless:
         if self.frame is None:
             return None
         code = self.frame.f_code
-        line = _loop_around(Path(code.co_filename), self.line) or self.line
+        line = loop_around(Path(code.co_filename), self.line) or self.line
         return {
             "file": Path(code.co_filename).relative_to(self.root).as_posix(),
             "line": line,
@@ -86,17 +86,17 @@ class Endless:
                 if len(self.turns) == TURNS:
                     sys.settrace(None)
                     raise KeyboardInterrupt
-                self.turns.append(_variables(frame))
+                self.turns.append(variables(frame))
         return self._trace
 
 
-def _variables(frame: FrameType) -> dict[str, str]:
+def variables(frame: FrameType) -> dict[str, str]:
     """The local variables as they are now, those that the function binds last at the front."""
     names = [name for name in reversed(frame.f_code.co_varnames) if name in frame.f_locals and name != "self"]
     return {name: shown(frame.f_locals[name])[:LETTERS] for name in names[:NAMES]}
 
 
-def _loop_around(path: Path, line: int) -> int | None:
+def loop_around(path: Path, line: int) -> int | None:
     """The line at which the innermost loop around a line begins."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))

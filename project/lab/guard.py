@@ -12,7 +12,7 @@ import re
 import reprlib
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -21,8 +21,11 @@ from typing import Any, NoReturn
 import streamlit as st
 
 from course.cli.hints import is_open
+from course.explain import endless
 from course.manifest import ROOT, ManifestError, course
 from course.runner.messages import unwritten_files, unwritten_task
+from project.lab import patience
+from project.lab.patience import DidNotEnd
 
 SHOWN_FRAMES = 4
 
@@ -54,14 +57,20 @@ def task_guard(stop: bool = True) -> Iterator[None]:
         stop: Whether the page (or the fragment) ends there; else it goes on after the `with` block.
     """
     try:
-        yield
-    except Exception as error:
+        with in_time():
+            yield
+    except (Exception, DidNotEnd) as error:
         card = explain(error)
         if card is None:
             raise
         show(card)
         if stop:
             st.stop()
+
+
+def in_time() -> AbstractContextManager[None]:
+    """End student code that takes too long, by DidNotEnd; `task_guard` does it too."""
+    return patience.watched(_is_student)
 
 
 def show(card: Card) -> None:
@@ -98,8 +107,10 @@ def number(value: Any, call: str) -> float:
     raise WrongResult(f"{call} expected to return a number, got {reprlib.repr(value)}{forgot}")
 
 
-def explain(error: Exception) -> Card | None:
+def explain(error: Exception | DidNotEnd) -> Card | None:
     """The card for an error, or None if student code has no part in it."""
+    if isinstance(error, DidNotEnd):
+        return _endless(error)
     if task := unwritten_task(error):
         return _unwritten(task, error)
     if isinstance(error, SyntaxError) and _is_student(error.filename):
@@ -120,6 +131,19 @@ def explain(error: Exception) -> Card | None:
     if source := _broken_module(error):
         return Card(False, f"{_place(source, None)}: {error}", "A name that the course expects there is missing.")
     return None
+
+
+def _endless(error: DidNotEnd) -> Card:
+    """The card for a call that was ended."""
+    title = f"It did not end within {patience.LIMIT:g} seconds and was stopped"
+    if error.frame is None:
+        return Card(False, title, "Is there a loop without an end?")
+    frame, path = error.frame, error.frame.f_code.co_filename
+    line = endless.loop_around(Path(path), frame.f_lineno) or frame.f_lineno
+    last = ", ".join(f"{name} = {value}" for name, value in endless.variables(frame).items()).replace("`", "'")
+    now = f"\n\nIts variables were then: `{last}`" if last else ""
+    more = "The tests show more turns of a loop: run `course test`, then `course explain`."
+    return Card(False, f"{_place(path, line)}: {title[0].lower()}{title[1:]}", f"{_describe(frame, line)}{now}\n\n{more}")
 
 
 def _unwritten(id: str, error: Exception) -> Card:

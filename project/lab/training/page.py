@@ -75,8 +75,9 @@ def step() -> None:
 def advance(train: Callable[[Trainer], None]) -> None:
     """Let the trainer work; what goes wrong in student code is kept for the page, and ends the run."""
     try:
-        train(state.trainer)
-    except Exception as error:
+        with guard.in_time():
+            train(state.trainer)
+    except (Exception, guard.DidNotEnd) as error:
         card = guard.explain(error)
         if card is None:
             raise
