@@ -18,6 +18,7 @@ from course.staff.proofs import answers, prove, runs
 from course.staff.proofs.answers import (
     WrongAnswer,
     content_hash,
+    executable_source,
     graded_files,
     load_answers,
     patched,
@@ -277,6 +278,64 @@ def test_a_copy_of_a_folder_in_which_tests_ran_keeps_what_was_compiled_and_repla
 # The ledger
 
 
+SOURCE = """# a comment
+\"\"\"What the module is.
+
+In two paragraphs.
+\"\"\"
+
+NAME = "# no comment"  # a comment
+TEXT = \"\"\"
+# no comment
+\"\"\"
+
+
+class A:
+    \"\"\"A class.\"\"\"
+
+    def f(self):
+        \"\"\"A method.\"\"\"
+        # a comment
+        return \"\"\"no docstring\"\"\"
+def g(): "a docstring in the line of its function"
+"""
+
+
+def test_comments_and_docstrings_do_not_run() -> None:
+    code = """
+NAME = "# no comment"
+TEXT = \"\"\"
+# no comment
+\"\"\"
+
+
+class A:
+
+    def f(self):
+        return \"\"\"no docstring\"\"\"
+def g(): "a docstring in the line of its function"
+"""
+    assert executable_source(SOURCE) == code
+    assert executable_source("no Python # at all") == "no Python # at all"
+
+
+def test_a_proof_outlives_another_docstring(repository: Repository) -> None:
+    root, _ = repository
+    file = root / "minitorch" / "operators.py"
+    source = file.read_text(encoding="utf-8")
+
+    def hashed(body: str = "return x") -> str:
+        return content_hash(wrong(body), root, needed_files(*repository), ["tests/test_operators.py"])
+
+    first = hashed()
+    assert hashed("# why\n    return x") == first
+    assert source.startswith('"""')
+    file.write_text('"""Another text.\n\n' + source.removeprefix('"""') + "# The end.\n", encoding="utf-8")
+    assert hashed() == first
+    file.write_text(source + "0\n", encoding="utf-8")
+    assert hashed() != first
+
+
 def test_the_hash_depends_on_patch_tests_and_what_is_patched_alone(repository: Repository) -> None:
     root, manifest = repository
     tests = graded_files(manifest.task("0.1"), needed_files(root, manifest))
@@ -297,7 +356,7 @@ def test_the_hash_depends_on_patch_tests_and_what_is_patched_alone(repository: R
         ("docs/index.md", False),
     ]:
         before = (root / path).read_bytes()
-        (root / path).write_bytes(before + b"\n")
+        (root / path).write_bytes(before + b"\n0\n")
         assert (hashed() != first) == matters, path
         (root / path).write_bytes(before)
 

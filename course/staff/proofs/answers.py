@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import io
 import json
+import tokenize
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -140,6 +143,8 @@ def graded_files(task: Task, files: Mapping[str, str | bytes]) -> list[str]:
 def content_hash(answer: WrongAnswer, root: Path, files: Mapping[str, str | bytes], run: Iterable[str]) -> str:
     """A hash of what decides whether the answer is caught: the patch, the files that are run, those patched, and what all these import.
 
+    Comments and docstrings do not run, so they do not count.
+
     Args:
         answer: The wrong answer.
         root: The repository.
@@ -153,13 +158,36 @@ def content_hash(answer: WrongAnswer, root: Path, files: Mapping[str, str | byte
     for path in sorted(targets):
         if path not in files:
             raise StaffError(f"wrong answer {answer.key} patches {', '.join(answer.patch)}, but there is no {path}")
-    digest = hashlib.sha256(json.dumps([sorted(answer.patch.items()), *([True] if answer.compiled else [])]).encode())
+    patch = sorted((full, executable_source(definition)) for full, definition in answer.patch.items())
+    digest = hashlib.sha256(json.dumps([patch, *([True] if answer.compiled else [])]).encode())
     for path in sorted(import_closure(root, {*run, *targets}) & files.keys()):
         content = files[path]
+        content = executable_source(content).encode() if isinstance(content, str) and path.endswith(".py") else content
         content = content.encode() if isinstance(content, str) else content
         digest.update(f"\n{path} {len(content)}\n".encode())
         digest.update(content)
     return digest.hexdigest()
+
+
+@cache
+def executable_source(text: str) -> str:
+    """Python source without its comments and docstrings; as it is, if it is not valid Python."""
+    try:
+        tree = function_source.parse(text)
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (function_source.Unreadable, tokenize.TokenError):
+        return text
+    lines: list[str | None] = list(text.split("\n"))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node, clean=False):
+            docstring = node.body[0]
+            first, last = docstring.lineno - 1, (docstring.end_lineno or docstring.lineno) - 1
+            if not (lines[first] or "")[: docstring.col_offset].strip():  # of `def f(): "text"` the line stays
+                lines[first : last + 1] = [None] * (last + 1 - first)
+    for token in tokens:
+        if token.type == tokenize.COMMENT and (line := lines[token.start[0] - 1]) is not None:
+            lines[token.start[0] - 1] = line[: token.start[1]].rstrip() or None
+    return "\n".join(line for line in lines if line is not None)
 
 
 def read_ledger(path: Path) -> dict[str, dict[str, str]]:
