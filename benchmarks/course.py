@@ -1,16 +1,19 @@
-"""What the course machine promises, measured: how long students wait, that grading cannot be fooled, that no submission is lost.
+"""The course machine's promises, measured: waiting times, resistance to cheating, fair marks, and no lost submission.
 
     python -m benchmarks.course [--only watch]
 
 * attacks: hostile programs in the sandbox of this machine.
-* forgers: submissions that pretend; none may earn a mark.
-* proven: wrong answers whose tests are known to catch them, as they stand now.
-* first card: from an empty folder to the first failing card: a handout is cloned, its environment made, `course test` run; packages come
-  from pip's cache.
-* test: `course test 0.1`, everything written.
-* watch: from a save to the result on the screen, for each task of Modules 0 and 1, everything written.
-* class: submissions of all kinds, graded while workers are killed, then the run itself, which is started again.
-* reference: grading right answers to all tasks, on one core, with what is kept from one run to the next in place.
+* forgers: submissions that try to earn marks without a solution; none may earn any.
+* published: right work in two styles of the original course, graded with `--profile published`.
+* proven: wrong answers that the tests are known to catch, for the tests and the package as they are now.
+* first card: from an empty folder to the first failing card: clone a handout, make its environment (packages come from pip's cache), and
+  run `course test`.
+* status: the first `course status` in a fresh handout of all modules.
+* test: `course test 0.1` with everything written.
+* endless: `course test 0.1` with an endless loop in `relu`.
+* watch: from a save to the result on the screen, for each task of Modules 0 and 1, with everything written.
+* class: a hundred submissions of all kinds, graded while workers are killed, then the run itself, which is started again.
+* reference: grading right answers to all tasks on one core, with warm caches.
 """
 
 from __future__ import annotations
@@ -30,40 +33,43 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import course_class
-from benchmarks.course_watch import Watching
+from benchmarks.course_watch import WatchTerminal
 from benchmarks.rivals import MISSED, NOT_RUN, REACHED, print_verdicts, processor_and_cores
 from course.manifest import ROOT, course
 
 REPEATS = 5
 
+ATTACKS, FORGERS = 120, 45
+"""How many attacks and forgers there must be at least."""
+
 
 def run(*command: str, folder: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+    """Run a command and wait for it."""
     return subprocess.run(command, cwd=folder, env=os.environ | environment, text=True, capture_output=True, check=False)
 
 
-def seconds_of(*command: str, folder: Path) -> tuple[float, subprocess.CompletedProcess[str]]:
-    """How long a command takes."""
+def time_command(*command: str, folder: Path) -> tuple[float, subprocess.CompletedProcess[str]]:
+    """The wall time of a command in seconds, and its result."""
     begun = time.monotonic()
     done = run(*command, folder=folder)
     return time.monotonic() - begun, done
 
 
-def tell(name: str, asked: str, got: str, good: bool | None, more: str = "") -> str:
-    """Print a row; returns its verdict. good: None if it was not run."""
-    verdict = NOT_RUN if good is None else REACHED if good else MISSED
-    print(f"{name:22} {asked:24} {got:26} {verdict}{f'; {more}' if more else ''}".rstrip(), flush=True)
+def print_row(name: str, goal: str, measured: str, reached: bool | None, details: str = "") -> str:
+    """Print a row and return its verdict; reached is None if the row was not run."""
+    verdict = NOT_RUN if reached is None else REACHED if reached else MISSED
+    print(f"{name:22} {goal:24} {measured:26} {verdict}{f'; {details}' if details else ''}".rstrip(), flush=True)
     return verdict
 
 
 @contextmanager
 def workspace(last: int, written: bool) -> Iterator[Path]:
-    """A student's clone of a fresh handout, with the reference's bodies in it or as it was handed out."""
+    """A clone of a fresh handout up to a module, as handed out or, if written, with the reference's solutions."""
     with tempfile.TemporaryDirectory(prefix="course-bench-") as name:
         handout, clone = Path(name) / "handout", Path(name) / "mine"
         made = run(sys.executable, "-m", "course.staff", "handout", str(handout), "--modules", f"0-{last}" if last else "0")
         if made.returncode:
-            raise RuntimeError(f"no handout: {made.stderr}")
+            raise RuntimeError(f"course-staff handout failed: {made.stderr}")
         run("git", "clone", "--quiet", str(handout), str(clone))
         if written:
             for task in course().tasks:
@@ -76,7 +82,7 @@ def workspace(last: int, written: bool) -> Iterator[Path]:
 
 
 def attacks() -> list[str]:
-    """Those of `course-staff grade-doctor`."""
+    """The attacks of `course-staff grade-doctor`."""
     from course.staff.sandbox.attacks import SCHEMA
 
     done = run(sys.executable, "-m", "course.staff", "grade-doctor", "--json")
@@ -84,18 +90,29 @@ def attacks() -> list[str]:
     rows = document["attacks"]
     succeeded = [row["name"] for row in rows if row["succeeded"]]
     level = document["level"]
-    good = len(rows) >= 30 and not succeeded if rows else None
-    return [tell("attacks", "0 of at least 30", f"{len(succeeded)} of {len(rows)}", good, "; ".join([f"sandbox: {level}", *succeeded]))]
+    good = len(rows) >= ATTACKS and not succeeded if rows else None
+    return [
+        print_row(
+            "attacks", f"0 of at least {ATTACKS}", f"{len(succeeded)} of {len(rows)}", good, "; ".join([f"sandbox: {level}", *succeeded])
+        )
+    ]
 
 
 def forgers() -> list[str]:
-    """Every forger of the tests, each as a submission of its own."""
+    """Every forger under tests/course/forgers, each as one submission."""
     earned, count = course_class.forgers()
-    return [tell("forgers", "0 of at least 8", f"{len(earned)} of {count} earn a mark", count >= 8 and not earned, "; ".join(earned))]
+    reached = count >= FORGERS and not earned
+    return [print_row("forgers", f"0 of at least {FORGERS}", f"{len(earned)} of {count} earn a mark", reached, "; ".join(earned))]
+
+
+def published() -> list[str]:
+    """Right hand-ins of the original course: every task that they hold must get full marks."""
+    lost, count = course_class.grade_originals()
+    return [print_row("published profile", "0 wrong marks", f"{len(lost)} of {count} tasks", count > 0 and not lost, "; ".join(lost))]
 
 
 def proven() -> list[str]:
-    """The ledger against the wrong answers, tests and package as they are."""
+    """The ledger of proofs against the wrong answers, tests and package as they are now."""
     from course.staff.proofs import answers, prove
 
     manifest = course()
@@ -103,11 +120,11 @@ def proven() -> list[str]:
     hashes = prove.hash_all(bank, manifest, ROOT, prove.needed_files(ROOT, manifest))
     ledger = answers.read_ledger(answers.LEDGER)
     now = sum(ledger.get(key, {}).get("hash") == value for key, value in hashes.items())
-    return [tell("wrong answers", "all killed", f"{now} of {len(bank)}", now == len(bank), "course-staff prove --all runs them again")]
+    return [print_row("wrong answers", "all killed", f"{now} of {len(bank)}", now == len(bank), "course-staff prove --all runs them again")]
 
 
 def first_card() -> list[str]:
-    """From a clone to the first failing card."""
+    """From `git clone` to the first failing card."""
     with workspace(4, written=False) as clone:
         begun = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="course-bench-") as name:
@@ -117,60 +134,82 @@ def first_card() -> list[str]:
             card = run(".venv/bin/course", "test", "0.1", folder=mine)
         seconds = time.monotonic() - begun
     good = card.returncode == 1 and "Task 0.1" in card.stdout
-    return [tell("first card", "at most 30 s", f"{seconds:.1f} s", good and seconds <= 30, "" if good else made.stderr + card.stderr)]
+    return [print_row("first card", "at most 20 s", f"{seconds:.1f} s", good and seconds <= 20, "" if good else made.stderr + card.stderr)]
+
+
+def status() -> list[str]:
+    """The first `course status`."""
+    with workspace(4, written=False) as mine:
+        seconds, done = time_command(sys.executable, "-m", "course", "status", folder=mine)
+    good = done.returncode == 0 and done.stdout.count("todo") >= len(course().tasks) // 2
+    return [print_row("first course status", "at most 15 s", f"{seconds:.1f} s", good and seconds <= 15, "" if good else done.stderr)]
 
 
 def test() -> list[str]:
-    """`course test 0.1`."""
+    """`course test 0.1` with everything written."""
     with workspace(0, written=True) as mine:
         times = []
         for _ in range(REPEATS):
-            seconds, done = seconds_of(sys.executable, "-m", "course", "test", "0.1", folder=mine)
+            seconds, done = time_command(sys.executable, "-m", "course", "test", "0.1", folder=mine)
             times.append(seconds)
             (mine / course().task("0.1").files[0]).touch()
     good = done.returncode == 0 and median(times) <= 2
-    return [tell("course test 0.1", "at most 2 s", f"{median(times):.2f} s", good, f"{min(times):.2f} to {max(times):.2f}")]
+    return [print_row("course test 0.1", "at most 2 s", f"{median(times):.2f} s", good, f"{min(times):.2f} to {max(times):.2f}")]
+
+
+def endless() -> list[str]:
+    """`course test 0.1` where `relu` does not end."""
+    with workspace(0, written=True) as mine:
+        course_class.solve(mine, course().task("0.1"), {"minitorch.operators:relu": course_class.HOSTILE["hangs"]})
+        seconds, done = time_command(sys.executable, "-m", "course", "test", "0.1", folder=mine)
+    good = done.returncode == 1 and "loop" in done.stdout
+    return [print_row("endless loop", "at most 8 s", f"{seconds:.1f} s", good and seconds <= 8, "" if good else done.stdout[-300:])]
 
 
 def watch() -> list[str]:
-    """A save of the first file of each task of Modules 0 and 1."""
+    """Save the first file of each task of Modules 0 and 1."""
     verdicts = []
     with workspace(1, written=True) as mine:
         for task in course().tasks:
             if task.stage > 1:
                 continue
             run(sys.executable, "-m", "course", "start", task.id, folder=mine)
-            with Watching(mine) as terminal:
+            with WatchTerminal(mine) as terminal:
                 passed = f"Task {task.id} {task.title}: passed" in terminal.settle()
                 times = []
                 for _ in range(REPEATS):
-                    time.sleep(2)  # the student reads, and the next process loads what it needs
-                    times.append(terminal.saved(mine / task.files[0]))
+                    time.sleep(2)  # meanwhile the next process imports what it needs
+                    times.append(terminal.time_save(mine / task.files[0]))
                     passed = passed and f"Task {task.id} {task.title}: passed" in terminal.screen()
             spread = f"{min(times):.2f} to {max(times):.2f}"
-            verdicts.append(tell(f"watch {task.id}", "at most 1.5 s", f"{median(times):.2f} s", passed and median(times) <= 1.5, spread))
+            verdicts.append(
+                print_row(f"watch {task.id}", "at most 1.5 s", f"{median(times):.2f} s", passed and median(times) <= 1.5, spread)
+            )
     return verdicts
 
 
 def a_class() -> list[str]:
-    """A hundred submissions."""
-    lost, what = course_class.graded_under_fire()
-    return [tell("class of 100", "every one accounted for", f"{100 - len(lost)} of 100", not lost, "; ".join([what, *lost]))]
+    """A hundred submissions, graded while processes are killed."""
+    lost, details = course_class.grade_under_fire()
+    return [print_row("class of 100", "every one accounted for", f"{100 - len(lost)} of 100", not lost, "; ".join([details, *lost]))]
 
 
 def reference() -> list[str]:
-    """Everything right."""
-    seconds, mark, points = course_class.reference_on_one_core()
-    good = mark == points and seconds <= 180
-    return [tell("full submission", "at most 180 s", f"{seconds:.0f} s", good, f"{mark:g} of {points:g} points, one core")]
+    """A submission in which everything is right."""
+    seconds, mark, points = course_class.grade_reference_on_one_core()
+    good = mark == points and seconds <= 90
+    return [print_row("full submission", "at most 90 s", f"{seconds:.0f} s", good, f"{mark:g} of {points:g} points, one core")]
 
 
 ROWS: dict[str, Callable[[], list[str]]] = {
     "attacks": attacks,
     "forgers": forgers,
+    "published": published,
     "proven": proven,
     "first card": first_card,
+    "status": status,
     "test": test,
+    "endless": endless,
     "watch": watch,
     "class": a_class,
     "reference": reference,
@@ -178,8 +217,8 @@ ROWS: dict[str, Callable[[], list[str]]] = {
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.course", description="What the course machine promises, measured.")
+    """Measure the rows and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.course", description="The course machine's promises, measured.")
     parser.add_argument("--only", default="", help=f"rows whose name contains this: {', '.join(ROWS)} (all)")
     options = parser.parse_args(arguments)
     rows = [row for name, row in ROWS.items() if options.only in name]
@@ -187,7 +226,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error(f"--only expected part of one of {', '.join(ROWS)}; got {options.only!r}")
     machine, cores = processor_and_cores()
     print(f"{date.today()}, {machine}, {cores} cores, Python {platform.python_version()}")
-    print(f"{'what':22} {'asked':24} measured")
+    print(f"{'row':22} {'goal':24} measured")
     verdicts: Counter[str] = Counter()
     for row in rows:
         verdicts.update(row())

@@ -1,4 +1,4 @@
-"""Submissions of all kinds, made from the reference and known wrong answers, and what grading makes of them: for `benchmarks.course`."""
+"""Submissions of all kinds, made from the reference and known wrong answers, and their grading, for `benchmarks.course`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,15 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from course.manifest import ROOT, Task, course
+from course.staff.adopt.adopt import adopt, write_submission
 from course.staff.grading.bases import right_answer
 from course.staff.grading.results import Result, read_result
 from course.staff.proofs.answers import FOLDER, WrongAnswer, load_answers
 from course.workspace.function_source import definitions, graft
 
 FORGERS = ROOT / "tests" / "course" / "forgers"
+ORIGINALS = ROOT / "tests" / "course" / "originals"
 
 TASKS = ("0.1", "0.3", "1.1")
-"""What the class of a hundred was asked for."""
+"""The tasks of the class of a hundred."""
 
 HOSTILE = {
     "hangs": "def relu(x):\n    while True:\n        pass\n",
@@ -37,24 +40,28 @@ HOSTILE = {
     "prints": "def relu(x):\n    while True:\n        print('x' * 10**6)\n",
     "raises": "def relu(x):\n    raise SystemExit(0)\n",
 }
-"""Answers to Task 0.1 that do more than compute, by name."""
+"""Hostile answers to Task 0.1, by name."""
 
 
 def json_of(text: str, schema: int) -> dict[str, Any]:
-    """A document that a command printed; its version is checked."""
+    """A JSON document that a command printed.
+
+    Raises:
+        RuntimeError: If it has another schema version.
+    """
     document = json.loads(text)
     if document["schema"] != schema:
         raise RuntimeError(f"expected schema {schema}, got {document['schema']}")
     return document
 
 
-def solved(task: Task, changed: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The files of a task with the reference's functions, but for those that are given, by "module:function".
+def solution_files(task: Task, changed: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The files of a task with the reference's functions, some of them replaced.
 
     Args:
         task: The task.
-        changed: Other definitions of some functions.
-        texts: The files to begin with, where they are not the reference's own.
+        changed: Definitions that replace the reference's, by "module:function".
+        texts: Files to write the functions into; by default the reference's own.
     """
     files = {}
     for file in task.files:
@@ -67,21 +74,21 @@ def solved(task: Task, changed: Mapping[str, str] | None = None, texts: Mapping[
 
 
 def solve(workspace: Path, task: Task, changed: Mapping[str, str] | None = None) -> None:
-    """Write a task's functions into a workspace; see `solved`."""
+    """Write a task's functions into a workspace; see `solution_files`."""
     texts = {file: (workspace / file).read_text(encoding="utf-8") for file in task.files}
-    for file, text in solved(task, changed, texts).items():
+    for file, text in solution_files(task, changed, texts).items():
         (workspace / file).write_text(text, encoding="utf-8")
 
 
-def handed_in(tasks: tuple[str, ...], changed: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The files of a submission of these tasks."""
+def submission_files(tasks: tuple[str, ...], changed: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The files of a submission that solves these tasks."""
     files: dict[str, str] = {}
     for id in tasks:
-        files |= solved(course().task(id), changed, files)
+        files |= solution_files(course().task(id), changed, files)
     return files
 
 
-def zipped(path: Path, files: Mapping[str, str]) -> None:
+def write_zip(path: Path, files: Mapping[str, str]) -> None:
     """Pack a submission as `course submit` does."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
@@ -92,28 +99,50 @@ def zipped(path: Path, files: Mapping[str, str]) -> None:
 
 
 def forgers() -> tuple[list[str], int]:
-    """Grade every forger of the tests in the task that it wants; which earned a mark there, and how many there are."""
+    """Grade every forger in its task; returns those that earned a mark, and the number of forgers."""
     found = [path.stem for path in sorted(FORGERS.glob("*.toml"))]
-    pretending = load_answers(FORGERS, [course().task(id) for id in found])
+    answers = load_answers(FORGERS, [course().task(id) for id in found])
     earned = []
     with tempfile.TemporaryDirectory(prefix="course-bench-") as name:
         folder = Path(name)
         (folder / "in").mkdir()
-        for answer in pretending:
-            zipped(folder / "in" / f"{answer.task}-{answer.name}.zip", handed_in((answer.task,), answer.patch))
-        results = graded(folder / "in", folder / "out", *[f"--task={id}" for id in found])
-        for answer in pretending:
+        for answer in answers:
+            write_zip(folder / "in" / f"{answer.task}-{answer.name}.zip", submission_files((answer.task,), answer.patch))
+        results = grade(folder / "in", folder / "out", *[f"--task={id}" for id in found])
+        for answer in answers:
             (task,) = [task for task in results[f"{answer.task}-{answer.name}"].tasks if task.task == answer.task]
             if task.mark:
                 earned.append(answer.key)
-    return earned, len(pretending)
+    return earned, len(answers)
+
+
+# The original course
+
+
+def grade_originals() -> tuple[list[str], int]:
+    """Adopt and grade the hand-ins under tests/course/originals; returns tasks without full marks, and the number of tasks."""
+    lost, count = [], 0
+    with tempfile.TemporaryDirectory(prefix="course-bench-") as name:
+        folder = Path(name)
+        for style in sorted(path.name for path in ORIGINALS.iterdir() if path.is_dir()):
+            for file in (ORIGINALS / style).rglob("*.txt"):
+                target = folder / file.relative_to(ORIGINALS).with_suffix("")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, target)
+            adopted = adopt(folder / style, course())
+            write_submission(adopted, folder / "in" / style)
+            options = [f"--task={id}" for id in sorted(adopted.written)]
+            (result,) = grade(folder / "in" / style, folder / f"out-{style}", "--profile=published", *options).values()
+            count += len(result.tasks)
+            lost += [f"{style} {task.task}: {task.mark:g} of {task.points:g}" for task in result.tasks if task.mark < task.points]
+    return lost, count
 
 
 # A class of a hundred
 
 
 def make_class(folder: Path) -> dict[str, str]:
-    """Write a hundred submissions; what kind each is, by its name: "right", "wrong", "hostile" or "broken"."""
+    """Write a hundred submissions; returns the kind of each by its name: "right", "wrong", "hostile" or "broken"."""
     bank = [answer for answer in load_answers(FOLDER, [course().task(id) for id in TASKS]) if not answer.compiled]
     kinds: dict[str, str] = {}
 
@@ -123,21 +152,21 @@ def make_class(folder: Path) -> dict[str, str]:
         kinds[name] = kind
 
     for number in range(40):
-        write("right", *packed(handed_in(TASKS), number))
+        write("right", *pack(submission_files(TASKS), number))
     for number in range(38):
         answer: WrongAnswer = bank[number * len(bank) // 38]
-        write("wrong", *packed(handed_in(TASKS, answer.patch), number))
+        write("wrong", *pack(submission_files(TASKS, answer.patch), number))
     for body in HOSTILE.values():
-        write("hostile", *packed(handed_in(TASKS, {"minitorch.operators:relu": body}), 0))
-    for suffix, data in broken().items():
+        write("hostile", *pack(submission_files(TASKS, {"minitorch.operators:relu": body}), 0))
+    for suffix, data in broken_archives().items():
         write("broken", "." + suffix.partition(".")[2], data)
     while len(kinds) < 100:
-        write("right", *packed(handed_in(TASKS), len(kinds)))
+        write("right", *pack(submission_files(TASKS), len(kinds)))
     return kinds
 
 
-def packed(files: Mapping[str, str], number: int) -> tuple[str, bytes]:
-    """An archive's suffix and bytes; every third is a tarball with one folder at its top. The number makes each another."""
+def pack(files: Mapping[str, str], number: int) -> tuple[str, bytes]:
+    """The suffix and bytes of an archive, every third a tarball with a top-level folder. The number makes each archive unique."""
     files = {name: f"{text}\n# {number}\n" for name, text in files.items()}
     data = io.BytesIO()
     if number % 3 != 2:
@@ -153,9 +182,9 @@ def packed(files: Mapping[str, str], number: int) -> tuple[str, bytes]:
     return ".tar.gz", data.getvalue()
 
 
-def broken() -> dict[str, bytes]:
-    """Archives of which nothing can be graded, by a name with their suffix."""
-    whole = packed(handed_in(TASKS), 0)[1]
+def broken_archives() -> dict[str, bytes]:
+    """Archives that cannot be graded, by a name that ends in their suffix."""
+    whole = pack(submission_files(TASKS), 0)[1]
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("minitorch/operators.py", b"\0" * (256 << 20))
@@ -179,11 +208,11 @@ def broken() -> dict[str, bytes]:
     }
 
 
-def graded_under_fire() -> tuple[list[str], str]:
-    """Grade the class, and meanwhile kill three workers, then the run, which is started again.
+def grade_under_fire() -> tuple[list[str], str]:
+    """Grade the class while three workers are killed, then the run itself, which is started again.
 
     Returns:
-        What went wrong, a line for each submission; and what was done, in words.
+        One line for each submission that went wrong, and a summary in words.
     """
     with tempfile.TemporaryDirectory(prefix="course-bench-") as name:
         folder = Path(name)
@@ -194,25 +223,25 @@ def graded_under_fire() -> tuple[list[str], str]:
         killed = 0
         first = start(folder / "in", folder / "out", *options)
         try:
-            for share in (10, 25, 40):  # so many results, then a worker is killed
-                if waited(first, folder / "out", share):
+            for share in (10, 25, 40):  # kill a worker after this many results
+                if wait_for_results(first, folder / "out", share):
                     killed += kill_a_worker(first.pid)
-            ended = waited(first, folder / "out", 55)
+            ended = wait_for_results(first, folder / "out", 55)
         finally:
-            first.kill()  # gently would be no proof; nor may it outlive this program
+            first.kill()  # SIGKILL: the run must survive it, and must not outlive this program
             first.wait()
         before = {path: path.stat().st_mtime_ns for path in (folder / "out" / "results").glob("*.json")}
-        results = graded(folder / "in", folder / "out", *options)
+        results = grade(folder / "in", folder / "out", *options)
         seconds = time.monotonic() - begun
         again = sum(path.stat().st_mtime_ns != time_before for path, time_before in before.items())
-    lost = [f"{name}: {trouble}" for name, kind in kinds.items() if (trouble := amiss(kind, results.get(name)))]
+    lost = [f"{name}: {trouble}" for name, kind in kinds.items() if (trouble := find_fault(kind, results.get(name)))]
     lost += [f"{again} graded twice"] * bool(again)
     lost += [] if killed == 3 and ended else [f"only {killed} workers were killed"]
     return lost, f"{killed} workers and one run killed, {len(before)} results there by then, {seconds:.0f} s"
 
 
-def amiss(kind: str, result: Result | None) -> str:
-    """What is wrong with what grading says of a submission of a kind; empty if nothing is."""
+def find_fault(kind: str, result: Result | None) -> str:
+    """What is wrong with the result of a submission of this kind; empty if nothing is."""
     if result is None:
         return "no result"
     if (kind == "broken") != bool(result.refused):
@@ -228,13 +257,13 @@ def amiss(kind: str, result: Result | None) -> str:
 
 
 def start(submissions: Path, out: Path, *options: str) -> subprocess.Popen[str]:
-    """`course-staff grade`, in a group of its own."""
+    """Start `course-staff grade` in its own process group."""
     command = [sys.executable, "-m", "course.staff", "grade", str(submissions), "--out", str(out), *options]
     return subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
-def graded(submissions: Path, out: Path, *options: str) -> dict[str, Result]:
-    """The results of `course-staff grade`, by submission.
+def grade(submissions: Path, out: Path, *options: str) -> dict[str, Result]:
+    """Run `course-staff grade`; returns the results by submission.
 
     Raises:
         RuntimeError: If it failed.
@@ -247,8 +276,8 @@ def graded(submissions: Path, out: Path, *options: str) -> dict[str, Result]:
     return {result.submission: result for result in results}
 
 
-def waited(run: subprocess.Popen[str], out: Path, count: int) -> bool:
-    """Wait until so many results are there; whether the run still goes on."""
+def wait_for_results(run: subprocess.Popen[str], out: Path, count: int) -> bool:
+    """Wait for this many results; returns whether the run is still going."""
     while run.poll() is None:
         if len(list((out / "results").glob("*.json"))) >= count:
             return True
@@ -257,7 +286,7 @@ def waited(run: subprocess.Popen[str], out: Path, count: int) -> bool:
 
 
 def kill_a_worker(pid: int) -> int:
-    """Kill a process that grades; returns how many were killed."""
+    """Kill one worker process of a run; returns how many were killed."""
     with contextlib.suppress(OSError, ValueError):
         children = [int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
         os.kill(max(children), signal.SIGKILL)
@@ -265,18 +294,18 @@ def kill_a_worker(pid: int) -> int:
     return 0
 
 
-def reference_on_one_core() -> tuple[float, float, float]:
-    """Grade right answers to all tasks on one core, the second time; seconds, mark, and points with extra ones."""
+def grade_reference_on_one_core() -> tuple[float, float, float]:
+    """Grade right answers to all tasks on one core; returns the seconds of the second run, the mark, and all points."""
     with tempfile.TemporaryDirectory(prefix="course-bench-") as name:
         folder = Path(name)
         (folder / "in").mkdir()
-        zipped(folder / "in" / "reference.zip", {path: data.decode() for path, data in right_answer(ROOT, course()).items()})
+        write_zip(folder / "in" / "reference.zip", {path: data.decode() for path, data in right_answer(ROOT, course()).items()})
         cores = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {min(cores)})
         try:
-            for turn in ("first", "second"):  # the first fills what is kept
+            for turn in ("first", "second"):  # the first fills the caches
                 begun = time.monotonic()
-                results = graded(folder / "in", folder / turn, "--workers=1")
+                results = grade(folder / "in", folder / turn, "--workers=1")
                 seconds = time.monotonic() - begun
         finally:
             os.sched_setaffinity(0, cores)

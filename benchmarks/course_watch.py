@@ -1,4 +1,4 @@
-"""`course` in a terminal of its own, for `benchmarks.course`: how long a student waits after a save."""
+"""`course` in watch mode in a pseudo-terminal, for `benchmarks.course`: how long a student waits after a save."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import sys
 import time
 from pathlib import Path
 
-PATIENCE = 120.0
-"""Seconds after which a run is given up."""
+TIMEOUT = 120.0
+"""Seconds after which a run counts as hung."""
 
 QUIET = 0.15
-"""A screen is complete when nothing has been written for so long."""
+"""A screen is complete after this many seconds without output."""
 
 
-class Watching:
-    """`course`, watching a workspace; a context.
+class WatchTerminal:
+    """A context in which `course` watches a workspace.
 
     Args:
         workspace: The folder.
@@ -30,7 +30,7 @@ class Watching:
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
 
-    def __enter__(self) -> Watching:
+    def __enter__(self) -> WatchTerminal:
         self.terminal, theirs = pty.openpty()
         environment = os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "60"}
         self.process = subprocess.Popen(
@@ -57,26 +57,26 @@ class Watching:
         os.close(self.terminal)
 
     def settle(self) -> str:
-        """Wait until no tests run; the screen.
+        """Wait until no tests run, and return the screen.
 
         Raises:
-            TimeoutError: If that does not happen.
+            TimeoutError: If tests still run after TIMEOUT.
         """
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while time.monotonic() < end:
             if select.select([self.terminal], [], [], QUIET)[0]:
                 with contextlib.suppress(OSError):
                     self.text += os.read(self.terminal, 1 << 16).decode(errors="replace")
             elif "q quit" in self.screen() and "Running the tests" not in self.screen():
                 return self.screen()
-        raise TimeoutError(f"`course` in {self.workspace} did not come to an end; its screen:\n{self.screen()}")
+        raise TimeoutError(f"`course` in {self.workspace} still runs tests; its screen:\n{self.screen()}")
 
     def screen(self) -> str:
-        """What was written since the screen was last cleared, without colours."""
+        """The output since the screen was last cleared, without colors."""
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.text.rpartition("\x1b[2J")[2])
 
-    def saved(self, file: Path) -> float:
-        """Save a file with one more empty line; the seconds until the result stood on the screen."""
+    def time_save(self, file: Path) -> float:
+        """Append an empty line to a file, and return the seconds until the result is on the screen."""
         self.text = ""
         with file.open("a", encoding="utf-8") as text:
             text.write("\n")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.course_class import FORGERS, solve, solved
+from benchmarks.course_class import FORGERS, solution_files, solve
 from course.manifest import ROOT, Task, course
 from course.staff.grading.results import Result, read_result
 from course.staff.proofs.answers import FOLDER, load_answers
@@ -132,7 +132,7 @@ def change(submission: Path, other: Path, id: str, name: str) -> None:
     (answer,) = [answer for answer in load_answers(folder, [task]) if answer.name == wanted]
     with zipfile.ZipFile(submission) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
-    files |= {file: text.encode() for file, text in solved(task, answer.patch, {f: files[f].decode() for f in task.files}).items()}
+    files |= {file: text.encode() for file, text in solution_files(task, answer.patch, {f: files[f].decode() for f in task.files}).items()}
     with zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as archive:
         for file, data in files.items():
             archive.writestr(file, data)
