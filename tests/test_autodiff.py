@@ -17,13 +17,13 @@ from .strategies import assert_close, small_floats
 @pytest.mark.task1_1
 @pytest.mark.parametrize(("arg", "expected"), [(0, 15.0), (1, 10.0), (2, 6.0)])
 def test_arg_chooses_the_argument(arg, expected):
-    """The derivative of x · y · z at (2, 3, 5) by each argument is the product of the other two."""
+    """The derivative of x · y · z at (2, 3, 5) with respect to each argument is the product of the other two."""
     assert_close(central_difference(lambda x, y, z: x * y * z, 2.0, 3.0, 5.0, arg=arg), expected, 1e-6)
 
 
 @pytest.mark.task1_1
 def test_without_arg_it_is_the_first():
-    """Without arg the derivative is by the first argument: x - 10y has the derivative 1."""
+    """Without arg, the derivative is with respect to the first argument: for x - 10y it is 1."""
     assert_close(central_difference(lambda x, y: x - 10 * y, 3.0, 4.0), 1.0, 1e-6)
 
 
@@ -36,14 +36,14 @@ def test_a_falling_line_has_a_negative_derivative():
 @pytest.mark.task1_1
 @pytest.mark.parametrize(("x", "expected"), [(3.0, 6.0), (-1.0, -2.0), (0.0, 0.0)])
 def test_the_difference_is_symmetric(x, expected):
-    """On a parabola a symmetric difference is exact, however wide the step: x² has the derivative 2x."""
+    """For a parabola, a symmetric difference is exact for any step: the derivative of x² is 2x."""
     assert central_difference(lambda x: x * x, x, epsilon=0.5) == expected
 
 
 @pytest.mark.task1_1
 @pytest.mark.parametrize(("x", "epsilon", "expected"), [(0.0, 0.5, 0.25), (0.0, 2.0, 4.0), (2.0, 0.5, 12.25), (-4.0, 1.0, 49.0)])
 def test_epsilon_is_half_the_width_of_the_step(x, epsilon, expected):
-    """The central difference of x³ is exactly 3x² + ε²: it steps by ε to each side, and divides by 2ε."""
+    """The central difference of x³ is exactly 3x² + ε²: it steps by ε to each side and divides by 2ε."""
     assert central_difference(lambda x: x * x * x, x, epsilon=epsilon) == expected
 
 
@@ -55,7 +55,7 @@ def test_the_default_step_is_small():
 
 @pytest.mark.task1_1
 def test_only_the_chosen_argument_moves():
-    """f is called at (3 ± 1/2, 4, 5): all other arguments stay as they are."""
+    """f is called at (3 ± 1/2, 4, 5): the other arguments do not change."""
     points = []
 
     def f(*point):
@@ -68,7 +68,7 @@ def test_only_the_chosen_argument_moves():
 
 @pytest.mark.task1_1
 def test_whole_numbers_are_points_too():
-    """Python's whole numbers are as good as floats: x · y at (5, 10) has the derivative 5 by y."""
+    """Integers work as well as floats: at (5, 10), the derivative of x · y with respect to y is 5."""
     assert_close(central_difference(lambda x, y: x * y, 5, 10, arg=1), 5.0, 1e-6)
 
 
@@ -87,7 +87,7 @@ def test_the_derivative_of_the_sine_is_the_cosine(x):
 @example(0.0, 0.0)
 @example(-2.0, 3.0)
 def test_partial_derivatives_of_a_polynomial(x, y):
-    """x²y + y³ has the derivatives 2xy and x² + 3y²."""
+    """x²y + y³ has the partial derivatives 2xy and x² + 3y²."""
 
     def f(x, y):
         return x * x * y + y * y * y
@@ -100,7 +100,7 @@ def test_partial_derivatives_of_a_polynomial(x, y):
 
 
 class Mixed(ScalarFunction):
-    """3x + 5y: each input has a derivative of its own."""
+    """3x + 5y: each input has a different derivative."""
 
     @staticmethod
     def forward(ctx, x, y):
@@ -112,7 +112,7 @@ class Mixed(ScalarFunction):
 
 
 class Product(ScalarFunction):
-    """x · y · z: its derivatives need what forward has saved."""
+    """x · y · z: its derivatives need the values that forward saved."""
 
     @staticmethod
     def forward(ctx, x, y, z):
@@ -138,7 +138,7 @@ class Triple(ScalarFunction):
 
 
 class First(ScalarFunction):
-    """x, whatever y is: nothing depends on its second input."""
+    """x, whatever y is: the result does not depend on the second input."""
 
     @staticmethod
     def forward(ctx, x, y):
@@ -156,7 +156,7 @@ def derivatives(pairs):
 
 @pytest.mark.task1_3
 def test_chain_rule_pairs_each_input_with_its_derivative():
-    """3x + 5y gives the pairs (x, 3) and (y, 5), in this order."""
+    """3x + 5y returns the pairs (x, 3) and (y, 5), in this order."""
     x, y = Scalar(1.0), Scalar(2.0)
     first, second = Mixed.apply(x, y).chain_rule(d_output=1.0)
     assert first[0] is x
@@ -168,7 +168,7 @@ def test_chain_rule_pairs_each_input_with_its_derivative():
 @pytest.mark.task1_3
 @pytest.mark.parametrize("d_output", [1.0, 5.0, -2.0, 0.5, 0.0])
 def test_chain_rule_multiplies_with_d_output(d_output):
-    """Every derivative of 3x + 5y is multiplied once with the derivative of the output."""
+    """Every derivative of 3x + 5y is multiplied by the derivative of the output, once."""
     z = Mixed.apply(Scalar(1.0), Scalar(2.0))
     assert derivatives(z.chain_rule(d_output=d_output)) == [3.0 * d_output, 5.0 * d_output]
 
@@ -182,7 +182,7 @@ def test_chain_rule_uses_what_forward_saved():
 
 @pytest.mark.task1_3
 def test_chain_rule_reads_the_history():
-    """A history put together by hand serves as well: its function, its context, its inputs."""
+    """A manually created history works as well: its function, its context, its inputs."""
     x, y, z = Scalar(0.0), Scalar(0.0), Scalar(0.0)
     ctx = Context()
     ctx.save_for_backward(2.0, 7.0, 10.0)
@@ -193,7 +193,7 @@ def test_chain_rule_reads_the_history():
 
 @pytest.mark.task1_3
 def test_chain_rule_takes_a_single_number_from_backward():
-    """A function of one input may return its derivative as a number: 3x gives the pair (x, 3)."""
+    """The backward of a function with one input may return a single number: 3x returns the pair (x, 3)."""
     x = Scalar(4.0)
     ((variable, derivative),) = Triple.apply(x).chain_rule(d_output=5.0)
     assert variable is x
@@ -202,7 +202,7 @@ def test_chain_rule_takes_a_single_number_from_backward():
 
 @pytest.mark.task1_3
 def test_chain_rule_lists_an_input_twice_that_is_used_twice():
-    """3x + 5x gives (x, 3) and (x, 5): adding them up is not its work."""
+    """3x + 5x returns (x, 3) and (x, 5): chain_rule does not add them up."""
     x = Scalar(1.0)
     pairs = list(Mixed.apply(x, x).chain_rule(d_output=1.0))
     assert [variable is x for variable, _ in pairs] == [True, True]
@@ -211,7 +211,7 @@ def test_chain_rule_lists_an_input_twice_that_is_used_twice():
 
 @pytest.mark.task1_3
 def test_chain_rule_includes_constants():
-    """3 · 10 + 5y gives a pair for the 10, too: leaving constants out is not its work."""
+    """3 · 10 + 5y returns a pair for the 10, too: chain_rule does not leave out constants."""
     y = Scalar(2.0)
     pairs = list(Mixed.apply(10, y).chain_rule(d_output=10.0))
     assert derivatives(pairs) == [30.0, 50.0]
@@ -222,7 +222,7 @@ def test_chain_rule_includes_constants():
 
 @pytest.mark.task1_3
 def test_chain_rule_includes_derivatives_of_zero():
-    """An input that the output does not depend on gets its pair, with derivative 0."""
+    """An input that does not affect the output gets its pair, with derivative 0."""
     x, y = Scalar(1.0), Scalar(2.0)
     pairs = list(First.apply(x, y).chain_rule(d_output=4.0))
     assert [variable.unique_id for variable, _ in pairs] == [x.unique_id, y.unique_id]
@@ -231,7 +231,7 @@ def test_chain_rule_includes_derivatives_of_zero():
 
 @pytest.mark.task1_3
 def test_chain_rule_goes_back_one_function_only():
-    """The inputs of 3u + 5y are u and y, even where u was computed itself."""
+    """The inputs of 3u + 5y are u and y, even if u was computed itself."""
     x, y = Scalar(1.0), Scalar(2.0)
     u = Triple.apply(x)
     first, second = Mixed.apply(u, y).chain_rule(d_output=1.0)
@@ -242,7 +242,7 @@ def test_chain_rule_goes_back_one_function_only():
 
 @pytest.mark.task1_3
 def test_chain_rule_changes_nothing():
-    """It only reports: no variable keeps a derivative, and a second call says the same."""
+    """chain_rule only returns pairs: it stores no derivative, and a second call returns the same."""
     x, y = Scalar(1.0), Scalar(2.0)
     z = Mixed.apply(x, y)
     assert derivatives(z.chain_rule(d_output=2.0)) == [6.0, 10.0]
@@ -253,7 +253,7 @@ def test_chain_rule_changes_nothing():
 @pytest.mark.task1_3
 @pytest.mark.parametrize("kind", ["leaf", "constant"])
 def test_chain_rule_of_what_no_function_made_is_an_error(kind):
-    """A leaf and a constant have no function to go back through: chain_rule raises an error, as an empty answer would hide the mistake."""
+    """A leaf and a constant were not computed by a function: chain_rule raises an error, because an empty result would hide the mistake."""
     list(Triple.apply(Scalar(1.0)).chain_rule(1.0))  # what is not written yet says so here
     variable = Scalar(1.0) if kind == "leaf" else Scalar(1.0, None)
     with pytest.raises((RuntimeError, AssertionError, AttributeError, TypeError)):
@@ -264,7 +264,7 @@ def test_chain_rule_of_what_no_function_made_is_an_error(kind):
 
 
 class Steps(list):
-    """The steps (i, j) of a graph, each of which computes 3a + 5b from two of the variables before it; shown written out."""
+    """The steps (i, j) of a graph, each of which computes 3a + 5b from two of the variables before it."""
 
     def __repr__(self):
         """The graph as text, such as "v3 = 3x + 5c, v4 = 3v3 + 5y"."""
@@ -279,7 +279,7 @@ RANDOM_GRAPHS = lists(tuples(integers(0, 12), integers(0, 12)), min_size=1, max_
 
 
 def graph(steps):
-    """Two leaves, a constant, and a variable for every step, which picks its inputs among all before it."""
+    """Two leaves, a constant, and a variable for every step, computed from any two before it."""
     nodes = [Scalar(1.0), Scalar(1.0), Scalar(1.0, None)]  # equal values: variables are told apart by their identity
     for i, j in steps:
         nodes.append(Mixed.apply(nodes[i % len(nodes)], nodes[j % len(nodes)]))
@@ -301,7 +301,7 @@ HARD_GRAPHS = [
 
 
 def on_hard_graphs(test):
-    """Try these graphs before random ones, in this order: the decorator applied last is tried first."""
+    """Try these graphs before random ones, in this order (the decorator applied last is tried first)."""
     for steps in reversed(HARD_GRAPHS):
         test = example(Steps(steps))(test)
     return test
@@ -309,7 +309,7 @@ def on_hard_graphs(test):
 
 @pytest.mark.task1_4
 def test_the_order_of_a_leaf_is_the_leaf():
-    """Nothing leads to a leaf: it stands in its order alone."""
+    """A leaf was computed from nothing: it is alone in its order."""
     x = Scalar(2.0)
     order = list(topological_sort(x))
     assert len(order) == 1
@@ -319,7 +319,7 @@ def test_the_order_of_a_leaf_is_the_leaf():
 @pytest.mark.task1_4
 @pytest.mark.parametrize("short_path_first", [True, False])
 def test_the_order_of_a_variable_used_at_two_depths(short_path_first):
-    """With y from x, z from y and out from both y and z, only one order is right: out, z, y, x."""
+    """With y computed from x, z from y, and out from y and z, only one order is correct: out, z, y, x."""
     x = Scalar(1.0)
     y = Triple.apply(x)
     z = Triple.apply(y)
@@ -332,7 +332,7 @@ def test_the_order_of_a_variable_used_at_two_depths(short_path_first):
 @on_hard_graphs
 @given(RANDOM_GRAPHS)
 def test_the_order_is_topological(steps):
-    """The order starts at the output and lists each non-constant variable once, after all that were computed from it."""
+    """The order starts at the output and lists each non-constant variable once, after all variables computed from it."""
     out = graph(steps)[-1]
     assume(not out.is_constant())
     order = list(topological_sort(out))
@@ -363,7 +363,7 @@ def test_backpropagate_starts_from_the_given_derivative(d_output):
 
 @pytest.mark.task1_4
 def test_backward_on_a_leaf_keeps_the_derivative():
-    """A leaf has nothing to its left: it keeps what it is given."""
+    """A leaf has no inputs: it keeps the derivative it is given."""
     x = Scalar(2.0)
     x.backward(d_output=5.0)
     assert x.derivative == 5.0
@@ -398,7 +398,7 @@ def test_the_paths_of_a_diamond_are_added():
 @pytest.mark.task1_4
 @pytest.mark.parametrize("short_path_first", [True, False])
 def test_a_variable_used_at_two_depths_waits_for_both(short_path_first):
-    """y = 2x passes on what comes from y and from 5y together: y + 5y = 12x has the derivative 12."""
+    """y = 2x passes on the sum of its derivatives from y and from 5y: y + 5y = 12x has the derivative 12."""
     x = Scalar(1.0)
     y = x * 2.0
     z = y * 5.0
@@ -410,7 +410,7 @@ def test_a_variable_used_at_two_depths_waits_for_both(short_path_first):
 @on_hard_graphs
 @given(RANDOM_GRAPHS)
 def test_derivatives_of_random_graphs(steps):
-    """In a graph of steps 3a + 5b each leaf gets the sum, over all paths to it, of the products along the path."""
+    """In a graph of steps 3a + 5b, the derivative of each leaf is the sum over all paths to it of the products along the path."""
     slopes_by_x, slopes_by_y = [1, 0, 0], [0, 1, 0]  # worked out from left to right, in whole numbers
     for i, j in steps:
         for slopes in (slopes_by_x, slopes_by_y):
@@ -435,7 +435,7 @@ def test_a_ladder_of_diamonds():
 
 @pytest.mark.task1_4
 def test_a_leaf_used_many_times():
-    """The sum of 500 times the same x has the derivative 500."""
+    """The sum of 500 copies of x has the derivative 500."""
     x = Scalar(1.0)
     total = x
     for _ in range(499):
@@ -446,7 +446,7 @@ def test_a_leaf_used_many_times():
 
 @pytest.mark.task1_4
 def test_variables_of_equal_value_are_different_variables():
-    """x and y both hold 2, yet each has its own derivative: variables are told apart by unique_id, as == compares values."""
+    """x and y are both 2, yet each has its own derivative: variables are distinguished by unique_id, since == compares values."""
     x, y = Scalar(2.0), Scalar(2.0)
     (x * 3.0 + y * 3.0 + Scalar(6.0) * x).backward()
     assert [x.derivative, y.derivative] == [9.0, 3.0]
@@ -454,7 +454,7 @@ def test_variables_of_equal_value_are_different_variables():
 
 @pytest.mark.task1_4
 def test_each_function_goes_back_once():
-    """Ten doublings are 1,023 paths, but ten calls of backward."""
+    """Ten doublings have 1,023 paths, but need only ten calls of backward."""
     received = []
 
     class Double(ScalarFunction):
@@ -477,7 +477,7 @@ def test_each_function_goes_back_once():
 
 
 class Watched(Scalar):
-    """A Scalar that ends the test when a walk would never end, instead of letting it run."""
+    """A Scalar that fails the test if a traversal would never end."""
 
     def __init__(self, v, *history):
         self.reads = 0
@@ -501,7 +501,7 @@ class Watched(Scalar):
 
 @pytest.mark.task1_4
 def test_sixty_doublings_take_sixty_steps():
-    """Sixty times a + a are 2⁶⁰ paths but only 61 variables: each is visited once."""
+    """a + a sixty times has 2⁶⁰ paths but only 61 variables: each is visited once."""
     x = Watched(1.0)
     node = x
     for _ in range(60):
@@ -513,7 +513,7 @@ def test_sixty_doublings_take_sixty_steps():
 
 @pytest.mark.task1_4
 def test_a_chain_of_a_hundred_thousand_additions():
-    """A graph may be far deeper than Python's calls can be nested: no RecursionError."""
+    """A graph may be far deeper than Python's call stack: no RecursionError."""
     x, one = Watched(0.0), Scalar(1.0, None)
     node = x
     for i in range(100_000):
@@ -524,7 +524,7 @@ def test_a_chain_of_a_hundred_thousand_additions():
 
 @pytest.mark.task1_4
 def test_only_leaves_keep_a_derivative():
-    """What was computed passes its derivative on and keeps None."""
+    """Computed variables pass their derivative on and keep None."""
     x = Scalar(2.0)
     y = x * 3.0
     z = y + y
@@ -535,7 +535,7 @@ def test_only_leaves_keep_a_derivative():
 
 @pytest.mark.task1_4
 def test_constants_get_nothing():
-    """Neither a Scalar without history nor a plain number keeps a derivative."""
+    """A Scalar without history keeps no derivative, and neither does a plain number."""
     x, constant = Scalar(2.0), Scalar(3.0, None)
     z = Mixed.apply(Mixed.apply(x, constant), 7.0)
     z.backward()
@@ -546,7 +546,7 @@ def test_constants_get_nothing():
 
 @pytest.mark.task1_4
 def test_backward_on_a_constant_does_nothing():
-    """Nothing leads to a constant, and it keeps nothing itself."""
+    """A constant has no inputs and keeps no derivative."""
     constant = Scalar(3.0, None)
     constant.backward()
     assert constant.derivative is None
@@ -554,7 +554,7 @@ def test_backward_on_a_constant_does_nothing():
 
 @pytest.mark.task1_4
 def test_two_backward_calls_accumulate():
-    """A second call on the same graph, or on another one, adds to what the leaf has."""
+    """A second call, on the same graph or on another, adds to the derivative of the leaf."""
     x = Scalar(3.0)
     y = x * x
     y.backward()
@@ -566,7 +566,7 @@ def test_two_backward_calls_accumulate():
 
 @pytest.mark.task1_4
 def test_a_derivative_of_zero_arrives():
-    """An input that the output does not depend on has the derivative 0, not None."""
+    """An input that does not affect the output has the derivative 0, not None."""
     x, y = Scalar(1.0), Scalar(2.0)
     First.apply(x, Triple.apply(y)).backward()
     assert [x.derivative, y.derivative] == [1.0, 0.0]

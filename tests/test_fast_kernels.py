@@ -1,7 +1,7 @@
-"""Task 3.1: map, zip and reduce compiled, and shared among threads: the kernels on storages, and tensors on the compiled backend.
+"""Task 3.1: map, zip and reduce, compiled and parallel: the kernels on storages, and tensors on the compiled backend.
 
-A kernel is given its storages from the first element on, shapes and strides as arrays. An out may have its dimensions in any order, but has
-no gaps; inputs may lie in storage anyhow.
+A kernel receives its storages from the first element on, and shapes and strides as arrays. The dimensions of out may have any memory
+order, without gaps; inputs may have any layout.
 """
 
 from functools import cache
@@ -48,7 +48,7 @@ map_kernel, zip_kernel, reduce_kernel = cache(tensor_map), cache(tensor_zip), ca
 
 
 def arrays_of(*operands):
-    """What a kernel is given: for each operand the storage, and shape and strides as arrays."""
+    """A kernel's arguments: for each operand the storage, and shape and strides as arrays."""
     given = []
     for x in operands:
         storage, shape, strides = x.tuple()
@@ -57,22 +57,22 @@ def arrays_of(*operands):
 
 
 def rows(array):
-    """TensorData with an array's elements, row by row, and NaN behind them."""
+    """Row-major TensorData with an array's elements, followed by NaN."""
     return laid_out(np.array(array, dtype=float), strides_in_order(np.shape(array), range(np.ndim(array))))
 
 
 def columns(array):
-    """TensorData with an array's elements, the first dimension running fastest."""
+    """TensorData with an array's elements, the first dimension varying fastest."""
     return laid_out(np.array(array, dtype=float), strides_in_order(np.shape(array), range(np.ndim(array))[::-1]))
 
 
 def unwritten(shape, order=None):
-    """TensorData for a result: NaN, without gaps, its dimensions in this order, the last one named running fastest."""
+    """TensorData for a result: NaN, without gaps, its dimensions in this memory order, the last one varying fastest."""
     return laid_out(np.full(shape, np.nan), strides_in_order(shape, range(len(shape)) if order is None else order))
 
 
 def mapped(a, out):
-    """Out, after the kernel has written into it."""
+    """The result after the kernel has written it."""
     map_kernel(tripled)(*arrays_of(out, a))
     return Tensor(out)
 
@@ -88,7 +88,7 @@ def reduced(fn, a, dim, out):
 
 
 def many():
-    """Numbers for a tensor of that many elements, whole, so that sums are exact."""
+    """Integers for a tensor of that many elements, so that sums are exact."""
     return np.arange(MANY[0] * MANY[1], dtype=float).reshape(MANY) % 1009
 
 
@@ -97,13 +97,13 @@ def many():
 
 @pytest.mark.task3_1
 def test_map_reads_and_writes_by_strides():
-    """3x + 1 of a matrix that lies row by row, into an out that lies column by column: each element goes to its own index."""
+    """3x + 1 of a row-major matrix, into a column-major out: each element goes to its own index."""
     assert mapped(rows(MATRIX), columns(np.zeros((2, 3)))).to_numpy().tolist() == [[4, 7, 10], [13, 16, 19]]
 
 
 @pytest.mark.task3_1
 def test_map_of_stride_aligned_tensors():
-    """Out and input have the same shape and strides, row by row or column by column."""
+    """out and input have the same shape and strides, both row-major or both column-major."""
     for layout in (rows, columns):
         assert mapped(layout(MATRIX), layout(np.zeros((2, 3)))).to_numpy().tolist() == [[4, 7, 10], [13, 16, 19]]
 
@@ -117,7 +117,7 @@ def test_tensors_with_the_same_strides_are_not_aligned_if_their_shapes_differ():
 
 @pytest.mark.task3_1
 def test_map_of_many_elements_that_several_threads_share():
-    """Every turn of the loop needs an index buffer of its own: two threads that share one overwrite each other's index."""
+    """Every iteration needs its own index buffer: threads that share one overwrite each other's index."""
     numbers = many()
     for x in (columns(numbers), rows(numbers)):
         assert_close_tensor(mapped(x, unwritten(MANY)), 3 * numbers + 1)
@@ -130,7 +130,7 @@ def test_map_of_many_elements_that_several_threads_share():
 @example(((0, 3), (0, 3)), None)
 @example(((1,), (2, 0)), None)
 def test_map_works_on_any_layout(two_shapes, draw):
-    """The input may lie in storage in any order, with gaps, and have fewer dimensions or sizes of 1; there may be no elements at all."""
+    """The input may have any memory order, with gaps, fewer dimensions or sizes of 1; there may be no elements at all."""
     small, other = two_shapes
     shape = np.broadcast_shapes(small, other)
     x = rows(np.full(small, 2.0)) if draw is None else draw.draw(tensor_data(shape=small))
@@ -144,7 +144,7 @@ def test_map_works_on_any_layout(two_shapes, draw):
 
 @pytest.mark.task3_1
 def test_zip_takes_its_arguments_in_order():
-    """x - 2y of a row (1, 2, 3) and a column (10, 20): the row changes along the last dimension, the column along the first."""
+    """x - 2y of a row (1, 2, 3) and a column (10, 20): the row varies along the last dimension, the column along the first."""
     result = zipped(rows([1.0, 2.0, 3.0]), rows([[10.0], [20.0]]), rows(np.zeros((2, 3))))
     assert result.to_numpy().tolist() == [[-19, -18, -17], [-39, -38, -37]]
 
@@ -154,7 +154,7 @@ def test_zip_takes_its_arguments_in_order():
 @pytest.mark.parametrize("a_layout", [rows, columns])
 @pytest.mark.parametrize("b_layout", [rows, columns])
 def test_three_tensors_are_aligned_only_if_all_strides_are_the_same(out_layout, a_layout, b_layout):
-    """x - 2y of two matrices, each of which lies row by row or column by column, into an out that does."""
+    """x - 2y of two matrices, each row-major or column-major, into an out that is either."""
     result = zipped(a_layout(MATRIX), b_layout(10 * MATRIX), out_layout(np.zeros((2, 3))))
     assert result.to_numpy().tolist() == [[-19, -38, -57], [-76, -95, -114]]
 
@@ -172,7 +172,7 @@ def test_an_input_with_the_strides_of_out_is_not_aligned_if_its_shape_differs(fi
 
 @pytest.mark.task3_1
 def test_zip_of_many_elements_that_several_threads_share():
-    """A matrix that lies row by row and one that lies column by column; then a row and a column, which broadcast."""
+    """A row-major and a column-major matrix; then a row and a column, which broadcast."""
     numbers = many()
     assert_close_tensor(zipped(rows(numbers), columns(numbers), unwritten(MANY)), -numbers)
     row, column = numbers[:1], numbers[:, :1]
@@ -184,7 +184,7 @@ def test_zip_of_many_elements_that_several_threads_share():
 @example(((), ()), None)
 @example(((0, 3), (1, 3)), None)
 def test_zip_works_on_any_layout(two_shapes, draw):
-    """Out and the two inputs each have strides of their own, and either input may be smaller than out."""
+    """out and both inputs have their own strides, and either input may be smaller than out."""
     shape = np.broadcast_shapes(*two_shapes)
     a, b = (rows(np.full(size, 2.0)) if draw is None else draw.draw(tensor_data(shape=size)) for size in two_shapes)
     out = unwritten(shape, None if draw is None else draw.draw(permutations(range(len(shape)))))
@@ -197,26 +197,26 @@ def test_zip_works_on_any_layout(two_shapes, draw):
 @pytest.mark.task3_1
 @pytest.mark.parametrize(("dim", "expected"), [(0, [[5, 7, 9]]), (1, [[6], [15]])])
 def test_reduce_folds_the_named_dimension(dim, expected):
-    """The sums of a matrix of two rows along dimension 0 are those of its columns, along dimension 1 those of its rows."""
+    """The sums of a matrix with two rows: along dimension 0 those of its columns, along dimension 1 those of its rows."""
     for layout in (rows, columns):
         assert reduced(sum_of, layout(MATRIX), dim, rows(np.zeros(np.shape(expected)))).to_numpy().tolist() == expected
 
 
 @pytest.mark.task3_1
 def test_reduce_begins_with_what_stands_in_out():
-    """Out is where the fold begins: on 100 and 200, the sums of two rows come to 106 and 215."""
+    """A reduction starts from the values in out: starting from 100 and 200, the sums of two rows are 106 and 215."""
     assert reduced(sum_of, rows(MATRIX), 1, rows([[100.0], [200.0]])).to_numpy().tolist() == [[106], [215]]
 
 
 @pytest.mark.task3_1
 def test_reduce_folds_in_order():
-    """What has been folded so far is the first argument, the next element the second, from index 0 upwards: ((9·10 + 1)·10 + 2)·10 + 3."""
+    """The first argument is the result so far, the second the next element, from index 0 on: ((9·10 + 1)·10 + 2)·10 + 3."""
     assert reduced(next_digit, rows([1.0, 2.0, 3.0]), 0, rows([9.0])).to_numpy().tolist() == [9123]
 
 
 @pytest.mark.task3_1
 def test_reduce_of_no_elements_leaves_what_stands_in_out():
-    """A dimension of size 0 has nothing to fold."""
+    """A dimension of size 0 has nothing to reduce."""
     assert reduced(sum_of, rows(np.zeros((2, 0))), 1, rows([[7.0], [8.0]])).to_numpy().tolist() == [[7], [8]]
     assert reduced(sum_of, rows(np.zeros((2, 0))), 0, rows(np.zeros((1, 0)))).to_numpy().tolist() == [[]]
 
@@ -224,7 +224,7 @@ def test_reduce_of_no_elements_leaves_what_stands_in_out():
 @pytest.mark.task3_1
 @pytest.mark.parametrize("dim", [0, 1])
 def test_reduce_of_many_elements_that_several_threads_share(dim):
-    """Two sums of very many numbers, as many sums of three: threads share the sums, and no two may write into one of them."""
+    """Two sums of very many numbers, and very many sums of three: threads divide the results, and no two may write the same one."""
     numbers = many()
     for x in (numbers.reshape((2, -1) if dim else (-1, 2)), np.stack([numbers, numbers, numbers], axis=dim)):
         sums = x.sum(dim, keepdims=True)
@@ -235,7 +235,7 @@ def test_reduce_of_many_elements_that_several_threads_share(dim):
 @pytest.mark.task3_1
 @given(shapes, data())
 def test_reduce_works_on_any_layout(shape, draw):
-    """Input and out may lie in storage in any order; the result has size 1 in the folded dimension."""
+    """Input and out may have any memory order; the result has size 1 in the reduced dimension."""
     x = draw.draw(tensor_data(shape=shape))
     dim = draw.draw(permutations(range(len(shape))))[0]
     begin = np.arange(1.0, 1 + x.size // shape[dim]).reshape([1 if d == dim else size for d, size in enumerate(shape)])
@@ -273,7 +273,7 @@ def fast(array):
 
 @pytest.mark.task3_1
 def test_tensors_of_the_compiled_backend_compute():
-    """A permuted matrix times a row, summed along a dimension: each step is made by the new kernels."""
+    """A permuted matrix times a row, summed along a dimension: the new kernels compute each step."""
     x, row = fast(MATRIX), fast([10.0, 100.0])
     assert_close_tensor((x.permute(1, 0) * row).sum(1), np.array([[410.0], [520.0], [630.0]]))
     assert_close_tensor(-x, -MATRIX)
@@ -282,7 +282,7 @@ def test_tensors_of_the_compiled_backend_compute():
 
 @pytest.mark.task3_1
 def test_gradients_flow_through_the_compiled_backend():
-    """Of the sum of x times a row, the gradient of x is the row in each of its rows, that of the row the sums of the columns of x."""
+    """For the sum of x times a row, the gradient of x is the row in each of its rows; the gradient of the row is the column sums of x."""
     x, row = fast(MATRIX), fast([[10.0, 100.0, 1000.0]])
     (x * row).sum().backward()
     assert_close_tensor(x.grad, [[10.0, 100.0, 1000.0]] * 2)
@@ -291,7 +291,7 @@ def test_gradients_flow_through_the_compiled_backend():
 
 @pytest.mark.task3_1
 def test_results_may_lie_between_other_elements():
-    """The halves of a matrix change places; the gradient of a part is written where the part stands, and nowhere else."""
+    """The halves of a matrix are swapped in place; the gradient of a part is written where the part is, and nowhere else."""
     x, both = fast(MATRIX), fast(np.hstack([MATRIX, 10 * MATRIX]))
     assert_close_tensor(cat([both[:, 3:], both[:, :3]], 1), np.hstack([10 * MATRIX, MATRIX]))
     part = x[:, :2]

@@ -1,6 +1,6 @@
-"""Task 3.2: the matrix product compiled, and shared among threads: the kernel on storages, and `@` on the compiled backend.
+"""Task 3.2: the matrix product, compiled and parallel: the kernel on storages, and `@` on the compiled backend.
 
-A kernel is given three tensors of three dimensions: storages from the first element on, shapes and strides as arrays.
+A kernel receives three tensors of three dimensions: storages from the first element on, and shapes and strides as arrays.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ A_TIMES_B = [[14, 140], [32, 320]]
 
 
 def arrays_of(*operands):
-    """What a kernel is given: for each operand the storage, and shape and strides as arrays."""
+    """A kernel's arguments: for each operand the storage, and shape and strides as arrays."""
     given = []
     for x in operands:
         storage, shape, strides = x.tuple()
@@ -39,12 +39,12 @@ def arrays_of(*operands):
 
 
 def ordered(array, order=(0, 1, 2)):
-    """TensorData with an array's elements, its dimensions in this order, the last one named running fastest."""
+    """TensorData with an array's elements and its dimensions in this memory order, the last one varying fastest."""
     return laid_out(np.array(array, dtype=float), strides_in_order(np.shape(array), order))
 
 
 def product(a, b, out=None):
-    """Out, after the kernel has multiplied into it."""
+    """The result after the kernel has written it."""
     if out is None:
         out = ordered(np.full((max(a.shape[0], b.shape[0]), a.shape[1], b.shape[2]), np.nan))
     tensor_matrix_multiply(*arrays_of(out, a, b))
@@ -52,7 +52,7 @@ def product(a, b, out=None):
 
 
 def numbers(*shape):
-    """Small whole numbers, so that sums are exact, no two rows or columns alike."""
+    """Small integers, so that sums are exact; no two rows or columns are alike."""
     return np.random.default_rng(3).integers(-9, 10, shape).astype(float)
 
 
@@ -66,20 +66,20 @@ def test_the_product_of_two_matrices():
 @pytest.mark.parametrize("b_order", [(0, 1, 2), (0, 2, 1)], ids=["b row by row", "b column by column"])
 @pytest.mark.parametrize("a_order", [(0, 1, 2), (0, 2, 1)], ids=["a row by row", "a column by column"])
 def test_factors_may_be_transposed(a_order, b_order):
-    """The same product, each factor lying row by row or column by column."""
+    """The same product, each factor row-major or column-major."""
     assert product(ordered([A], a_order), ordered([B], b_order)).to_numpy().tolist() == [A_TIMES_B]
 
 
 @pytest.mark.task3_2
 def test_the_result_is_written_by_its_strides():
-    """Out lies column by column, and what stood in it before does not count."""
+    """out is column-major; its old contents do not matter."""
     out = ordered([np.full((2, 2), 1000.0)], (0, 2, 1))
     assert product(ordered([A]), ordered([B]), out).to_numpy().tolist() == [A_TIMES_B]
 
 
 @pytest.mark.task3_2
 def test_every_matrix_of_a_batch_has_its_own_product():
-    """Two matrices times two: the second pair is twice and three times the first, and so is its product six times."""
+    """Two matrices times two: the factors of the second product are two and three times those of the first, so the product is six times."""
     result = product(ordered([A, 2 * A]), ordered([B, 3 * B]))
     assert result.to_numpy().tolist() == [A_TIMES_B, [[84, 840], [192, 1920]]]
 
@@ -87,7 +87,7 @@ def test_every_matrix_of_a_batch_has_its_own_product():
 @pytest.mark.task3_2
 @pytest.mark.parametrize("one", ["a", "b"])
 def test_a_batch_of_size_1_serves_all_matrices(one):
-    """A batch of one matrix times one of two: the one is used twice, although its stride along the batch is not 0."""
+    """A batch of one matrix times a batch of two: the one is used twice, although its stride along the batch is not 0."""
     twice = ordered([A, 2 * A]) if one == "b" else ordered([B, 2 * B])
     single = B if one == "b" else A
     behind = np.concatenate([single.reshape(-1), np.full(6, np.nan)])  # what a step along the batch would lead to
@@ -98,7 +98,7 @@ def test_a_batch_of_size_1_serves_all_matrices(one):
 
 @pytest.mark.task3_2
 def test_a_product_that_several_threads_share():
-    """A long row times a column, many times, then a large product of any layout: no two threads may write into one element."""
+    """A long row times a column, many times, then a large product of any layout: no two threads may write the same element."""
     row, column = numbers(1, 1, LONG), numbers(1, LONG, 1)
     expected, a, b = row @ column, ordered(row), ordered(column)
     for _ in range(TIMES):  # on a busy machine the threads may come one after the other, and nothing is lost
@@ -111,7 +111,7 @@ def test_a_product_that_several_threads_share():
 
 @composite
 def factors(draw):
-    """Two arrays of three dimensions that can be multiplied; the batch of either may be 1."""
+    """Two arrays of three dimensions that can be multiplied; the batch of either may have size 1."""
     batch, n, k, m = (draw(integers(1, 4)) for _ in range(4))
     return numbers(draw(sampled_from([1, batch])), n, k), numbers(draw(sampled_from([1, batch])), k, m)
 
@@ -122,7 +122,7 @@ def factors(draw):
 @example((np.ones((2, 0, 3)), np.ones((1, 3, 2))), None)
 @example((np.ones((1, 1, 1)), np.ones((1, 1, 1))), None)
 def test_the_product_of_factors_of_any_layout(two, draw):
-    """Factors and result may lie in storage in any order, the factors with gaps; without an inner dimension the sums are 0."""
+    """Factors and result may have any memory order, the factors with gaps; with an empty inner dimension the sums are 0."""
     a, b = (ordered(x) if draw is None else laid_out(x, *draw.draw(layouts(x.shape))) for x in two)
     expected = two[0] @ two[1]
     out = ordered(np.full(expected.shape, np.nan), (0, 1, 2) if draw is None else draw.draw(permutations(range(3))))
@@ -132,14 +132,14 @@ def test_the_product_of_factors_of_any_layout(two, draw):
 @pytest.mark.task3_2
 @pytest.mark.skipif(compiler_is_off(), reason="NUMBA_DISABLE_JIT=1: nothing is compiled, so nothing runs in parallel")
 def test_the_outer_loop_is_shared_among_threads(capsys):
-    """The kernel is compiled by njit with parallel=True, and a loop of it is a prange, as numba's report says."""
+    """The kernel is compiled by njit with parallel=True, and one of its loops is a prange, as numba's report says."""
     product(ordered([A]), ordered([B]))
     assert_shares_its_loop(tensor_matrix_multiply, capsys)
 
 
 @pytest.mark.task3_2
 def test_no_index_is_worked_out():
-    """A position is the sum of indices times strides: no index buffer is made, and no function of tensor_data is called."""
+    """A position is the sum of indices times strides: the kernel creates no index buffer and calls no function of tensor_data."""
     product(ordered([A]), ordered([B]))
     used = getattr(getattr(tensor_matrix_multiply, "py_func", tensor_matrix_multiply), "__code__", None)
     calls = {"to_index", "index_to_position", "broadcast_index", "empty", "zeros"} & set(used.co_names if used else ())
@@ -169,7 +169,7 @@ def test_tensors_are_multiplied_over_the_last_two_dimensions(a_batch, b_batch):
 @pytest.mark.task3_2
 @pytest.mark.parametrize("batches", [((), ()), ((2,), (1,))], ids=str)
 def test_the_gradients_of_a_product_are_its_slopes(batches):
-    """Each number of either factor is moved by a little: the sum of the weighted product changes by the gradient times that."""
+    """The gradient of each factor agrees with finite differences of the weighted sum of the product."""
     a, b = numbers(*batches[0], 2, 3), numbers(*batches[1], 3, 4)
     weights = numbers(*(a @ b).shape)
     x, y = fast(a), fast(b)

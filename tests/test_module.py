@@ -45,7 +45,7 @@ def modules_of(tree: Tree) -> list[Module]:
 
 
 def chain(depth: int) -> list[Module]:
-    """Modules that each hold the next as `child`; the last holds the parameter `p`."""
+    """Modules that each contain the next as `child`; the last has the parameter `p`."""
     links = [Module() for _ in range(depth + 1)]
     for parent, child in pairwise(links):
         parent.child = child
@@ -54,7 +54,7 @@ def chain(depth: int) -> list[Module]:
 
 
 def names_of(module: Module) -> list[str]:
-    """The names that named_parameters() gives, which must come in pairs with the parameters."""
+    """The names from named_parameters(), which must return pairs of name and parameter."""
     named = module.named_parameters()
     pairs = list(named)
     in_pairs = all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs)
@@ -67,7 +67,7 @@ def names_of(module: Module) -> list[str]:
 
 @pytest.mark.task0_4
 def test_train_reaches_every_module_of_the_tree() -> None:
-    """train() after eval() sets training to True again, everywhere in the tree."""
+    """train() after eval() sets training back to True everywhere in the tree."""
     tree = Tree()
     for module in modules_of(tree):
         module.training = False
@@ -77,7 +77,7 @@ def test_train_reaches_every_module_of_the_tree() -> None:
 
 @pytest.mark.task0_4
 def test_a_mode_is_set_below_a_module_that_has_it_already() -> None:
-    """train() of a module in training mode still reaches a child that is in evaluation mode."""
+    """train() of a module that is already in training mode still reaches a child in evaluation mode."""
     tree = Tree()
     tree.branch.left.training = False
     tree.train()
@@ -98,7 +98,7 @@ def test_eval_reaches_every_module_of_the_tree() -> None:
 @example(depth=2)
 @example(depth=3)
 def test_the_mode_reaches_any_depth(depth: int) -> None:
-    """However deep the tree goes, eval() and train() reach its last module."""
+    """eval() and train() reach the last module of a tree of any depth."""
     links = chain(depth)
     links[0].eval()
     assert [module.training for module in links] == [False] * (depth + 1)
@@ -131,14 +131,14 @@ def test_a_mode_does_not_climb_or_spread() -> None:
 
 @pytest.mark.task0_4
 def test_own_parameters_have_their_own_names() -> None:
-    """named_parameters() of a module without children gives its parameters under their names, in the order of assignment."""
+    """named_parameters() of a module without children returns its parameters under their own names, in the order of assignment."""
     leaf = Leaf()
     assert names_of(leaf) == ["weight", "bias"]
 
 
 @pytest.mark.task0_4
 def test_a_childs_parameters_carry_its_name_in_front() -> None:
-    """named_parameters() gives own parameters first, then each child's as "child.name", at every level."""
+    """named_parameters() returns own parameters first, then each child's as "child.name", at every level."""
     assert names_of(Tree()) == [
         "rate",
         "branch.scale",
@@ -169,7 +169,7 @@ def test_names_come_with_the_parameters_themselves() -> None:
 @example(depth=2)
 @example(depth=3)
 def test_a_name_has_one_part_for_every_level(depth: int) -> None:
-    """A parameter p that lies n children deep is named "child.child. … .p", with n times "child."."""
+    """A parameter p that is n children deep is named "child.child. … .p", with n times "child."."""
     names = names_of(chain(depth)[0])
     assert names == ["child." * depth + "p"]
 
@@ -207,7 +207,7 @@ def test_parameters_gives_every_parameter_in_order() -> None:
 
 @pytest.mark.task0_4
 def test_a_parameter_counts_whatever_its_value() -> None:
-    """A parameter whose value is 0 or None is listed, and two parameters of equal value are two."""
+    """A parameter whose value is 0 or None is listed, and two parameters with equal values are both listed."""
     module = Module()
     module.add_parameter("zero", 0)
     module.add_parameter("nothing", None)
@@ -227,7 +227,7 @@ def test_only_parameters_are_listed() -> None:
 
 @pytest.mark.task0_4
 def test_asking_twice_gives_the_same() -> None:
-    """named_parameters() and parameters() change nothing: a second call gives the same, and the module keeps only its own."""
+    """named_parameters() and parameters() modify nothing: a second call returns the same, and the module keeps only its own parameters."""
     tree = Tree()
     first = names_of(tree)
     tree.parameters()
@@ -238,7 +238,7 @@ def test_asking_twice_gives_the_same() -> None:
 
 @pytest.mark.task0_4
 def test_what_is_assigned_later_is_listed() -> None:
-    """A parameter or a child that is assigned after the first call is found by the next."""
+    """A parameter or a child assigned after the first call is listed by the next call."""
     leaf = Leaf()
     assert len(leaf.parameters()) == 2
     leaf.slope = Parameter(5.0)
@@ -249,7 +249,7 @@ def test_what_is_assigned_later_is_listed() -> None:
 
 @pytest.mark.task0_4
 def test_two_trees_share_nothing() -> None:
-    """What one module lists does not turn up in another of the same class."""
+    """The parameters of one module do not appear in another of the same class."""
     first, second = Tree(), Tree()
     first.parameters()
     assert len(second.parameters()) == 8

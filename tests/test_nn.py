@@ -1,4 +1,4 @@
-"""Tasks 4.3 and 4.4: pooling, the maximum, softmax and dropout, their values by hand or by NumPy, and their gradients."""
+"""Tasks 4.3 and 4.4: pooling, maximum, softmax and dropout: values by hand or from NumPy, and gradients."""
 
 import math
 from collections.abc import Callable
@@ -26,12 +26,12 @@ NO_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
 
 
 def weights_for(x):
-    """Numbers of a tensor's shape, no two alike, some below 0: with them as gradient of x, none can be taken for another, or for 1."""
+    """Distinct numbers in a tensor's shape, some negative, as gradient of a result: none can be confused with another, or with 1."""
     return np.cos(np.arange(1.0, 1 + x.size)).reshape(x.shape)
 
 
 def gradient_of(f, x):
-    """The gradient that reaches x, which becomes a leaf, when that of f's result is `weights_for` it; and these weights."""
+    """The gradient of x, which becomes a leaf, when the gradient of f's result is `weights_for` it; and these weights."""
     x.requires_grad_(True)
     x.zero_grad_()
     result = f(x)
@@ -42,14 +42,14 @@ def gradient_of(f, x):
 
 
 def windows_of(images, kernel):
-    """The windows of images, shape (B, C, rows of windows, columns of windows, kh, kw): each cut out by itself."""
+    """The windows of images, each cut out by itself: shape (B, C, rows of windows, columns of windows, kh, kw)."""
     (kh, kw), (height, width) = kernel, images.shape[2:]
     rows = [[images[:, :, i : i + kh, j : j + kw] for j in range(0, width, kw)] for i in range(0, height, kh)]
     return np.stack([np.stack(row, 2) for row in rows], 2)
 
 
 def put_back(windows):
-    """The images that windows, shape (B, C, rows, columns, kh, kw), were cut out of."""
+    """The images that these windows, shape (B, C, rows, columns, kh, kw), were cut out of."""
     return np.concatenate([np.concatenate(list(np.moveaxis(row, 2, 0)), -1) for row in np.moveaxis(windows, 2, 0)], -2)
 
 
@@ -62,7 +62,7 @@ def images_and_kernels(draw, numbers=small_floats):
 
 
 def permuted(array, order):
-    """A tensor whose dimensions lie in storage in another order."""
+    """A tensor whose dimensions have another memory order."""
     return Tensor(laid_out(array, strides_in_order(array.shape, order)))
 
 
@@ -82,7 +82,7 @@ def permuted(array, order):
     ],
 )
 def test_tile_cuts_an_image_into_windows(kernel, expected):
-    """The windows lie as in the image, and the numbers of each are read row by row."""
+    """The windows are arranged as in the image, and the numbers of each are read row by row."""
     windows, new_height, new_width = tile(tensor(IMAGE), kernel)
     assert_close_tensor(windows, [[expected]])
     assert (new_height, new_width) == (4 // kernel[0], 4 // kernel[1])
@@ -117,7 +117,7 @@ def test_tile_cuts_every_image_and_channel(given_images):
 )
 @pytest.mark.parametrize("function", [tile, avgpool2d])
 def test_windows_that_do_not_fill_the_image_are_an_error(function, shape, kernel):
-    """A kernel that does not divide height and width raises ValueError, and no row or column is lost."""
+    """A kernel that does not divide height and width raises ValueError; no row or column is dropped."""
     with pytest.raises(ValueError, match=r"."):
         function(tensor(np.ones(shape)), kernel)
 
@@ -126,7 +126,7 @@ def test_windows_that_do_not_fill_the_image_are_an_error(function, shape, kernel
 @given(images_and_kernels())
 @example((permuted(np.zeros((2, 2, 2, 4)), (3, 1, 0, 2)), (2, 2)))
 def test_the_gradient_of_a_tile_goes_back_to_its_place(given_images):
-    """Every number of a window passes its gradient to where it was cut out."""
+    """Every number of a window passes its gradient to the pixel it came from."""
     x, kernel = given_images
     grad, weights = gradient_of(lambda x: tile(x, kernel)[0], x)
     assert_close_tensor(grad, put_back(weights.reshape(*weights.shape[:4], *kernel)))
@@ -166,7 +166,7 @@ def test_avgpool2d_is_the_mean_of_every_window(given_images):
 @given(images_and_kernels())
 @example((permuted(np.zeros((2, 2, 2, 4)), (3, 1, 0, 2)), (2, 2)))
 def test_the_gradient_of_avgpool2d_is_shared_among_the_window(given_images):
-    """Each of the kh · kw numbers of a window gets that part of its gradient."""
+    """Each of the kh · kw numbers of a window receives 1/(kh · kw) of its gradient."""
     x, kernel = given_images
     grad, weights = gradient_of(lambda x: avgpool2d(x, kernel), x)
     assert_close_tensor(grad, np.kron(weights, np.ones(kernel)) / math.prod(kernel))
@@ -176,7 +176,7 @@ def test_the_gradient_of_avgpool2d_is_shared_among_the_window(given_images):
 @settings(max_examples=5, phases=NO_SHRINKING)
 @given(tensors(shape=(1, 2, 4, 4)))
 def test_the_gradient_of_avgpool2d_agrees_with_differences(x):
-    """grad_check finds the same by central differences."""
+    """grad_check finds the same gradient by central differences."""
     grad_check(lambda x: avgpool2d(x, (2, 2)), x)
 
 
@@ -194,14 +194,14 @@ def test_max(x_and_dim):
 
 
 def swap(monkeypatch: pytest.MonkeyPatch, wrong: Callable[..., Tensor]) -> None:
-    """Put another function in the place of max, for tests that say `max` and for tests that say `minitorch.max` or `minitorch.nn.max`."""
+    """Replace max by another function, for tests that call `max` and for tests that call `minitorch.max` or `minitorch.nn.max`."""
     monkeypatch.setitem(globals(), "max", wrong)
     for module in (functional, minitorch.nn, minitorch):
         monkeypatch.setattr(module, "max", wrong, raising=False)
 
 
 def fails(test: Callable[[], None]) -> bool:
-    """Whether the test fails, also by an error that a wrong shape leads to; that of unwritten code comes through."""
+    """Whether the test fails, also with an error caused by a wrong shape; the error of unwritten code is raised."""
     for _ in range(10):  # other inputs each time: a test that can fail should not pass by bad luck
         try:
             test()
@@ -213,7 +213,7 @@ def fails(test: Callable[[], None]) -> bool:
 
 
 def folded(fn):
-    """A wrong max: what a function of NumPy, called with an array and a dim, makes of the numbers; None folds all."""
+    """A wrong max: a NumPy function, called with an array and a dim; None reduces all dimensions."""
     return lambda x, dim=None: tensor(np.asarray(fn(x.to_numpy(), dim), float).reshape(shape_of_max(x, dim)))
 
 
@@ -259,14 +259,14 @@ def test_your_test_max_notices(how: str, monkeypatch: pytest.MonkeyPatch) -> Non
     ],
 )
 def test_max_by_hand(numbers, dim, expected):
-    """The largest number along a dimension, which keeps size 1; without a dimension that of all."""
+    """The largest number along a dimension, which keeps size 1; without a dimension, the largest of all."""
     assert_close_tensor(max(tensor(numbers), dim), expected)
 
 
 @pytest.mark.task4_4
 @given(tensors_and_dims())
 def test_max_is_the_largest_along_any_dimension(x_and_dim):
-    """In any layout."""
+    """The maximum along any dimension, in any layout."""
     x, dim = x_and_dim
     assert_close_tensor(max(x, dim), x.to_numpy().max(dim, keepdims=True))
     assert_close_tensor(max(x), x.to_numpy().max().reshape(1))
@@ -282,7 +282,7 @@ def test_max_is_the_largest_along_any_dimension(x_and_dim):
     ],
 )
 def test_every_largest_number_gets_the_whole_gradient(dim, grad_output, expected):
-    """The gradient of the maximum goes to the largest number; where several are equally large, to each of them, and not in parts."""
+    """The gradient of a maximum flows to the largest number; if several are equally large, each receives all of it."""
     x = tensor([[1.0, 3.0, 3.0], [2.0, 0.0, 1.0]], requires_grad=True)
     max(x, dim).backward(tensor(grad_output))
     assert_close_tensor(x.grad, expected)
@@ -291,7 +291,7 @@ def test_every_largest_number_gets_the_whole_gradient(dim, grad_output, expected
 @pytest.mark.task4_4
 @given(tensors_and_dims(few_numbers))
 def test_the_gradient_of_max_along_any_dimension(x_and_dim):
-    """It is that of the result where x is the maximum and 0 elsewhere, in any layout."""
+    """The gradient of the result where x is the maximum, 0 elsewhere, in any layout."""
     x, dim = x_and_dim
     grad, weights = gradient_of(lambda x: max(x, dim), x)
     assert_close_tensor(grad, np.where(x.to_numpy() == x.to_numpy().max(dim, keepdims=True), weights, 0))
@@ -302,7 +302,7 @@ def test_the_gradient_of_max_along_any_dimension(x_and_dim):
 @settings(max_examples=10, phases=NO_SHRINKING)
 @given(permutations(range(12)), sampled_from([0, 1, 2]))
 def test_the_gradient_of_max_agrees_with_differences(numbers, dim):
-    """Where no two numbers are alike, grad_check finds the same by central differences."""
+    """If no two numbers are equal, grad_check finds the same gradient by central differences."""
     grad_check(lambda x: max(x, dim), tensor(np.reshape(numbers, (2, 3, 2)) * 1.0))
 
 
@@ -312,14 +312,14 @@ def test_the_gradient_of_max_agrees_with_differences(numbers, dim):
     [(1, [[0, 1, 1], [1, 0, 0]]), (0, [[0, 1, 1], [1, 0, 0]]), (-1, [[0, 1, 1], [1, 0, 0]]), (None, [[0, 1, 1], [0, 0, 0]])],
 )
 def test_argmax_by_hand(dim, expected):
-    """1 where the largest number stands, 0 elsewhere; of several equal ones each has a 1."""
+    """1 at the largest number, 0 elsewhere; each of several equal ones has a 1."""
     assert_close_tensor(argmax(tensor([[1, 3, 3], [2, 0, 1]]), dim), expected)
 
 
 @pytest.mark.task4_4
 @given(tensors_and_dims(few_numbers))
 def test_argmax_marks_every_largest_number(x_and_dim):
-    """Along any dimension, in any layout."""
+    """Every largest number, along any dimension, in any layout."""
     x, dim = x_and_dim
     assert_close_tensor(argmax(x, dim), x.to_numpy() == x.to_numpy().max(dim, keepdims=True))
 
@@ -338,7 +338,7 @@ def test_argmax_marks_every_largest_number(x_and_dim):
     ],
 )
 def test_maxpool2d_by_hand(kernel, expected):
-    """The largest number of every window; below 0 too."""
+    """The largest number of every window, also if all are negative."""
     assert_close_tensor(maxpool2d(tensor(IMAGE), kernel), [[expected]])
     assert_close_tensor(maxpool2d(tensor(IMAGE - 100), kernel), np.array([[expected]]) - 100)
 
@@ -347,7 +347,7 @@ def test_maxpool2d_by_hand(kernel, expected):
 @given(images_and_kernels())
 @example((permuted(np.arange(72.0).reshape(2, 3, 4, 3), (1, 3, 0, 2)), (4, 1)))
 def test_maxpool2d_is_the_maximum_of_every_window(given_images):
-    """Of every image and channel, in any layout; the shape is (B, C, H / kh, W / kw)."""
+    """The maximum of every window of every image and channel, in any layout; the shape is (B, C, H / kh, W / kw)."""
     x, kernel = given_images
     assert_close_tensor(maxpool2d(x, kernel), windows_of(x.to_numpy(), kernel).max((4, 5)))
 
@@ -356,7 +356,7 @@ def test_maxpool2d_is_the_maximum_of_every_window(given_images):
 @given(images_and_kernels(few_numbers))
 @example((tensor(np.zeros((1, 1, 2, 4))), (2, 2)))
 def test_the_gradient_of_maxpool2d_goes_to_every_largest_number(given_images):
-    """The largest number of a window gets its gradient, each of several equally large ones the whole of it, and the others 0."""
+    """Each of the largest numbers of a window receives the whole gradient, the others 0."""
     x, kernel = given_images
     grad, weights = gradient_of(lambda x: maxpool2d(x, kernel), x)
     windows = windows_of(x.to_numpy(), kernel)
@@ -382,7 +382,7 @@ def softmax_of(array, dim):
 
 
 def logsoftmax_of(array, dim):
-    """Its logarithm, in NumPy."""
+    """The logarithm of softmax, in NumPy."""
     shifted = array - array.max(dim, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(dim, keepdims=True))
 
@@ -401,7 +401,7 @@ LARGE = [
 
 @pytest.mark.task4_4
 def test_softmax_by_hand():
-    """e^0, e^(ln 2) and e^(ln 4) are 1, 2 and 4, with the sum 7."""
+    """e^0, e^(ln 2) and e^(ln 4) are 1, 2 and 4; their sum is 7."""
     x = tensor([[0.0, math.log(2), math.log(4)]])
     assert_close_tensor(softmax(x, 1), [[1 / 7, 2 / 7, 4 / 7]])
     assert_close_tensor(logsoftmax(x, 1), np.log([[1 / 7, 2 / 7, 4 / 7]]), SHIFTED)
@@ -410,7 +410,7 @@ def test_softmax_by_hand():
 @pytest.mark.task4_4
 @pytest.mark.parametrize("dim", [0, 1, 2, -1, -3])
 def test_softmax_along_every_dimension(dim):
-    """Only the numbers along dim are compared with each other, and sum to 1; dim may be given by its name."""
+    """Only the numbers along dim compete, and sum to 1; dim may be a keyword argument."""
     x = tensor(CUBE)
     assert_close_tensor(softmax(x, dim), softmax_of(CUBE, dim))
     assert_close_tensor(softmax(x, dim=dim).sum(dim), np.ones(CUBE.max(dim, keepdims=True).shape))
@@ -421,7 +421,7 @@ def test_softmax_along_every_dimension(dim):
 @pytest.mark.task4_4
 @given(tensors_and_dims())
 def test_softmax_of_any_tensor(x_and_dim):
-    """In any layout, along any dimension, of numbers up to 100."""
+    """Softmax in any layout, along any dimension, of numbers up to 100."""
     x, dim = x_and_dim
     assert_close_tensor(softmax(x, dim), softmax_of(x.to_numpy(), dim))
     assert_close_tensor(logsoftmax(x, dim), logsoftmax_of(x.to_numpy(), dim), SHIFTED)
@@ -430,14 +430,14 @@ def test_softmax_of_any_tensor(x_and_dim):
 @pytest.mark.task4_4
 @pytest.mark.parametrize(("row", "powers", "logarithms"), LARGE)
 def test_numbers_far_out_are_no_trouble_for_softmax(row, powers, logarithms):
-    """e^1000 is too large for a float and e^-1000 is 0 there: neither must be computed as it stands, nor a logarithm of 0."""
+    """e^1000 overflows and e^-1000 underflows: neither may be computed as it stands, nor the logarithm of 0."""
     assert_close_tensor(softmax(tensor([row, row]), 1), [powers, powers])
     assert_close_tensor(logsoftmax(tensor([row, row]), 1), [logarithms, logarithms], SHIFTED)
 
 
 @pytest.mark.task4_4
 def test_every_row_has_a_largest_number_of_its_own():
-    """Rows far above and far below each other: what is taken away from one is not the largest number of another."""
+    """Rows of very different size: each must subtract its own largest number, not another row's."""
     rows, columns = tensor([[1000.0, 999.0], [-1000.0, -999.0], [0.0, 1.0]]), tensor([[1000.0, -1000.0, 0.0], [999.0, -999.0, 1.0]])
     small, large = 1 / (1 + math.e), 1 / (1 + math.exp(-1))
     expected = np.array([[large, small], [small, large], [small, large]])
@@ -450,7 +450,7 @@ def test_every_row_has_a_largest_number_of_its_own():
 @pytest.mark.task4_4
 @pytest.mark.parametrize(("row", "powers", "logarithms"), LARGE)
 def test_gradients_of_numbers_far_out_are_numbers(row, powers, logarithms):
-    """With y the softmax, g gives y · (g - Σ g·y), and for its logarithm g - y · Σ g."""
+    """With y = softmax(x), a gradient g becomes y · (g - Σ g·y), and for the logarithm g - y · Σ g."""
     (y, g), x = np.array([powers, np.cos(np.arange(1.0, 1 + len(row)))]), tensor(row)
     assert_close_tensor(gradient_of(lambda x: softmax(x, 0), x)[0], y * (g - (g * y).sum()))
     assert_close_tensor(gradient_of(lambda x: logsoftmax(x, 0), x)[0], g - y * g.sum(), SHIFTED)
@@ -459,7 +459,7 @@ def test_gradients_of_numbers_far_out_are_numbers(row, powers, logarithms):
 @pytest.mark.task4_4
 @given(tensors_and_dims())
 def test_the_gradients_of_softmax_and_its_logarithm(x_and_dim):
-    """In any layout, along any dimension; where several numbers are the largest, too."""
+    """The gradients in any layout, along any dimension, also if several numbers are the largest."""
     x, dim = x_and_dim
     y = softmax_of(x.to_numpy(), dim)
     grad, g = gradient_of(lambda x: softmax(x, dim), x)
@@ -470,7 +470,7 @@ def test_the_gradients_of_softmax_and_its_logarithm(x_and_dim):
 
 @pytest.mark.task4_4
 def test_the_gradients_of_softmax_agree_with_differences():
-    """grad_check finds the same by central differences."""
+    """grad_check finds the same gradients by central differences."""
     weights = tensor(weights_for(CUBE))
     for dim in range(3):
         grad_check(lambda x, dim=dim: softmax(x, dim) * weights, tensor(CUBE))
@@ -483,7 +483,7 @@ def test_the_gradients_of_softmax_agree_with_differences():
 @pytest.mark.task4_4
 @given(tensors())
 def test_dropout_at_its_ends(x):
-    """A rate of 0 changes nothing, a rate of 1 leaves only zeros, and ignore=True changes nothing at any rate; all this exactly."""
+    """A rate of 0 changes nothing, a rate of 1 leaves only zeros, and ignore=True changes nothing at any rate, all exactly."""
     assert dropout(x, 0.0).to_numpy().tolist() == x.to_numpy().tolist()
     assert dropout(x, 1.0).to_numpy().tolist() == np.zeros(x.shape).tolist()
     for rate in (0.0, 0.5, 1.0):
@@ -494,7 +494,7 @@ def test_dropout_at_its_ends(x):
 @pytest.mark.parametrize("rate", [0.1, 0.25, 0.75])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_dropout_drops_a_share_of_the_numbers(rate, seed):
-    """Of 10,000 numbers about rate · 10,000 become 0, within five standard deviations; the others stay as they are, not made larger."""
+    """Of 10,000 numbers about rate · 10,000 become 0, within five standard deviations; the others stay as they are and are not scaled."""
     manual_seed(seed)
     x = np.arange(1.0, 10001.0).reshape(100, 100)
     out = dropout(tensor(x), rate).to_numpy()
@@ -504,7 +504,7 @@ def test_dropout_drops_a_share_of_the_numbers(rate, seed):
 
 @pytest.mark.task4_4
 def test_dropout_decides_for_each_number_alone():
-    """Not for whole rows or columns: of 100 numbers in each, about half are dropped."""
+    """Dropout decides for each number, not for whole rows or columns: of 100 numbers in each, about half are dropped."""
     manual_seed(0)
     dropped = dropout(tensor(np.ones((100, 100))), 0.5).to_numpy() == 0
     for count in (*dropped.sum(0), *dropped.sum(1)):
@@ -515,7 +515,7 @@ def test_dropout_decides_for_each_number_alone():
 
 @pytest.mark.task4_4
 def test_the_seed_decides_what_is_dropped():
-    """The same seed drops the same numbers; without a new seed, every call drops others."""
+    """The same seed drops the same numbers; without a new seed, every call drops different ones."""
     x = tensor(np.ones(100))
     manual_seed(7)
     first, second = dropout(x, 0.5).to_numpy(), dropout(x, 0.5).to_numpy()
@@ -527,7 +527,7 @@ def test_the_seed_decides_what_is_dropped():
 
 @pytest.mark.task4_4
 def test_ignored_dropout_draws_nothing():
-    """What is drawn next is the same as if dropout had not been called."""
+    """The next random numbers are the same as if dropout had not been called."""
     manual_seed(7)
     expected = rand((5,)).to_numpy()
     manual_seed(7)
@@ -537,7 +537,7 @@ def test_ignored_dropout_draws_nothing():
 
 @pytest.mark.task4_4
 def test_gradients_flow_where_dropout_kept_the_number():
-    """As they came, and 0 where the number was dropped."""
+    """The gradient passes unchanged where the number was kept, and is 0 where it was dropped."""
     manual_seed(3)
     kept = []
 

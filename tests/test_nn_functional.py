@@ -1,4 +1,4 @@
-"""Pooling, the maximum, softmax and dropout on the processor's backends: layouts, dtypes, threads, messages, NaN and empty tensors."""
+"""Pooling, maximum, softmax and dropout on the CPU backends: layouts, dtypes, threads, messages, NaN and empty tensors."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ LAYOUTS = ("contiguous", "offset", "permuted", "sliced", "expanded")
 
 @pytest.fixture(params=["plain", pytest.param("composed", marks=pytest.mark.exhaustive), "in loops"])
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The plain backend, or the compiled one: as in a workspace without the loops, or with them."""
+    """The simple or the compiled backend, without or with optimized kernels."""
     if request.param == "composed":
         monkeypatch.setattr(FastOps, "optimized", False)
     return SimpleBackend if request.param == "plain" else FastBackend
 
 
 def numbers(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
-    """Few different numbers, so that some are equal, in float64."""
+    """A few distinct numbers in float64, so that some elements are equal."""
     return np.random.default_rng(seed).integers(-4, 5, shape) / 2
 
 
 def tensor_in(values: np.ndarray, layout: str, backend: Any) -> tuple[Tensor, np.ndarray]:
-    """A tensor of these values in a layout, and the array of the values that it then has."""
+    """A tensor with these values in a layout, and the array of its values."""
     base, view = laid_out(values, layout)
     return Tensor(TensorData(base, *layout_of(base, view)), backend=backend), np.array(view)
 
 
 def gradient_of(f: Any, x: Tensor, given: np.ndarray) -> np.ndarray:
-    """The gradient that reaches x when f's result has the given one."""
+    """The gradient of x when f's result has the given gradient."""
     x = x.detach().requires_grad_()
     f(x).backward(tensor(given, backend=x.backend))
     assert x.grad is not None
@@ -63,7 +63,7 @@ def logsoftmax_of(array: np.ndarray, dim: int) -> np.ndarray:
 
 
 def check(got: Tensor | np.ndarray, expected: np.ndarray, dtype: Any = float64) -> None:
-    """Fail unless both are equal but for rounding."""
+    """Fail unless both are equal up to rounding."""
     values = got.to_numpy() if isinstance(got, Tensor) else got
     assert values.dtype == dtype
     assert values.shape == expected.shape
@@ -139,7 +139,7 @@ def test_float32_stays_float32(backend):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("length", [1, 7, 8, 9, 16, 30, 1000])
 def test_rows_of_any_length_are_folded_whole(length, backend):
-    """The loops fold eight numbers at once; the largest may stand anywhere in the row."""
+    """The loops reduce eight numbers at once; the largest may be anywhere in the row."""
     array = np.random.default_rng(length).normal(0, 3, (3, length))
     for place in [*range(min(length, 17)), length // 2, length - 1]:
         array[1] = -1.0
@@ -176,7 +176,7 @@ def test_gradients_of_what_is_used_in_two_places_are_summed(backend):
     ],
 )
 def test_a_loop_may_be_dealt_in_shares(body, sizes, of_a_task, operands):
-    """Two tasks, two, and one, in another order, write what all five in a row write; here in Python, as they are compiled."""
+    """Two tasks, two, and one, in another order, write the same as all five in a row, run in Python and compiled."""
     a, b, c = (numbers((5 * size,), seed) for seed, size in enumerate([*operands, 1, 1][:3]))
     whole, dealt = np.full(5 * of_a_task, math.nan), np.full(5 * of_a_task, math.nan)
     body(whole, a, b, c, sizes, 0, 5)
@@ -201,7 +201,7 @@ def test_several_threads_compute_what_one_does(monkeypatch):
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 @pytest.mark.parametrize("backend", ["plain", "in loops"], indirect=True)
 def test_logsoftmax_is_exact_far_out(dtype, backend):
-    """The published logarithm, of x + 1e-6, would be wrong in the seventh digit, and that of softmax in all."""
+    """The published logarithm of x + 1e-6 would be wrong in the seventh digit, and the logarithm of softmax in all digits."""
     rows = [[1000.25, -1000.0, 1000.0], [-1000.0, -1000.5, -1000.25], [0.0, -30.0, -60.0], [3.0, 3.0, 3.0]]
     array = np.array(rows, dtype)
     check(logsoftmax(tensor(array, backend=backend), 1), logsoftmax_of(array.astype(float64), 1), dtype)
@@ -239,7 +239,7 @@ def test_nan_is_not_lost(backend):
 
 
 def test_max_and_argmax_of_all_elements(backend):
-    """Also of the only number of a tensor of no dimensions."""
+    """Also for the only number of a tensor without dimensions."""
     array = numbers((2, 3, 4))
     x = tensor(array, backend=backend)
     check(max(x), array.max().reshape(1))
@@ -264,7 +264,7 @@ def test_nothing_is_recorded_where_no_gradient_is_wanted(backend):
 
 @pytest.mark.parametrize("backend", ["plain"], indirect=True)
 def test_max_of_the_course_and_of_tensors_differ_in_ties(backend):
-    """Here every largest number gets the gradient, there the first."""
+    """nn.max gives every largest number the gradient, Tensor.max only the first."""
     x = tensor([3.0, 1.0, 3.0], backend=backend)
     assert gradient_of(lambda x: max(x, 0), x, np.array([5.0])).tolist() == [5.0, 0.0, 5.0]
     assert gradient_of(lambda x: Max.apply(x, 0), x, np.array([5.0])).tolist() == [5.0, 0.0, 5.0]

@@ -147,7 +147,7 @@ def test_max_is_the_larger(x: float, y: float) -> None:
     ],
 )
 def test_is_close_means_less_than_a_hundredth_apart(x: float, y: float, expected: bool) -> None:
-    """is_close(x, y) holds when x and y are less than 1e-2 apart, whichever is larger, and not when they are exactly 1e-2 apart."""
+    """is_close(x, y) is true if x and y differ by less than 1e-2, whichever is larger, and false if they differ by exactly 1e-2."""
     assert bool(is_close(x, y)) is expected
     assert bool(is_close(y, x)) is expected
 
@@ -165,7 +165,7 @@ def test_sigmoid_has_its_values(x: float) -> None:
 @pytest.mark.task0_1
 @pytest.mark.parametrize(("x", "expected"), [(1000.0, 1.0), (-1000.0, 0.0)])
 def test_sigmoid_does_not_overflow(x: float, expected: float) -> None:
-    """sigmoid(1000) is 1 and sigmoid(-1000) is 0: a large power of e must not be computed."""
+    """sigmoid(1000) is 1 and sigmoid(-1000) is 0: do not compute a large power of e."""
     assert sigmoid(x) == expected
 
 
@@ -218,7 +218,7 @@ def test_exp_is_the_power_of_e(x: float) -> None:
 @example(x=SHIFT, d=1.0)
 @example(x=2.0, d=-3.0)
 def test_log_back_is_d_times_the_derivative_of_log(x: float, d: float) -> None:
-    """log_back(x, d) is d / (x + 1e-6): the shift of log stays in its derivative."""
+    """log_back(x, d) is d / (x + 1e-6): the derivative is shifted like log itself."""
     assert_close(log_back(x, d), d / (x + SHIFT), EXACT)
 
 
@@ -235,7 +235,7 @@ def test_inv_is_one_over_x(x: float) -> None:
 
 @pytest.mark.task0_1
 def test_inv_of_0_is_an_error() -> None:
-    """inv(0) raises ZeroDivisionError: no number is right."""
+    """inv(0) raises ZeroDivisionError, because no number is correct."""
     with pytest.raises(ZeroDivisionError):
         inv(0.0)
 
@@ -266,7 +266,7 @@ def test_relu_back_passes_d_on_where_relu_rises(x: float, d: float) -> None:
 @example(x=0.0, d=5.0)
 @example(x=-1e-300, d=5.0)
 def test_relu_back_is_0_elsewhere(x: float, d: float) -> None:
-    """relu_back(x, d) is 0 if x <= 0, also at the kink at x = 0."""
+    """relu_back(x, d) is 0 if x <= 0, also at the kink, x = 0."""
     assert relu_back(x, d) == 0.0
 
 
@@ -300,14 +300,14 @@ def test_relu_back_is_0_elsewhere(x: float, d: float) -> None:
     ],
 )
 def test_every_result_is_a_float(fn: Callable[..., float], args: tuple[float, ...]) -> None:
-    """Floats give a float: 0.0 and not 0, 1.0 and not True, since one will compute with it."""
+    """Floats give floats: 0.0 and not 0, 1.0 and not True, because the results are used in further arithmetic."""
     assert type(fn(*args)) is float
 
 
 @pytest.mark.task0_1
 @pytest.mark.parametrize("fn", OPERATORS)
 def test_no_function_calls_another_of_its_file(fn: Callable[..., object]) -> None:
-    """Each function works out its result itself, with math at most: Module 3 compiles each one alone, where it cannot see the others."""
+    """Each function computes its result itself, with math at most: Module 3 compiles each one alone, without access to the others."""
     fn(*[2.0] * len(inspect.signature(fn).parameters))  # what is not written yet says so here
     in_file = {name for name, value in vars(operators).items() if inspect.isfunction(value) and value.__module__ == operators.__name__}
     found = sorted(in_file & {step.argval for step in dis.get_instructions(fn) if step.opname == "LOAD_GLOBAL"})
@@ -340,7 +340,7 @@ def test_transitive(x: float, y: float, z: float) -> None:
 @pytest.mark.task0_2
 @given(small_floats, small_floats)
 def test_symmetric(x: float, y: float) -> None:
-    """mul is symmetric: it gives the same in either order of its arguments, whatever their signs."""
+    """mul is symmetric: it gives the same result for both orders of its arguments, whatever their signs."""
     assert mul(x, y) == mul(y, x)
 
 
@@ -359,13 +359,13 @@ def test_other(x: float) -> None:
 
 
 def swap(monkeypatch: pytest.MonkeyPatch, name: str, function: Callable[..., object]) -> None:
-    """Put another function in the place of an operator, for tests that say `mul` and for tests that say `operators.mul`."""
+    """Replace an operator by another function, for tests that call `mul` and for tests that call `operators.mul`."""
     monkeypatch.setitem(globals(), name, function)
     monkeypatch.setattr(operators, name, function)
 
 
 def fails(test: Callable[[], None]) -> bool:
-    """Whether an assertion of the test fails; any other error, such as that of unwritten code, comes through."""
+    """Whether an assertion of the test fails; any other error, such as that of unwritten code, is raised."""
     for _ in range(10):  # other inputs each time: a test that can fail should not pass by bad luck
         try:
             test()
@@ -424,7 +424,7 @@ WRONG_MULS = {
 @pytest.mark.task0_2
 @pytest.mark.parametrize("how", WRONG_MULS)
 def test_your_test_symmetric_notices(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Your test_symmetric fails for functions that give something else when their arguments change places."""
+    """Your test_symmetric fails for functions whose result changes when the arguments are swapped."""
     swap(monkeypatch, "mul", WRONG_MULS[how])
     assert fails(test_symmetric), f"your test_symmetric passes with a mul that {how}"
 
@@ -449,7 +449,7 @@ def test_your_test_distribute_notices(name: str, how: str, monkeypatch: pytest.M
 
 @pytest.mark.task0_2
 def test_your_test_other_notices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Your test_other fails when all the operators of Task 0.1 give NaN, or all give 0.0, or all give 1.0: one of the three is enough."""
+    """Your test_other fails when all operators of Task 0.1 return NaN, or all return 0.0, or all return 1.0; one of the three suffices."""
     noticed = False
     for value in (math.nan, 0.0, 1.0):
         for fn in OPERATORS:
@@ -476,7 +476,7 @@ def test_map_of_an_empty_list_is_empty() -> None:
 
 @pytest.mark.task0_3
 def test_zipwith_combines_pairs() -> None:
-    """zipWith(f)([1, 2, 3], [30, 20, 10]) is [f(1, 30), f(2, 20), f(3, 10)], arguments in that order."""
+    """zipWith(f)([1, 2, 3], [30, 20, 10]) is [f(1, 30), f(2, 20), f(3, 10)], with the arguments in that order."""
     assert list(zipWith(lambda x, y: x - y)([1.0, 2.0, 3.0], [30.0, 20.0, 10.0])) == [-29.0, -18.0, -7.0]
 
 
@@ -486,13 +486,13 @@ def test_zipwith_combines_pairs() -> None:
     [([1.0, 2.0, 3.0], [10.0], [11.0]), ([1.0], [10.0, 20.0], [11.0]), ([], [10.0], []), ([1.0], [], []), ([], [], [])],
 )
 def test_zipwith_leaves_out_what_has_no_partner(ls1: list[float], ls2: list[float], expected: list[float]) -> None:
-    """zipWith of lists of unequal lengths is as long as the shorter."""
+    """zipWith of lists of different lengths is as long as the shorter one."""
     assert list(zipWith(lambda x, y: x + y)(ls1, ls2)) == expected
 
 
 @pytest.mark.task0_3
 def test_reduce_goes_from_the_left() -> None:
-    """reduce(f, 100)([1, 2, 3]) is f(f(f(100, 1), 2), 3): with subtraction 94, with x / 2 + y 16.75."""
+    """reduce(f, 100)([1, 2, 3]) is f(f(f(100, 1), 2), 3): 94 with subtraction, 16.75 with x / 2 + y."""
     assert reduce(lambda x, y: x - y, 100.0)([1.0, 2.0, 3.0]) == 94.0
     assert reduce(lambda x, y: x / 2 + y, 100.0)([1.0, 2.0, 3.0]) == 16.75
 
@@ -542,7 +542,7 @@ def test_prod_multiplies_all_elements(ls: list[float]) -> None:
 
 @pytest.mark.task0_3
 def test_a_function_that_was_made_can_be_used_again() -> None:
-    """The function that map, zipWith or reduce returns starts afresh at every call."""
+    """The function that map, zipWith or reduce returns starts from scratch at every call."""
     increment, add_pairs, total = map(lambda x: x + 1), zipWith(lambda x, y: x + y), reduce(lambda x, y: x + y, 5.0)
     for _ in range(2):
         assert list(increment([1.0, 2.0])) == [2.0, 3.0]
@@ -552,7 +552,7 @@ def test_a_function_that_was_made_can_be_used_again() -> None:
 
 @pytest.mark.task0_3
 def test_any_iterable_will_do() -> None:
-    """A generator can be gone through once and has no length; every function of this task takes it all the same."""
+    """A generator can be iterated over once and has no length; every function of this task accepts one."""
     assert list(map(lambda x: x + 1)(x for x in (1.0, 2.0))) == [2.0, 3.0]
     assert list(zipWith(lambda x, y: x * y)((x for x in (2.0, 3.0)), (y for y in (5.0, 7.0)))) == [10.0, 21.0]
     assert reduce(lambda x, y: x - y, 9.0)(x for x in (1.0, 2.0)) == 6.0
@@ -564,7 +564,7 @@ def test_any_iterable_will_do() -> None:
 
 @pytest.mark.task0_3
 def test_the_input_stays_as_it_was() -> None:
-    """None of the functions changes the list that it is given."""
+    """No function modifies the list that it receives."""
     ls1, ls2 = [3.0, 1.0, 2.0], [5.0, 4.0, 6.0]
     list(map(lambda x: x + 1)(ls1))
     list(zipWith(lambda x, y: x + y)(ls1, ls2))
@@ -580,7 +580,7 @@ def test_the_input_stays_as_it_was() -> None:
 @pytest.mark.task0_3
 @given(lists(tuples(small_floats, small_floats), max_size=10))
 def test_sum_distribute(pairs: list[tuple[float, float]]) -> None:
-    """For two lists of one length, the sum of the one plus the sum of the other is the sum of addLists of the two."""
+    """For two lists of the same length, the sum of one plus the sum of the other is the sum of addLists of the two."""
     ls1 = [x for x, _ in pairs]
     ls2 = [y for _, y in pairs]
     assert_close(add(sum(ls1), sum(ls2)), sum(addLists(ls1, ls2)))
@@ -598,6 +598,6 @@ WRONG_SUMS_AND_ADDLISTS = {
 @pytest.mark.task0_3
 @pytest.mark.parametrize(("name", "how"), WRONG_SUMS_AND_ADDLISTS)
 def test_your_test_sum_distribute_notices(name: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Your test_sum_distribute fails when sum or addLists does something else."""
+    """Your test_sum_distribute fails when sum or addLists is wrong."""
     swap(monkeypatch, name, WRONG_SUMS_AND_ADDLISTS[name, how])
     assert fails(test_sum_distribute), f"your test_sum_distribute passes with a function {name} that {how}"

@@ -1,4 +1,4 @@
-"""Tasks 2.1 and 2.2: positions and indices in a strided storage, permuted views, and broadcasting. NumPy says what is right."""
+"""Tasks 2.1 and 2.2: positions and indices in strided storage, permuted views, and broadcasting. NumPy is the reference."""
 
 import math
 
@@ -16,7 +16,7 @@ shapes = lists(integers(1, 4), max_size=4).map(tuple)
 
 @composite
 def layouts(draw, min_size=1):
-    """A view of a storage and the same as a NumPy array, whose elements say where they stand: any order, offset and gaps."""
+    """A view of a storage, and the same elements as a NumPy array. Element values identify their positions; any order, offset and gaps."""
     shape = draw(lists(integers(min_size, 3), max_size=4))
     order = draw(permutations(range(len(shape))))
     strides, step = [0] * len(shape), draw(integers(1, 2))
@@ -50,26 +50,26 @@ def layouts(draw, min_size=1):
     ],
 )
 def test_every_dimension_adds_its_steps(index, strides, position):
-    """A position is the sum over the dimensions of index times stride: (1, 2) with strides (3, 1) is 1 · 3 + 2 · 1 = 5."""
+    """A position is the sum of index times stride over all dimensions: (1, 2) with strides (3, 1) is 1 · 3 + 2 · 1 = 5."""
     assert index_to_position(index, strides) == position
 
 
 @pytest.mark.task2_1
 def test_the_only_element_of_a_tensor_without_dimensions_stands_at_0():
-    """With neither index nor strides there is nothing to add: the position is 0."""
+    """With no index and no strides there is nothing to add: the position is 0."""
     assert index_to_position((), ()) == 0
 
 
 @pytest.mark.task2_1
 def test_a_stride_of_0_stays_where_it_is():
-    """Where the stride is 0, every index leads to the same place: such a dimension repeats its elements."""
+    """With a stride of 0, every index leads to the same position: the dimension repeats its elements."""
     assert index_to_position((4, 2), (0, 1)) == 2
 
 
 @pytest.mark.task2_1
 @pytest.mark.parametrize("kind", [tuple, list, np.array])
 def test_index_and_strides_may_be_tuples_lists_or_arrays_and_stay_as_they_are(kind):
-    """Indices and strides may be tuples, lists or NumPy arrays, and are only read."""
+    """Indices and strides may be tuples, lists or NumPy arrays, and are not modified."""
     index, strides = kind((1, 2)), kind((3, 1))
     assert index_to_position(index, strides) == 5
     assert tuple(index) == (1, 2)
@@ -78,7 +78,7 @@ def test_index_and_strides_may_be_tuples_lists_or_arrays_and_stay_as_they_are(ki
 
 @pytest.mark.task2_1
 def test_an_index_may_stand_in_a_longer_buffer():
-    """An index may be longer than the strides: what stands behind is not looked at."""
+    """An index may be longer than the strides; numbers past their end are ignored."""
     index = np.full(MAX_DIMS, 7)
     index[:2] = 1, 2
     assert index_to_position(index, (3, 1)) == 5
@@ -87,7 +87,7 @@ def test_an_index_may_stand_in_a_longer_buffer():
 @pytest.mark.task2_1
 @given(layouts(), data())
 def test_positions_in_views_of_every_layout(layout, data):
-    """In every view, contiguous or not, the element at an index stands that many places behind the view's first element."""
+    """In every view, contiguous or not, index_to_position gives the distance of an element from the view's first element."""
     view, array = layout
     index = tuple(data.draw(integers(0, length - 1)) for length in view.shape)
     first = array[(0,) * array.ndim]
@@ -99,7 +99,7 @@ def test_positions_in_views_of_every_layout(layout, data):
 
 @pytest.mark.task2_1
 def test_the_last_dimension_runs_fastest():
-    """The elements of shape (2, 3) are counted row by row: (0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)."""
+    """The elements of shape (2, 3) are numbered row by row: (0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)."""
     found = []
     for ordinal in range(6):
         index = [0, 0]
@@ -122,7 +122,7 @@ def test_the_last_dimension_runs_fastest():
     ],
 )
 def test_an_ordinal_is_taken_apart(ordinal, shape, expected):
-    """In shape (2, 3, 4) element 17 has the index (1, 1, 1): 17 = 1 · 12 + 1 · 4 + 1."""
+    """In shape (2, 3, 4), element 17 has the index (1, 1, 1): 17 = 1 · 12 + 1 · 4 + 1."""
     index = [9] * len(shape)
     to_index(ordinal, shape, index)
     assert index == expected
@@ -130,7 +130,7 @@ def test_an_ordinal_is_taken_apart(ordinal, shape, expected):
 
 @pytest.mark.task2_1
 def test_the_index_is_written_not_returned():
-    """to_index writes into out_index, whatever stood there, and returns nothing."""
+    """to_index overwrites out_index and returns nothing."""
     index = [-5, 99]
     assert to_index(4, (2, 3), index) is None
     assert index == [1, 1]
@@ -139,7 +139,7 @@ def test_the_index_is_written_not_returned():
 @pytest.mark.task2_1
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_out_index_may_be_an_array_that_is_longer(dtype):
-    """out_index may be a NumPy array longer than the shape: what stands behind stays as it was."""
+    """out_index may be a NumPy array longer than the shape; the rest of it does not change."""
     index = np.full(MAX_DIMS, -1, dtype)
     to_index(17, (2, 3, 4), index)
     assert index[:3].tolist() == [1, 1, 1]
@@ -148,7 +148,7 @@ def test_out_index_may_be_an_array_that_is_longer(dtype):
 
 @pytest.mark.task2_1
 def test_the_index_of_a_tensor_without_dimensions_is_empty():
-    """A tensor of shape () has one element and no dimension: nothing is written."""
+    """A tensor of shape () has one element and no dimensions: to_index writes nothing."""
     index = [8, 9]
     to_index(0, (), index)
     assert index == [8, 9]
@@ -157,7 +157,7 @@ def test_the_index_of_a_tensor_without_dimensions_is_empty():
 @pytest.mark.task2_1
 @pytest.mark.parametrize("kind", [tuple, list, np.array])
 def test_the_shape_may_be_a_tuple_list_or_array_and_stays_as_it_is(kind):
-    """The shape may be a tuple, a list or a NumPy array, and is only read."""
+    """The shape may be a tuple, a list or a NumPy array, and is not modified."""
     shape, index = kind((2, 3)), [0, 0]
     to_index(5, shape, index)
     assert index == [1, 2]
@@ -170,7 +170,7 @@ def test_the_shape_may_be_a_tuple_list_or_array_and_stays_as_it_is(kind):
 @example((1, 1))
 @example((4, 1, 3, 2))
 def test_every_index_comes_once_and_in_order(shape):
-    """The ordinals from 0 to size - 1 give every index once, in the order in which NumPy counts."""
+    """The ordinals from 0 to size - 1 give every index once, in NumPy's order."""
     found = []
     for ordinal in range(math.prod(shape)):
         index = [-1] * len(shape)
@@ -202,7 +202,7 @@ def test_shape_and_strides_change_places_together(order, shape, strides):
 @pytest.mark.task2_1
 @given(layouts(min_size=0), data())
 def test_permuting_is_transposing(layout, data):
-    """permute(*order) of any view holds what NumPy's transpose(order) holds."""
+    """permute(*order) of any view holds the same elements as NumPy's transpose(order)."""
     view, array = layout
     order = data.draw(permutations(range(view.dims)))
     permuted = view.permute(*order)
@@ -215,7 +215,7 @@ def test_permuting_is_transposing(layout, data):
 
 @pytest.mark.task2_1
 def test_permuting_a_permuted_view_goes_on_from_there():
-    """Dimensions are counted in the view that is permuted: three times (1, 2, 0) is the view itself."""
+    """Dimensions refer to the view that is permuted: (1, 2, 0) three times gives the original view."""
     data = TensorData(list(range(24)), (2, 3, 4))
     once = data.permute(1, 2, 0)
     twice = once.permute(1, 2, 0)
@@ -234,7 +234,7 @@ def test_elements_are_found_in_a_permuted_view():
 
 @pytest.mark.task2_1
 def test_permute_copies_nothing():
-    """A permuted view has the same storage: what is written through one of the two is seen through the other."""
+    """A permuted view shares the storage: a write through one of the two shows in the other."""
     data = TensorData([0, 1, 2, 3, 4, 5], (2, 3))
     permuted = data.permute(1, 0)
     permuted.set((2, 0), 20.0)
@@ -246,7 +246,7 @@ def test_permute_copies_nothing():
 
 @pytest.mark.task2_1
 def test_a_view_that_begins_later_in_its_storage_is_permuted_where_it_is():
-    """The offset stays: the view of the last two columns of a table, transposed, still begins at the second column."""
+    """The offset stays the same: the transposed view of a table's last two columns still begins at the second column."""
     storage = np.array([0, 1, 2, 3, 4, 5])
     permuted = TensorData(storage, (2, 2), (3, 1), 1).permute(1, 0)
     assert permuted.array().tolist() == [[1, 4], [2, 5]]
@@ -256,7 +256,7 @@ def test_a_view_that_begins_later_in_its_storage_is_permuted_where_it_is():
 
 @pytest.mark.task2_1
 def test_a_write_through_a_permuted_view_is_counted_by_all():
-    """Views of one storage count the writes into it together: the result is made by as_view, not as a storage of its own."""
+    """Views of one storage share its version counter: the result must come from as_view, not from a new TensorData."""
     data = TensorData([0, 1, 2, 3], (2, 2))
     permuted = data.permute(1, 0)
     permuted.set((0, 1), 9.0)
@@ -265,7 +265,7 @@ def test_a_write_through_a_permuted_view_is_counted_by_all():
 
 @pytest.mark.task2_1
 def test_permute_leaves_the_tensor_as_it_was():
-    """permute makes a new view; the old one keeps its shape and strides."""
+    """permute returns a new view; the old one keeps its shape and strides."""
     data = TensorData(list(range(6)), (2, 3))
     assert data.permute(1, 0) is not data
     assert (data.shape, data.strides) == ((2, 3), (3, 1))
@@ -273,7 +273,7 @@ def test_permute_leaves_the_tensor_as_it_was():
 
 @pytest.mark.task2_1
 def test_a_tensor_without_dimensions_is_permuted_by_nothing():
-    """A tensor of shape () has nothing to change: permute() is a view of the same element."""
+    """A tensor of shape () has no dimensions to reorder: permute() is a view of the same element."""
     permuted = TensorData([7.0], ()).permute()
     assert (permuted.shape, permuted.strides) == ((), ())
     assert permuted.array() == 7.0
@@ -281,7 +281,7 @@ def test_a_tensor_without_dimensions_is_permuted_by_nothing():
 
 @pytest.mark.task2_1
 def test_an_empty_tensor_can_be_permuted():
-    """A size of 0 moves as any other."""
+    """A dimension of size 0 moves like any other."""
     permuted = TensorData([], (0, 3)).permute(1, 0)
     assert (permuted.shape, permuted.size) == ((3, 0), 0)
 
@@ -289,7 +289,7 @@ def test_an_empty_tensor_can_be_permuted():
 @pytest.mark.task2_1
 @pytest.mark.parametrize("order", [(), (0,), (1,), (0, 0), (1, 1), (0, 2), (1, 2), (-1, 0), (0, -1), (0, 1, 2), (0, 1, 1)])
 def test_an_order_names_each_dimension_once(order):
-    """An order that lacks a dimension, names one twice or one that does not exist raises IndexingError."""
+    """An order with a missing, repeated or nonexistent dimension raises IndexingError."""
     with pytest.raises(IndexingError):
         TensorData(list(range(6)), (2, 3)).permute(*order)
 
@@ -316,7 +316,7 @@ def test_an_order_names_each_dimension_once(order):
     ],
 )
 def test_shapes_meet_at_their_right_ends(shape1, shape2, together):
-    """Shapes are matched from the right; where one has size 1 or no dimension left, the other's size counts, in both orders."""
+    """Shapes are aligned from the right; where one has size 1 or no dimension, the other's size counts, in both argument orders."""
     assert shape_broadcast(shape1, shape2) == together
     assert shape_broadcast(shape2, shape1) == together
 
@@ -326,7 +326,7 @@ def test_shapes_meet_at_their_right_ends(shape1, shape2, together):
     ("shape1", "shape2"), [((5, 7, 5, 1), (1, 5, 1, 5)), ((5, 2), (5,)), ((2,), (3,)), ((2, 3), (3, 2)), ((2, 3), (6,)), ((4, 3), (2, 3))]
 )
 def test_sizes_that_differ_and_are_not_1_raise(shape1, shape2):
-    """Two sizes that differ, neither of them 1, raise IndexingError, in both orders: (5, 2) and (5,) meet as 2 and 5."""
+    """Two sizes that differ, neither of them 1, raise IndexingError, in both argument orders: (5, 2) and (5,) pair 2 with 5."""
     with pytest.raises(IndexingError):
         shape_broadcast(shape1, shape2)
     with pytest.raises(IndexingError):
@@ -339,7 +339,7 @@ def test_sizes_that_differ_and_are_not_1_raise(shape1, shape2):
     [((0,), (1,), (0,)), ((0, 3), (3,), (0, 3)), ((0,), (0,), (0,)), ((0,), (), (0,)), ((3, 1), (0,), (3, 0)), ((1, 0), (4, 1), (4, 0))],
 )
 def test_a_size_of_0_is_a_size_like_any_other(shape1, shape2, together):
-    """0 and 1 together give 0, as 5 and 1 together give 5."""
+    """0 and 1 broadcast to 0, as 5 and 1 broadcast to 5."""
     assert shape_broadcast(shape1, shape2) == together
     assert shape_broadcast(shape2, shape1) == together
 
@@ -347,7 +347,7 @@ def test_a_size_of_0_is_a_size_like_any_other(shape1, shape2, together):
 @pytest.mark.task2_2
 @pytest.mark.parametrize(("shape1", "shape2"), [((0,), (2,)), ((3, 0), (3, 2))])
 def test_a_size_of_0_does_not_stretch(shape1, shape2):
-    """0 and 2 do not go together: only a size of 1 stretches."""
+    """0 and 2 do not broadcast: only a size of 1 stretches."""
     with pytest.raises(IndexingError):
         shape_broadcast(shape1, shape2)
     with pytest.raises(IndexingError):
@@ -356,7 +356,7 @@ def test_a_size_of_0_does_not_stretch(shape1, shape2):
 
 @pytest.mark.task2_2
 def test_the_shape_together_is_a_tuple_and_the_shapes_stay_as_they_are():
-    """shape_broadcast answers with a tuple, also for lists, and changes neither of them."""
+    """shape_broadcast returns a tuple, also for lists, and modifies neither argument."""
     shape1, shape2 = [2, 1], [3]
     assert shape_broadcast(shape1, shape2) == (2, 3)
     assert (shape1, shape2) == ([2, 1], [3])
@@ -367,7 +367,7 @@ def test_the_shape_together_is_a_tuple_and_the_shapes_stay_as_they_are():
 @example((2, 1, 3), (2, 3))
 @example((1, 2), (3, 1, 1))
 def test_shapes_go_together_where_numpys_do(shape1, shape2):
-    """Two shapes broadcast exactly where NumPy's do, and to the same shape."""
+    """Two shapes broadcast exactly if NumPy broadcasts them, and to the same shape."""
     try:
         together = np.broadcast_shapes(shape1, shape2)
     except ValueError:
@@ -398,7 +398,7 @@ def test_shapes_go_together_where_numpys_do(shape1, shape2):
     ],
 )
 def test_an_index_of_the_big_tensor_becomes_one_of_the_small(big_index, big_shape, shape, expected):
-    """What stands at (1, 2) of shape (2, 3) stands at (2,) of shape (3,): dimensions that lack are dropped, where the size is 1 it is 0."""
+    """Index (1, 2) of shape (2, 3) becomes (2,) of shape (3,): missing dimensions are dropped, and where the size is 1 the index is 0."""
     index = [9] * len(shape)
     broadcast_index(big_index, big_shape, shape, index)
     assert index == expected
@@ -406,7 +406,7 @@ def test_an_index_of_the_big_tensor_becomes_one_of_the_small(big_index, big_shap
 
 @pytest.mark.task2_2
 def test_the_small_index_is_written_not_returned():
-    """broadcast_index writes into out_index, whatever stood there, returns nothing and leaves big_index as it is."""
+    """broadcast_index overwrites out_index, returns nothing and does not modify big_index."""
     big_index, index = [1, 2], [-5, 99]
     assert broadcast_index(big_index, (2, 3), (2, 1), index) is None
     assert index == [1, 0]
@@ -416,7 +416,7 @@ def test_the_small_index_is_written_not_returned():
 @pytest.mark.task2_2
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_both_indices_may_stand_in_longer_buffers(dtype):
-    """Both indices may be NumPy arrays longer than their shapes: what stands behind is neither read nor written."""
+    """Both indices may be NumPy arrays longer than their shapes; numbers past the end are neither read nor written."""
     big_index, index = np.full(MAX_DIMS, 7, dtype), np.full(MAX_DIMS, -1, dtype)
     big_index[:3] = 3, 1, 2
     broadcast_index(big_index, (4, 2, 3), (2, 3), index)
@@ -435,7 +435,7 @@ def test_the_shapes_may_be_tuples_lists_or_arrays(kind):
 
 @composite
 def pairs(draw):
-    """A shape and a smaller one that broadcasts to it."""
+    """A shape, and a smaller one that broadcasts to it."""
     big = draw(shapes)
     small = big[draw(integers(0, len(big))) :]
     return big, tuple(draw(just(length) | just(1)) for length in small)
@@ -446,7 +446,7 @@ def pairs(draw):
 @example(((2, 3, 4), (1, 3, 1)))
 @example(((3, 2), (2,)))
 def test_the_small_tensor_has_at_its_index_what_numpy_repeats_there(pair):
-    """For every index of the big shape: the small tensor's element there is the one that NumPy's broadcast_to shows."""
+    """For every index of the big shape, the small tensor's element is the one that NumPy's broadcast_to shows there."""
     big_shape, shape = pair
     small = np.arange(math.prod(shape)).reshape(shape)
     big = np.broadcast_to(small, big_shape)

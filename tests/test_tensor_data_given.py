@@ -1,4 +1,4 @@
-"""What `minitorch.tensor_data` gives to students: layouts and their checks, views, elements, and every message."""
+"""The parts of `minitorch.tensor_data` that students receive: layouts and their checks, views, elements, and every message."""
 
 import copy
 import pickle
@@ -17,14 +17,14 @@ shapes = lists(integers(0, 4), max_size=4).map(tuple)
 
 
 def message(call, *args, **kwargs):
-    """What the error says that a call raises, with its type."""
+    """The type and text of the error that a call raises."""
     with pytest.raises(Exception) as caught:  # noqa: PT011 - the tests compare type and message
         call(*args, **kwargs)
     return caught.type, str(caught.value)
 
 
 def counted(*shape):
-    """A contiguous tensor whose elements say where they stand."""
+    """A contiguous tensor whose elements are their positions."""
     return TensorData(np.arange(float(np.prod(shape, dtype=int))), shape)
 
 
@@ -221,7 +221,7 @@ def test_zeros_refuse_what_is_no_shape():
     ],
 )
 def test_contiguous_means_one_after_the_other(shape, strides, contiguous):
-    """The stride of a dimension of size 1 does not matter, and nothing does where there are no elements."""
+    """The stride of a dimension of size 1 does not matter, and no stride matters if there are no elements."""
     assert TensorData(np.zeros(100), shape, strides).is_contiguous() is contiguous
 
 

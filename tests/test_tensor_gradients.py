@@ -1,4 +1,4 @@
-"""Task 2.4: the gradient of every function of tensors, by hand and against differences."""
+"""Task 2.4: the gradient of every tensor function, by hand and against central differences."""
 
 import math
 from itertools import permutations
@@ -22,12 +22,12 @@ RED = [pytest.param(name, on_tensors, id=name) for name, _, on_tensors in RED]
 
 
 def weights_for(x):
-    """Numbers of a tensor's shape, no two alike, some below 0: with them as gradient of x, none can be taken for another, or for 1."""
+    """Distinct numbers in a tensor's shape, some negative, as gradient of a result: none can be confused with another, or with 1."""
     return np.cos(np.arange(1.0, 1 + x.size)).reshape(x.shape)
 
 
 def gradients(f, *xs):
-    """The gradients that reach the tensors, which become leaves, when that of f's result is `weights_for` it; and these weights."""
+    """The gradients of the tensors, which become leaves, when the gradient of f's result is `weights_for` it; and these weights."""
     for x in xs:
         x.requires_grad_(True)
         x.zero_grad_()
@@ -67,7 +67,7 @@ def test_backward_computes_the_derivative_element_by_element(function, values, d
 
 @pytest.mark.task2_4
 def test_the_gradient_of_a_product_is_the_other_factor():
-    """Element by element, and times the gradient of the result: 5 · 7 and 5 · 2 for 2 · 7."""
+    """The gradient of a product is the other factor times the gradient of the result, element by element: 5 · 7 and 5 · 2 for 2 · 7."""
     x, y = tensor([2.0, -3.0], requires_grad=True), tensor([7.0, 0.5], requires_grad=True)
     (x * y).backward(tensor([5.0, 2.0]))
     assert_close_tensor(x.grad, [35.0, 1.0])
@@ -76,7 +76,7 @@ def test_the_gradient_of_a_product_is_the_other_factor():
 
 @pytest.mark.task2_4
 def test_the_gradient_of_a_broadcast_factor_is_summed():
-    """A row that multiplies every row of a matrix gets the sum of what arrives at each; the matrix gets the row in each of its rows."""
+    """A row that multiplies every row of a matrix receives the sum over all rows; the matrix receives the row in each of its rows."""
     x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
     row = tensor([10.0, 20.0, 30.0], requires_grad=True)
     (x * row).backward(tensor([[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]))
@@ -88,7 +88,7 @@ def test_the_gradient_of_a_broadcast_factor_is_summed():
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1), (3,), (1, 3), (2, 1), (2, 3)])
 @pytest.mark.parametrize("operator", [add, sub, mul, lt, gt, eq])
 def test_a_gradient_has_the_shape_of_its_leaf(operator, shape):
-    """However a leaf was broadcast, its gradient has exactly the leaf's own shape, on either side of the operator."""
+    """However a leaf was broadcast, its gradient has the leaf's own shape, on either side of the operator."""
     for flip in (False, True):
         x, big = tensor(np.ones(shape), requires_grad=True), tensor(np.ones((2, 3)), requires_grad=True)
         (operator(big, x) if flip else operator(x, big)).sum().backward()
@@ -99,7 +99,7 @@ def test_a_gradient_has_the_shape_of_its_leaf(operator, shape):
 @pytest.mark.task2_4
 @pytest.mark.parametrize("function", [LT, EQ])
 def test_backward_of_a_comparison_returns_zeros(function):
-    """A comparison is flat: backward returns two tensors of zeros, one for each operand, not None."""
+    """A comparison is constant almost everywhere: backward returns two tensors of zeros, one per operand, not None."""
     a, b = tensor([1.0, 2.0, 3.0], requires_grad=True), tensor([2.0, 2.0, 2.0], requires_grad=True)
     ctx = TensorContext(function, (a, b))
     function.forward(ctx, a, b)
@@ -113,14 +113,14 @@ def test_backward_of_a_comparison_returns_zeros(function):
 @pytest.mark.parametrize("operator", [lt, gt, eq])
 @given(pair=broadcast_pairs(few_numbers))
 def test_comparisons_have_the_gradient_zero(operator, pair):
-    """Zeros arrive at both operands of <, > and ==, in the shape of each."""
+    """The gradient of <, > and == is zero for both operands, in the shape of each."""
     for grad, x in zip(gradients(operator, *pair)[0], pair, strict=True):
         assert_close_tensor(grad, np.zeros(x.shape))
 
 
 @pytest.mark.task2_4
 def test_a_comparison_with_a_number_has_the_gradient_zero():
-    """x < 2 is a step: zeros arrive at x."""
+    """x < 2 is a step function: its gradient with respect to x is zero."""
     (grad,), _ = gradients(lambda x: (x < 2) + (x > 2) + (x == 2), tensor([1.0, 2.0, 3.0]))
     assert_close_tensor(grad, [0.0, 0.0, 0.0])
 
@@ -138,7 +138,7 @@ def test_a_comparison_with_a_number_has_the_gradient_zero():
     ],
 )
 def test_the_gradient_of_a_sum_reaches_every_element(dim, grad_output, expected):
-    """Every element counts once: the gradient of a sum arrives unchanged at each element that went into it."""
+    """Every element counts once: the gradient of a sum flows unchanged to each of its elements."""
     x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
     x.sum(dim).backward(tensor(grad_output))
     assert_close_tensor(x.grad, expected)
@@ -149,7 +149,7 @@ def test_the_gradient_of_a_sum_reaches_every_element(dim, grad_output, expected)
 @example(x_and_dim=(tensor(np.ones((0, 3))), 0))
 @example(x_and_dim=(tensor(np.ones((0, 3))), 1))
 def test_the_gradient_of_a_sum_along_any_dimension(x_and_dim):
-    """The gradient of x.sum(dim) has x's shape: that of the result, repeated along dim. Without keepdim it is the same."""
+    """The gradient of x.sum(dim) has x's shape: the result's gradient, repeated along dim, with or without keepdim."""
     x, dim = x_and_dim
     (grad,), weights = gradients(lambda x: x.sum(dim), x)
     assert_close_tensor(grad, np.broadcast_to(weights, x.shape))
@@ -160,7 +160,7 @@ def test_the_gradient_of_a_sum_along_any_dimension(x_and_dim):
 @pytest.mark.task2_4
 @given(x_and_dim=tensors_and_dims())
 def test_the_gradient_of_a_mean_is_shared(x_and_dim):
-    """Each of the n elements in a mean gets the n-th part of its gradient."""
+    """Each of the n elements of a mean receives 1/n of its gradient."""
     x, dim = x_and_dim
     (grad,), weights = gradients(lambda x: x.mean(dim), x)
     assert_close_tensor(grad, np.broadcast_to(weights / x.shape[dim], x.shape))
@@ -171,7 +171,7 @@ def test_the_gradient_of_a_mean_is_shared(x_and_dim):
 @pytest.mark.task2_4
 @pytest.mark.parametrize("dims", [(0, 2), (2, 1), (0, 1, 2)])
 def test_the_gradient_of_a_sum_along_several_dimensions(dims):
-    """It arrives at every element, whichever dimensions were folded."""
+    """The gradient reaches every element, whichever dimensions were reduced."""
     (grad,), weights = gradients(lambda x: x.sum(dims), tensor(np.ones((2, 3, 2))))
     assert_close_tensor(grad, np.broadcast_to(weights, (2, 3, 2)))
 
@@ -182,7 +182,7 @@ def test_the_gradient_of_a_sum_along_several_dimensions(dims):
 @pytest.mark.task2_4
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 def test_the_gradient_of_permute_finds_its_way_back(order):
-    """At index (i, j, k) of x arrives the gradient of the place to which that element went; (1, 2, 0) is undone by (2, 0, 1)."""
+    """Index (i, j, k) of x receives the gradient from where that element went; (2, 0, 1) undoes (1, 2, 0)."""
     x = tensor(np.zeros((2, 3, 4)))
     (grad,), weights = gradients(lambda x: x.permute(*order), x)
     expected = np.zeros((2, 3, 4))
@@ -193,7 +193,7 @@ def test_the_gradient_of_permute_finds_its_way_back(order):
 @pytest.mark.task2_4
 @pytest.mark.parametrize("order", [(1, 2, 3, 0), (3, 0, 1, 2), (2, 0, 3, 1), (1, 0, 3, 2), (-1, 0, 1, 2)])
 def test_the_gradient_of_permute_of_equal_sizes(order):
-    """Also where all sizes are equal, so that no wrong order shows in the shape."""
+    """The same if all sizes are equal, so that a wrong order cannot show in the shape."""
     x = laid_out(np.zeros((2, 2, 2, 2)), (1, 8, 2, 4))
     (grad,), weights = gradients(lambda x: x.permute(*order), tensor(x.array()))
     expected = np.zeros((2, 2, 2, 2))
@@ -203,7 +203,7 @@ def test_the_gradient_of_permute_of_equal_sizes(order):
 
 @pytest.mark.task2_4
 def test_the_gradient_flows_through_a_permuted_copy():
-    """permute, contiguous and view one after the other: element (i, j) of x stands at position 2·j + i of the result."""
+    """permute, contiguous and view in a row: element (i, j) of x is at position 2·j + i of the result."""
     x = tensor(np.zeros((2, 3)))
     (grad,), weights = gradients(lambda x: x.permute(1, 0).contiguous().view(6), x)
     assert_close_tensor(grad, weights.reshape(3, 2).T)
@@ -214,7 +214,7 @@ def test_the_gradient_flows_through_a_permuted_copy():
 
 @pytest.mark.task2_4
 def test_a_tensor_used_twice_gets_both_gradients():
-    """x · x has the gradient 2 · x, x + x the gradient 2, x · (x > 1) the truth value."""
+    """x · x has the gradient 2 · x, x + x the gradient 2, and x · (x > 1) the gradient (x > 1)."""
     x = np.array([3.0, -2.0, 0.5])
     (grad,), weights = gradients(lambda x: x * x, tensor(x))
     assert_close_tensor(grad, weights * 2 * x)
@@ -226,7 +226,7 @@ def test_a_tensor_used_twice_gets_both_gradients():
 
 @pytest.mark.task2_4
 def test_the_gradients_of_a_diamond_are_summed():
-    """y = x · x goes into two functions: the gradient of y.exp() + y.sigmoid() by x is (e^y + s·(1 - s)) · 2x."""
+    """y = x · x feeds two functions: the gradient of y.exp() + y.sigmoid() with respect to x is (e^y + s·(1 - s)) · 2x."""
     array = np.array([[0.5, -1.0], [0.25, 1.5]])
 
     def diamond(x):
@@ -241,7 +241,7 @@ def test_the_gradients_of_a_diamond_are_summed():
 
 @pytest.mark.task2_4
 def test_gradients_of_two_backwards_add_up():
-    """A second backward, of another result, adds to the gradient of a leaf."""
+    """A second backward pass, from another result, adds to the gradient of a leaf."""
     x = tensor([2.0, 3.0], requires_grad=True)
     (x * 5.0).sum().backward()
     (x * x).sum().backward()
@@ -252,7 +252,7 @@ def test_gradients_of_two_backwards_add_up():
 
 
 def distance_to_edge(name, a, b=0.0):
-    """How far each element is from where a function of MathTest jumps, bends or has its pole: no derivative can be checked there."""
+    """How far each element is from where a MathTest function has a step, a kink or a pole, where no derivative can be checked."""
     edges = {
         "inv": a + 7 / 2,
         "relu": a + 11 / 2,
@@ -271,7 +271,7 @@ def distance_to_edge(name, a, b=0.0):
 @given(x=tensors())
 @example(x=tensor([0.0, -100.0, 100.0]))
 def test_gradients_of_functions_of_one_argument(name, on_floats, on_tensors, x):
-    """The gradient of each function of MathTest is at every element the slope of the function on floats."""
+    """The gradient of each MathTest function is, at every element, the derivative of the function on floats."""
     a, h = x.to_numpy(), 1e-6
     assume((distance_to_edge(name, a) > 1e-2).all())  # far more than h: both sides of the edge must not be mixed
     (grad,), weights = gradients(on_tensors, x)
@@ -286,7 +286,7 @@ def test_gradients_of_functions_of_one_argument(name, on_floats, on_tensors, x):
 @example(pair=(tensor([0.0, 3.0, -100.0]), tensor([0.0, 3.0, 100.0])))
 @example(pair=(tensor([[1.0], [2.0]]), tensor([3.0, 5.0, 7.0])))
 def test_gradients_of_functions_of_two_arguments(name, on_floats, on_tensors, pair):
-    """The two gradients of each function of MathTest are its slopes on floats, summed where an argument was broadcast."""
+    """The two gradients of each MathTest function are its derivatives on floats, summed where an argument was broadcast."""
     a, b = np.broadcast_arrays(*(x.to_numpy() for x in pair))
     assume((distance_to_edge(name, a, b) > 1e-2).all())
     h = 1e-6
@@ -303,7 +303,7 @@ def test_gradients_of_functions_of_two_arguments(name, on_floats, on_tensors, pa
 @settings(max_examples=25)
 @given(x=tensors())
 def test_gradients_of_reductions(name, on_tensors, x):
-    """The gradient of a sum arrives at every element as it is, that of a mean divided by the number of elements."""
+    """The gradient of a sum reaches every element unchanged, that of a mean divided by the number of elements."""
     (grad,), weights = gradients(on_tensors, x)
     n = {"sum_red": 1, "mean_red": x.shape[0], "mean_full_red": x.size}[name]
     assert_close_tensor(grad, np.broadcast_to(weights / n, x.shape) if name != "mean_full_red" else np.full(x.shape, weights[0] / n))
@@ -314,7 +314,7 @@ def test_gradients_of_reductions(name, on_tensors, x):
 @settings(max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(data())
 def test_backward_agrees_with_central_differences(draw):
-    """For a function of all that can be done with tensors, grad_check finds the same gradients by differences, at every entry."""
+    """For a function that uses every tensor operation, grad_check finds the same gradient by central differences at every element."""
     numbers = floats(min_value=-2, max_value=2)
     x, y, bias = (tensor(draw.draw(arrays(numbers, shape))) for shape in [(2, 1, 3), (3, 2, 1), (3,)])
 

@@ -1,4 +1,4 @@
-"""Task 2.3: the kernels of map, zip and reduce on storages, and the forward functions."""
+"""Task 2.3: the map, zip and reduce kernels on storages, and the forward functions."""
 
 import math
 
@@ -28,7 +28,7 @@ MATRIX = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
 
 def assert_written(out, expected):
-    """Fail unless a kernel has written exactly these numbers, and nothing between or behind the elements of out."""
+    """Fail unless a kernel has written exactly these numbers, and nothing between or after the elements of out."""
     assert_close_tensor(Tensor(out), expected)
     elsewhere = np.delete(out._storage, positions_of(out.shape, out.strides, out.offset).reshape(-1))
     assert np.isnan(elsewhere).all(), f"written beside the elements of out, which has shape {out.shape} and strides {out.strides}"
@@ -39,7 +39,7 @@ def assert_written(out, expected):
 
 @pytest.mark.task2_3
 def test_map_reads_and_writes_by_strides():
-    """x + 10 of a matrix that lies row by row, into an out that lies column by column: each element goes to its own index."""
+    """x + 10 of a row-major matrix, into a column-major out: each element goes to its own index."""
     out = np.zeros(6)
     tensor_map(lambda x: x + 10)(out, (2, 3), (1, 2), MATRIX.reshape(-1), (2, 3), (3, 1))
     assert out.tolist() == [11, 14, 12, 15, 13, 16]
@@ -47,7 +47,7 @@ def test_map_reads_and_writes_by_strides():
 
 @pytest.mark.task2_3
 def test_map_broadcasts_its_input():
-    """An input of shape (2, 1) fills an out of shape (2, 3): each of its elements stands in a whole row."""
+    """An input of shape (2, 1) fills an out of shape (2, 3): each of its elements fills a whole row."""
     out = np.zeros(6)
     tensor_map(lambda x: 2 * x)(out, (2, 3), (3, 1), np.array([1.0, 5.0]), (2, 1), (1, 1))
     assert out.tolist() == [2, 2, 2, 10, 10, 10]
@@ -56,7 +56,7 @@ def test_map_broadcasts_its_input():
 @pytest.mark.task2_3
 @given(broadcast_shapes(), data())
 def test_map_works_on_any_layout(two_shapes, draw):
-    """Out and input may lie in storage in any order, with gaps, and the input may have fewer dimensions or sizes of 1."""
+    """out and input may have any memory order, with gaps; the input may have fewer dimensions or sizes of 1."""
     small, other = two_shapes
     shape = np.broadcast_shapes(small, other)
     x = draw.draw(tensor_data(shape=small))
@@ -74,7 +74,7 @@ def test_map_works_on_any_layout(two_shapes, draw):
 
 @pytest.mark.task2_3
 def test_zip_takes_its_arguments_in_order():
-    """a - b of a row (1, 2, 3) and a column (10, 20): the row changes along the last dimension, the column along the first."""
+    """a - b of a row (1, 2, 3) and a column (10, 20): the row varies along the last dimension, the column along the first."""
     out = np.zeros(6)
     tensor_zip(lambda a, b: a - b)(out, (2, 3), (3, 1), np.array([1.0, 2.0, 3.0]), (3,), (1,), np.array([10.0, 20.0]), (2, 1), (1, 1))
     assert out.tolist() == [-9, -8, -7, -19, -18, -17]
@@ -83,7 +83,7 @@ def test_zip_takes_its_arguments_in_order():
 @pytest.mark.task2_3
 @given(broadcast_shapes(), data())
 def test_zip_works_on_any_layout(two_shapes, draw):
-    """Out and the two inputs each have strides of their own, and either input may be smaller than out."""
+    """out and both inputs have their own strides, and either input may be smaller than out."""
     a, b = (draw.draw(tensor_data(shape=shape)) for shape in two_shapes)
     shape = np.broadcast_shapes(*two_shapes)
     out = laid_out(np.zeros(shape), *draw.draw(layouts(shape)))
@@ -94,7 +94,7 @@ def test_zip_works_on_any_layout(two_shapes, draw):
 @pytest.mark.task2_3
 @pytest.mark.parametrize(("dim", "shape", "expected"), [(0, (1, 3), [5, 7, 9]), (1, (2, 1), [6, 15])])
 def test_reduce_folds_the_named_dimension(dim, shape, expected):
-    """The sums of a matrix of two rows along dimension 0 are those of its columns, along dimension 1 those of its rows."""
+    """The sums of a matrix with two rows: along dimension 0 those of its columns, along dimension 1 those of its rows."""
     out = TensorData.zeros(shape)
     tensor_reduce(lambda x, y: x + y)(*out.tuple(), MATRIX.reshape(-1), (2, 3), (3, 1), dim)
     assert out.array().reshape(-1).tolist() == expected
@@ -102,7 +102,7 @@ def test_reduce_folds_the_named_dimension(dim, shape, expected):
 
 @pytest.mark.task2_3
 def test_reduce_begins_with_what_stands_in_out():
-    """Out is where the fold begins: on 100 and 200, the sums of two rows come to 106 and 215."""
+    """A reduction starts from the values in out: starting from 100 and 200, the sums of two rows are 106 and 215."""
     out = np.array([100.0, 200.0])
     tensor_reduce(lambda x, y: x + y)(out, (2, 1), (1, 1), MATRIX.reshape(-1), (2, 3), (3, 1), 1)
     assert out.tolist() == [106, 215]
@@ -110,7 +110,7 @@ def test_reduce_begins_with_what_stands_in_out():
 
 @pytest.mark.task2_3
 def test_reduce_folds_in_order():
-    """What has been folded so far is the first argument, the next element the second, from index 0 upwards: ((9·10 + 1)·10 + 2)·10 + 3."""
+    """The first argument is the result so far, the second the next element, from index 0 on: ((9·10 + 1)·10 + 2)·10 + 3."""
     out = np.array([9.0])
     tensor_reduce(lambda so_far, x: 10 * so_far + x)(out, (1,), (1,), np.array([1.0, 2.0, 3.0]), (3,), (1,), 0)
     assert out.tolist() == [9123]
@@ -119,7 +119,7 @@ def test_reduce_folds_in_order():
 @pytest.mark.task2_3
 @given(shapes, data())
 def test_reduce_works_on_any_layout(shape, draw):
-    """Whichever dimension is folded, and in whatever order out and input lie in storage, each fold takes the right elements in order."""
+    """Whichever dimension is reduced, and whatever the memory order of out and input, each result receives the right elements in order."""
     dim = draw.draw(sampled_from(range(len(shape))))
     a = draw.draw(tensor_data(shape=shape))
     out_shape = (*shape[:dim], 1, *shape[dim + 1 :])
@@ -134,7 +134,7 @@ def test_reduce_works_on_any_layout(shape, draw):
 
 @pytest.mark.task2_3
 def test_kernels_take_a_tensor_of_no_dimensions():
-    """A tensor of shape () has one element, and an index of no numbers."""
+    """A tensor of shape () has one element, and its index is empty."""
     out = np.zeros(1)
     tensor_map(lambda x: -x)(out, (), (), np.array([4.0]), (), ())
     assert out.tolist() == [-4]
@@ -147,7 +147,7 @@ def test_kernels_take_a_tensor_of_no_dimensions():
 
 @pytest.mark.task2_3
 def test_kernels_take_a_tensor_without_elements():
-    """Where a size is 0 there is nothing to write; a fold of nothing leaves what stands in out."""
+    """With a size of 0 there is nothing to write; a reduction over no elements leaves the values in out."""
     nothing = np.zeros(0)
     tensor_map(lambda x: -x)(nothing, (0, 3), (3, 1), nothing, (0, 3), (3, 1))
     tensor_zip(lambda x, y: x - y)(nothing, (0, 3), (3, 1), nothing, (0, 3), (3, 1), np.ones(3), (3,), (1,))
@@ -177,7 +177,7 @@ def test_kernels_take_a_tensor_without_elements():
     ],
 )
 def test_forward_computes_the_function_element_by_element(function, inputs, expected):
-    """forward takes tensors and returns a tensor of the function's values; the comparisons give truth values."""
+    """forward takes tensors and returns a tensor with the function's values; comparisons return bool."""
     inputs = [tensor(values) for values in inputs]
     result = function.forward(Context(), *inputs)
     assert_close_tensor(result, expected)
@@ -196,13 +196,13 @@ def test_forward_broadcasts(function, on_arrays, pair):
 @pytest.mark.task2_3
 @pytest.mark.parametrize(("dim", "expected"), [(0, [[5.0, 7.0, 9.0]]), (1, [[6.0], [15.0]])])
 def test_forward_of_sum_keeps_the_dimension(dim, expected):
-    """Sum along one dimension gives a tensor in which that dimension has size 1."""
+    """Sum along one dimension returns a tensor in which that dimension has size 1."""
     assert_close_tensor(Sum.forward(Context(), tensor(MATRIX), dim), expected)
 
 
 @pytest.mark.task2_3
 def test_forward_of_permute_moves_dimensions():
-    """Dimension i of the result is dimension order[i] of the input; (1, 2, 0) brings shape (2, 3, 4) to (3, 4, 2)."""
+    """Dimension i of the result is dimension order[i] of the input; (1, 2, 0) turns shape (2, 3, 4) into (3, 4, 2)."""
     array = np.arange(24.0).reshape(2, 3, 4)
     assert_close_tensor(Permute.forward(Context(), tensor(array), (1, 2, 0)), array.transpose(1, 2, 0))
 
@@ -210,7 +210,7 @@ def test_forward_of_permute_moves_dimensions():
 @pytest.mark.task2_3
 @pytest.mark.parametrize("function", [Sigmoid, ReLU, Log, Exp, Mul, LT, EQ, IsClose])
 def test_forward_leaves_its_inputs_as_they_are(function):
-    """The result stands in a storage of its own."""
+    """forward does not modify its inputs: the result has its own storage."""
     inputs = [tensor([1.0, 2.0]), tensor([2.0, 1.0])][: 2 if function in (Mul, LT, EQ, IsClose) else 1]
     result = function.forward(Context(), *inputs)
     assert [x.tolist() for x in inputs] == [[1.0, 2.0], [2.0, 1.0]][: len(inputs)]

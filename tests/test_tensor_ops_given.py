@@ -1,4 +1,4 @@
-"""What no task asks for in tensor_ops and tensor_functions: backends, dtypes, results where Python raises, out=, matrix products, apply."""
+"""The parts of tensor_ops and tensor_functions that no task asks for: backends, dtypes, hardware results, out=, matrix products, apply."""
 
 import math
 import pickle
@@ -19,7 +19,7 @@ from .tensor_strategies import arrays, assert_close_tensor, few_numbers, laid_ou
 
 
 class OtherOps(SimpleOps):
-    """Another backend that computes the same."""
+    """Another backend that computes the same results."""
 
     name = "other"
 
@@ -128,7 +128,7 @@ def test_simple_ops_work_without_a_backend():
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_maps_answer_in_the_dtype_that_can_hold_the_values(dtype):
-    """Floats stay as they are; of whole numbers and truth values e^x, ln, sigmoid and 1/x are of the default dtype."""
+    """Floats keep their dtype; e^x, ln, sigmoid and 1/x of integers and bools have the default dtype."""
     x = tensor([1, 0], dtype=dtype)
     for name in ("exp_map", "log_map", "sigmoid_map", "inv_map"):
         assert getattr(SimpleBackend, name)(x).dtype == (dtype if dtype.kind == "f" else float64)
@@ -162,7 +162,7 @@ def test_the_negative_of_a_truth_value_is_a_whole_number():
 
 
 def test_whole_numbers_stay_exact():
-    """2**60 + 1 is no float64."""
+    """2**60 + 1 has no exact float64."""
     x = tensor(np.array([2**60 + 1, -5]))
     assert SimpleBackend.relu_map(x).tolist() == [2**60 + 1, 0]
     assert (x + 1).tolist() == [2**60 + 2, -4]
@@ -183,7 +183,7 @@ def test_whole_numbers_stay_exact():
 )
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 def test_results_are_those_of_hardware_where_python_raises(name, values, expected, dtype):
-    """Infinity or NaN, and no warning: a whole tensor must not fail for one of its elements."""
+    """Infinity or NaN without a warning: a whole tensor must not fail because of one element."""
     if name == "exp_map" and dtype == float32:
         expected = [math.inf, math.inf, 0.0]
     if name == "log_map":
@@ -232,7 +232,7 @@ def test_overflow_is_infinity_without_a_warning(dtype):
 
 
 def test_an_operation_writes_into_out():
-    """Whatever layout and dtype out has; the result is out itself, and a change of its storage is counted."""
+    """out may have any layout and dtype; the result is out itself, and the write is counted."""
     x, y = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), tensor([10.0, 20.0, 30.0])
     out = zeros((3, 2)).permute(1, 0)
     version = out._tensor.version
@@ -279,7 +279,7 @@ def test_what_backward_needs_must_not_be_an_out():
 @settings(max_examples=50)
 @given(data())
 def test_the_matrix_product_is_that_of_arrays(draw):
-    """On any layout; the dimensions before the last two broadcast."""
+    """For any layout; the dimensions before the last two broadcast."""
     n, k, m = (draw.draw(integers(1, 3)) for _ in range(3))
     batches = draw.draw(integers(0, 5))
     a_batch, b_batch = [((), ()), ((2,), (2,)), ((2,), ()), ((), (3,)), ((2, 1), (3,)), ((1,), (3,))][batches]
@@ -360,7 +360,7 @@ def test_the_gradient_of_an_inverse(d):
 
 @given(arrays(few_numbers, (3, 2)))
 def test_the_gradient_of_a_view_lands_where_its_elements_came_from(weights):
-    """Also when it arrives in another order, here as the permuted gradient of a permuted tensor."""
+    """Also if the gradient arrives in another order, here as the permuted gradient of a permuted tensor."""
     x = tensor(np.zeros(6), requires_grad=True)
     View.apply(x, (2, 3)).permute(1, 0).backward(tensor(weights))
     assert_close_tensor(x.grad, weights.T.reshape(-1))
@@ -480,13 +480,13 @@ def test_the_names_of_published_solutions_call_forward_and_backward():
     [(lambda x: -math.exp(x), 1000.0, OverflowError), (math.sinh, -1000.0, OverflowError), (math.acos, 2.0, ValueError)],
 )
 def test_a_function_of_the_users_own_raises_what_it_raises(fn, value, error):
-    """Nobody knows the sign of its overflow: an infinity would be a guess."""
+    """The sign of the overflow is unknown: infinity would be a guess."""
     with pytest.raises(error):
         SimpleBackend.map(fn)(tensor([value]))
 
 
 def published_map(fn):
-    """A kernel as thousands of solutions have it: it counts the places of out, not its elements."""
+    """A kernel as many solutions write it: it loops over the storage of out, not over its elements."""
 
     def kernel(out, out_shape, out_strides, in_storage, in_shape, in_strides):
         index = np.zeros(MAX_DIMS, np.int32)

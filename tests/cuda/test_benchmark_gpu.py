@@ -1,4 +1,4 @@
-"""The benchmark of the GPU runs to its end; in the simulator its times mean nothing, but every table is printed."""
+"""The GPU benchmark runs to its end; in the simulator its times mean nothing, but every table is printed."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The convolutions that tensors of the GPU run on: several output channels a thread, or many threads for each sum."""
+"""The optimized GPU convolutions: several output channels per thread, or many threads per sum."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from .test_cuda_convolution import SHAPES, both, convolution, random
     ids=str,
 )
 def test_several_channels_a_thread_give_the_same(input, weight, reverse, cuda):
-    """Of the kernels that compute several output channels in a thread: more channels and taps than one turn takes, and fewer."""
+    """Kernels that compute several output channels per thread: more channels and taps than one iteration handles, and fewer."""
     (a, x), (b, y) = both(input, cuda), both(weight, cuda, (1, 0, *range(2, len(weight))))
     shape = (input[0], weight[0], *input[2:])
     assert_close_tensor(convolve(f"conv{x.dims - 2}d", x, y, shape, reverse), convolution(a, b, reverse))
@@ -26,7 +26,7 @@ def test_several_channels_a_thread_give_the_same(input, weight, reverse, cuda):
 
 @pytest.mark.parametrize(("input", "weight", "size"), [((2, 5, 6), (3, 5, 6), (2,)), ((2, 3, 5, 4), (5, 3, 4, 4), (3, 2))], ids=str)
 def test_threads_share_a_sum_where_the_window_is_larger_than_the_result(input, weight, size, cuda):
-    """Such as the gradient of weights is: few places, each a sum over a window that leads out of the input."""
+    """As in the gradient of weights: few results, each a sum over a window that extends past the input."""
     (a, x), (b, y) = both(input, cuda, (1, 0, *range(2, len(input)))), both(weight, cuda)
     out = convolve(f"conv{x.dims - 2}d", x, y, (input[0], weight[0], *size))
     assert_close_tensor(out, convolution(a, b)[(..., *map(slice, size))])

@@ -1,4 +1,4 @@
-"""Task 4.4b: convolution on the GPU, of one and of two dimensions: the kernels, and tensors of the GPU."""
+"""Task 4.4b: convolution on the GPU in one and in two dimensions: the kernels, and tensors on the GPU."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def random(*shape):
 
 
 def shifted(array, steps):
-    """The array moved so that what stood at `steps` stands at the origin; what comes in is 0."""
+    """The array shifted so that the element at `steps` moves to the origin; zeros move in."""
     moved = np.zeros_like(array)
     to, fro = [], []
     for step, size in zip((0,) * (array.ndim - len(steps)) + tuple(steps), array.shape, strict=True):
@@ -35,7 +35,7 @@ def shifted(array, steps):
 
 
 def convolution(input, weight, reverse=False):
-    """NumPy's: for every place of the window the input, moved, times that place's weights."""
+    """The convolution in NumPy: for every tap of the window, the shifted input times the tap's weights."""
     out = np.zeros((input.shape[0], weight.shape[0], *input.shape[2:]))
     for place in np.ndindex(weight.shape[2:]):
         moved = shifted(input, [-k if reverse else k for k in place])
@@ -48,7 +48,7 @@ def contiguous(shape):
 
 
 def launched(input, weight, reverse=False, size=None, out_strides=None, filled=np.nan, spare=1):
-    """Launch the kernel, with some blocks more than it takes: the memory of out, input and weight."""
+    """Launch the kernel with a few surplus blocks; returns the memory of out, input and weight."""
     shape = (input.shape[0], weight.shape[0], *(size or input.shape[2:]))
     n = int(np.prod(shape))
     layouts = [part for x in (input, weight) for part in (x.reshape(-1), x.shape, contiguous(x.shape))]
@@ -59,7 +59,7 @@ def launched(input, weight, reverse=False, size=None, out_strides=None, filled=n
 
 @pytest.mark.task4_4b
 def test_a_convolution_by_hand():
-    """Windows of (0 1 2 3): 0+2+6, 1+4+9, 2+6 and 3; reversed 0, 1, 2+2, 3+4+3."""
+    """Input and weights 0 1 2 3 and 1 2 3: 0+2+6, 1+4+9, 2+6 and 3; reversed 0, 1, 2+2, 3+4+3."""
     input, weight = np.arange(4.0).reshape(1, 1, 4), np.array([[[1.0, 2.0, 3.0]]])
     assert_holds(launched(input, weight)[0], [8, 14, 8, 3])
     assert_holds(launched(input, weight, reverse=True)[0], [0, 1, 4, 10])
@@ -67,7 +67,7 @@ def test_a_convolution_by_hand():
 
 @pytest.mark.task4_4b
 def test_a_convolution_of_two_dimensions_by_hand():
-    """The window (1 2, 3 4) over (1 2, 3 4): 1+4+9+16, 2+12, 3+8, 4; reversed 1, 2+2, 3+3, 4+6+6+4."""
+    """Image and weights (1 2, 3 4): 1+4+9+16, 2+12, 3+8, 4; reversed 1, 2+2, 3+3, 4+6+6+4."""
     square = np.array([[[[1.0, 2.0], [3.0, 4.0]]]])
     assert_holds(launched(square, square)[0], [30, 14, 11, 4])
     assert_holds(launched(square, square, reverse=True)[0], [1, 4, 6, 20])
@@ -96,14 +96,14 @@ def test_channels_and_images_of_any_number(input, weight, reverse):
 @pytest.mark.task4_4b
 @pytest.mark.parametrize(("input", "weight", "size"), [((2, 2, 6), (3, 2, 5), (2,)), ((2, 2, 4, 5), (3, 2, 3, 4), (2, 3))], ids=str)
 def test_out_may_be_smaller_than_the_input(input, weight, size):
-    """Then it holds the first places: the gradient of the weights is such a convolution."""
+    """A smaller out holds the first results: the gradient of the weights is such a convolution."""
     a, b = random(*input), random(*weight)
     assert_holds(launched(a, b, size=size)[0], convolution(a, b)[(..., *map(slice, size))])
 
 
 @pytest.mark.task4_4b
 def test_out_is_written_by_its_strides():
-    """The last dimension of out comes first in storage, or the one before it."""
+    """In memory, the last dimension of out comes first, or the one before it."""
     a, b = random(2, 2, 4), random(3, 2, 2)
     assert_holds(launched(a, b, out_strides=(3, 1, 6))[0], convolution(a, b).transpose(2, 0, 1))
     a, b = random(2, 1, 3, 2), random(2, 1, 2, 2)
@@ -114,7 +114,7 @@ def test_out_is_written_by_its_strides():
 @only_the_simulator_counts
 @pytest.mark.parametrize(("input", "weight"), [SHAPES[1], SHAPES[5]], ids=str)
 def test_each_element_of_out_is_written_once_and_none_is_read(input, weight):
-    """The sum is made in the thread."""
+    """Each thread accumulates its sum in a local variable and writes it once."""
     out = launched(random(*input), random(*weight))[0]
     assert set(out.writes.values()) == {1}
     assert not out.reads, "expected the sum to be made in the thread, got one that is made in out"
@@ -124,7 +124,7 @@ def test_each_element_of_out_is_written_once_and_none_is_read(input, weight):
 
 
 def both(shape, cuda, order=None):
-    """An array and its tensor on the GPU, whose dimensions lie in this order."""
+    """An array, and its tensor on the GPU with this memory order of the dimensions."""
     order = order or tuple(range(len(shape)))
     values = random(*shape)
     there = tensor(values.transpose(order).copy(), backend=cuda)
@@ -150,5 +150,5 @@ def test_tensors_of_the_gpu_are_convolved_there(input, weight, cuda, students_ke
     ids=str,
 )
 def test_gradients_agree_with_differences(fn, input, weight, cuda, students_kernels):
-    """Of the input and of the weights."""
+    """The gradients of input and weights agree with central differences."""
     grad_check(lambda x, y: fn.apply(x, y).sigmoid(), both(input, cuda)[1], both(weight, cuda)[1])

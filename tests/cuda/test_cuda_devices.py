@@ -1,4 +1,4 @@
-"""Moves to the GPU and back by name, models that move with what trains them, and storages that another library may write into."""
+"""Moving tensors to the GPU and back by name, moving models with their optimizers, and storages that other libraries may write to."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""CudaOps and the kernels that the reference runs on: their numbers, their dtypes, how they share and cut a reduction."""
+"""CudaOps and the optimized kernels: their values, their dtypes, and how they divide a reduction."""
 
 import math
 
@@ -19,7 +19,7 @@ few = settings(max_examples=25)
 
 
 def at_most(x, y):
-    """A function of a student's own, with a constant and a global in it."""
+    """A user-defined function with a constant and a global."""
     return 1.0 if x <= y + HALF else 0.0
 
 
@@ -38,12 +38,12 @@ def test_functions_of_ones_own_run_on_the_gpu_with_their_constants_in_either_flo
 
 
 def shifted(shift):
-    """A function with a constant, a global and a closed-over number in it."""
+    """A function with a constant, a global and a closed-over number."""
     return lambda x: 1.5 * x + HALF + shift
 
 
 def test_float32_stays_float32_inside_a_function():
-    """Most cards compute float64 many times slower."""
+    """Most GPUs compute float64 many times more slowly."""
     fn = shifted(0.25)
     single = _in_float32(fn)
     numbers = [*single.__code__.co_consts, single.__globals__["HALF"], *(cell.cell_contents for cell in single.__closure__)]
@@ -95,7 +95,7 @@ def test_reduce_folds_any_length_in_any_layout(outputs, length):
 )
 @pytest.mark.parametrize("length", [0, 1, 3, 7, 8, 9, 11, 40])
 def test_however_threads_share_a_fold_they_take_nothing_in_that_is_not_there(length, fold):
-    """The largest of negative numbers and a product show what a sum of zeros would not."""
+    """The maximum of negative numbers and a product reveal what a sum of zeros would hide."""
     values = -1.0 - np.arange(3 * length).reshape(3, length) / 7
     source = DeviceData.of(TensorData(values.reshape(-1), values.shape))
     for fn, start, expected in ((operators.max, -math.inf, values.max(1, initial=-math.inf)), (operators.mul, 1.0, values.prod(1))):
@@ -109,7 +109,7 @@ def test_however_threads_share_a_fold_they_take_nothing_in_that_is_not_there(len
 
 @pytest.mark.parametrize("length", [1000, 1024, 1025, 5000])
 def test_a_long_sum_is_whole(length, cuda):
-    """Beyond 1,024 elements a reduction of one block would give partial sums."""
+    """Beyond 1,024 elements, a reduction by a single block would return partial sums."""
     values = np.arange(length, dtype=float)
     assert tensor(values, backend=cuda).sum().item() == length * (length - 1) / 2
     assert tensor(values, backend=cuda).sum().shape == (1,)

@@ -1,4 +1,4 @@
-"""Layers after the course on the GPU: the numbers and gradients of plain loops."""
+"""Layers after the course on the GPU: the values and gradients of plain loops."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The matrix product on the GPU: register tiles, the textbook's tiles, batches and layouts."""
+"""The matrix product on the GPU: register tiles, the textbook kernel's tiles, batches and layouts."""
 
 import numpy as np
 import pytest
@@ -101,7 +101,7 @@ def test_the_sizes_of_the_tiles_change_nothing_in_the_result(tiles, turned):
 
 
 def test_a_product_of_millions_of_rows_or_columns_fits_into_a_grid():
-    """A GPU takes 2^31 - 1 blocks in the first dimension of a grid, and 65,535 in the others."""
+    """A grid may have 2^31 - 1 blocks in its first dimension, and 65,535 in the others."""
     kernel = cuda_matmul.Product(cuda_matmul.Tiles(32, 32, 16, 2, 2))
     assert kernel.grid(10_000_000, 40, 3) == (625_000, 1, 3)
     assert kernel.grid(40, 10_000_000, 3) == (625_000, 1, 3)

@@ -1,4 +1,4 @@
-"""Steps of optimizers on the GPU: composed of its operations, written in place."""
+"""Optimizer steps on the GPU: composed of tensor operations, written in place."""
 
 import numpy as np
 import pytest

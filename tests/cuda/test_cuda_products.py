@@ -1,4 +1,4 @@
-"""Task 3.4: the matrix product on the GPU in tiles, and the practice with one block."""
+"""Task 3.4: the tiled matrix product on the GPU, and practice with one block."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def random(*shape):
 
 
 def product(a, b, out_strides=None, spare=0):
-    """Launch the kernel on two arrays of three dimensions, with some blocks more than it takes: the memory of out, a and b."""
+    """Launch the kernel on two arrays of three dimensions with a few surplus blocks; returns the memory of out, a and b."""
     n, rows, columns = shape = (*a.shape[:2], b.shape[2])
     strides = out_strides or (rows * columns, columns, 1)
     grid = blocks_for(rows, BLOCK_DIM) + spare, blocks_for(columns, BLOCK_DIM) + spare, n
@@ -37,7 +37,7 @@ def product(a, b, out_strides=None, spare=0):
 @pytest.mark.task3_4
 @pytest.mark.parametrize("size", [1, 2, 5, 32])
 def test_mm_practice_multiplies_square_matrices(size, cuda):
-    """Out lies row by row: element i · size + j is that of row i and column j."""
+    """out is row-major: element i · size + j is the one in row i and column j."""
     a, b = random(size, size), random(size, size) + 1
     out = mm_practice(tensor(a, backend=cuda), tensor(b, backend=cuda))
     for i, expected in enumerate((a @ b).reshape(-1).tolist()):
@@ -47,7 +47,7 @@ def test_mm_practice_multiplies_square_matrices(size, cuda):
 @pytest.mark.task3_4
 @only_the_simulator_counts
 def test_mm_practice_brings_each_element_into_shared_memory_once():
-    """Every thread reads one element of a and one of b at most, and writes one of out once."""
+    """Every thread reads at most one element of a and one of b, and writes one of out once."""
     size = 3
     a, b = random(size, size), random(size, size) + 1
     out, first, second = run(
@@ -78,7 +78,7 @@ SIZES = [
 @pytest.mark.task3_4
 @pytest.mark.parametrize(("rows", "inner", "columns"), SIZES)
 def test_a_product_is_numpys_at_every_edge_of_the_tiles(rows, inner, columns):
-    """One row, column or k less than a tile has, as many, one more: what lies beyond the edges adds nothing and is not written."""
+    """One row, column or k fewer than a tile has, exactly as many, one more: positions past the edges add nothing and are not written."""
     a, b = random(1, rows, inner), random(1, inner, columns) + 1
     out, _, _ = product(a, b)
     assert_holds(out, a @ b)
@@ -94,7 +94,7 @@ def test_blocks_beyond_the_edges_write_nothing():
 
 @pytest.mark.task3_4
 def test_out_is_written_by_its_strides():
-    """Each matrix of out lies column by column."""
+    """Each matrix of out is column-major."""
     a, b = random(2, 3, 4), random(2, 4, 2)
     out, _, _ = product(a, b, out_strides=(6, 1, 3))
     assert_holds(out, (a @ b).transpose(0, 2, 1))
@@ -102,7 +102,7 @@ def test_out_is_written_by_its_strides():
 
 @pytest.mark.task3_4
 def test_a_product_does_not_begin_with_what_stands_in_out():
-    """Out holds numbers of something else."""
+    """The old contents of out do not matter."""
     a, b = random(1, 2, 3), random(1, 3, 2)
     args = (1, 2, 2), (4, 2, 1), 4, a.reshape(-1), (1, 2, 3), (6, 3, 1), b.reshape(-1), (1, 3, 2), (6, 2, 1)
     out, _, _ = run(jit(_tensor_matrix_multiply), (1, 1, 1), (T, T), np.full(4, 100.0), *args)
@@ -112,7 +112,7 @@ def test_a_product_does_not_begin_with_what_stands_in_out():
 @pytest.mark.task3_4
 @only_the_simulator_counts
 def test_a_block_reads_each_element_of_a_and_b_once_and_writes_each_of_out_once():
-    """What several threads of a block need goes through shared memory: one thread reads it from global memory, for all."""
+    """Elements that several threads of a block need go through shared memory: one thread reads each from global memory."""
     rows, inner, columns = 2 * T, T + 2, T + 1
     out, a, b = product(random(2, rows, inner), random(2, inner, columns))
     for name, memory in (("a", a), ("b", b)):
@@ -142,7 +142,7 @@ def test_a_block_reads_each_element_of_a_and_b_once_and_writes_each_of_out_once(
     ],
 )
 def test_a_matmul_b_is_numpys(first, second, cuda):
-    """Of two matrices, of two batches of them, and of a batch with one matrix, which is used for all."""
+    """Two matrices, two batches of matrices, and a batch with one matrix that is used for all."""
     a, b = random(*first), random(*second) + 1
     assert_close_tensor(tensor(a, backend=cuda) @ tensor(b, backend=cuda), a @ b)
 
@@ -150,7 +150,7 @@ def test_a_matmul_b_is_numpys(first, second, cuda):
 @pytest.mark.task3_4
 @pytest.mark.parametrize("turned", ["a", "b", "both"])
 def test_a_product_reads_permuted_matrices(turned, cuda):
-    """Their rows and columns lie in storage the other way round."""
+    """Rows and columns are swapped in memory."""
     a, b = random(2, T + 1, 3), random(2, 3, 2)
     x, y = tensor(a, backend=cuda), tensor(b, backend=cuda)
     if turned in ("a", "both"):
@@ -170,7 +170,7 @@ def test_a_product_of_views_reads_no_more_than_these(cuda):
 @pytest.mark.task3_4
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 def test_a_product_keeps_its_dtype(dtype, cuda):
-    """float32 and whole numbers."""
+    """float32 and integers."""
     a, b = np.arange(10).reshape(2, 5).astype(dtype), np.arange(15).reshape(5, 3).astype(dtype)
     out = tensor(a, backend=cuda) @ tensor(b, backend=cuda)
     assert out.dtype == dtype
@@ -180,6 +180,6 @@ def test_a_product_keeps_its_dtype(dtype, cuda):
 @pytest.mark.task3_4
 @pytest.mark.parametrize("shapes", [((2, 3), (3, 4)), ((2, 2, 3), (1, 3, 2))], ids=str)
 def test_gradients_of_a_product_agree_with_differences(shapes, cuda):
-    """The gradient of each is a product with the other, transposed."""
+    """The gradient of each factor is a product with the other, transposed."""
     a, b = (tensor(random(*shape), backend=cuda) for shape in shapes)
     grad_check(lambda x, y: (x @ y).sigmoid(), a, b)

@@ -1,4 +1,4 @@
-"""Storages on the GPU: what stays there, what is copied and when, and that no side is ever out of date."""
+"""Storages on the GPU: what stays there, what is copied and when, and that neither copy is ever out of date."""
 
 import copy
 import pickle
@@ -17,7 +17,7 @@ from ..tensor_strategies import assert_close_tensor
 
 @pytest.fixture
 def copies(monkeypatch):
-    """How many storages have been copied to the host, and to the GPU."""
+    """The numbers of storages that were copied to the host and to the GPU."""
     counts = {"to the host": 0, "to the GPU": 0}
     on_host, on_device = DeviceStorage.on_host, DeviceStorage.on_device
 

@@ -1,4 +1,4 @@
-"""The GPU's kernel of project/custom_op.py: its checks, at sizes that do not fill the last block."""
+"""The GPU kernel of project/custom_op.py: its checks, at sizes that do not fill the last block."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The machine that kernels are tested on: what each kind of mistake in a kernel is told with, and that right kernels pass."""
+"""The simulated machine for kernels: every kind of mistake is reported, and correct kernels pass."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(not SIMULATED, reason="NOT RUN: only the simulat
 
 
 def turned(out, a, size):
-    """The numbers the other way round, through shared memory."""
+    """The numbers reversed, through shared memory."""
     block = cuda.shared.array(4, out.dtype)
     i = cuda.threadIdx.x
     block[i] = a[i]
@@ -63,7 +63,7 @@ def writing_from_the_end(out, a, size):
 
 
 def launched(kernel, threads=4):
-    """What stands in out behind a launch."""
+    """The contents of out after a launch."""
     return run(jit(kernel), 1, threads, np.zeros(4), np.arange(4.0), 4)[0]
 
 
@@ -120,7 +120,7 @@ def test_positions_beyond_a_storage_are_refused(position, deed):
 
 
 def test_what_is_written_beside_a_storage_is_noticed():
-    """On a GPU nobody refuses it."""
+    """A GPU would not report it."""
     out = launched(turned)
     assert (out.around[:4] == UNTOUCHED).all()
     out.around[2] = 5.0

@@ -1,4 +1,4 @@
-"""Every op of the table on the GPU's backend: its values, shape and dtype against NumPy, its gradient against that of SimpleOps."""
+"""Every op of the table on the GPU backend: its values, shape and dtype against NumPy, its gradient against that of SimpleOps."""
 
 from zlib import crc32
 
@@ -14,18 +14,18 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the simulat
 
 
 def expected(op, arrays):
-    """NumPy's answer, computed in float64 (masks as they are)."""
+    """NumPy's result, computed in float64 (masks stay masks)."""
     return np.asarray(op.numpy(*[array if d == "mask" else array.astype(float64) for d, array in zip(op.domains, arrays, strict=True)]))
 
 
 def one_of(options, op, i):
-    """Another one for every op and trial, and always the same."""
+    """A choice that differs between ops and trials, but is always the same for one of them."""
     return options[(crc32(op.name.encode()) + i) % len(options)]
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_an_op_gives_numpys_values_on_the_gpu(op, cuda):
-    """Each trial in one layout and in one dtype of the floats."""
+    """Each trial uses one layout and one floating-point dtype."""
     for i, shapes in enumerate(op.shapes):
         layout, dtype = one_of(op.layouts, op, i), one_of((float64, float64, float32), op, i)
         pairs = [tensor_in(values, layout) for values in samples(op, shapes, [dtype] * len(shapes))]
@@ -53,7 +53,7 @@ def test_an_op_takes_whole_numbers_and_truth_values(op, dtype, cuda):
 
 @pytest.mark.parametrize("op", [op for op in OPS if op.gradient], ids=lambda op: op.name)
 def test_a_gradient_is_that_of_the_simple_backend(op, cuda):
-    """The simple backend's are checked against finite differences elsewhere."""
+    """Those of the simple backend are checked against finite differences elsewhere."""
     shapes = op.shapes[0]
     arrays = samples(op, shapes)
     found = []
