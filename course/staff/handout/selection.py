@@ -51,7 +51,7 @@ STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/st
 
 STAGE_OF_PAGES = {
     "docs/data.md": 4,
-    **dict.fromkeys((f"docs/{page}.md" for page in ("autograd", "custom_operators", "dtypes", "library", "reproductions")), 5),
+    **dict.fromkeys((f"docs/{page}.md" for page in ("autograd", "custom_operators", "dtypes", "figures", "library", "reproductions")), 5),
 }
 """The first stage that needs a page of the book whose name does not say it."""
 
