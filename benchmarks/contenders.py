@@ -1,7 +1,7 @@
-"""What `benchmarks.ops` measures, once for each library: ours, NumPy, PyTorch and the textbook kernels.
+"""What `benchmarks.ops` measures in each library: ours, NumPy, PyTorch and the textbook kernels.
 
-Run as a program it is one library's process: a name that it reads is a row of the table to prepare, an empty line asks for the seconds of
-one call. See `benchmarks.ops.Library`.
+As a program, this is the process of one library: for a name on standard input, it prepares that row of the table; for an empty line, it
+answers with the seconds of one call. See `benchmarks.rivals.Library`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def operands(name: str) -> tuple[str, Any, Any]:
     """The operation of a row, and its two arrays.
 
     Args:
-        name: Operation, dtype and size, as "add float32 1e5".
+        name: Operation, dtype and size, as in "add float32 1e5".
     """
     op, dtype, size = name.split()
     random = np.random.default_rng(0)
@@ -44,7 +44,7 @@ def operands(name: str) -> tuple[str, Any, Any]:
 
 
 def split_points(dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """The data set Split: points, shape (POINTS, 2), and labels, 1 in the outer strips."""
+    """The data set Split: points, shape (POINTS, 2), and labels, 1 in the outer stripes."""
     points = np.random.default_rng(0).random((POINTS, 2)).astype(dtype)
     return points, (abs(points[:, 0] - 0.5) > 0.3).astype(dtype)
 
@@ -53,7 +53,7 @@ def split_points(dtype: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def of_numpy(name: str) -> Run | None:
-    """NumPy's."""
+    """A row in NumPy."""
     op, a, b = operands(name)
     out = np.empty_like(a)
     runs: dict[str, Run] = {
@@ -73,7 +73,7 @@ def of_numpy(name: str) -> Run | None:
 
 
 def of_torch(name: str) -> Run | None:
-    """PyTorch's."""
+    """A row in PyTorch."""
     import torch
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
@@ -132,7 +132,7 @@ def torch_network(dtype: str) -> Run:
 
 
 def of_minitorch(name: str) -> Run | None:
-    """Ours."""
+    """A row in our library."""
     from minitorch import FastBackend, from_numpy, operators
     from minitorch.core.kernel import find_kernel
 
@@ -170,7 +170,7 @@ def of_minitorch(name: str) -> Run | None:
 
 
 def minitorch_network(dtype: str) -> Run:
-    """An epoch of the network of Task 3.5, as `project/run_fast_tensor.py` has it; op for op what PyTorch's does."""
+    """An epoch of the network of Task 3.5, as in `project/run_fast_tensor.py`; op for op the same as PyTorch's."""
     import minitorch
     from project.run_fast_tensor import Network
 
@@ -198,7 +198,7 @@ def minitorch_network(dtype: str) -> Run:
 
 
 def of_textbook(name: str) -> Run | None:
-    """The textbook kernels of `minitorch.fast_ops`."""
+    """A row with the textbook kernels of `minitorch.fast_ops`."""
     from minitorch import fast_ops, operators
 
     op, *arrays = operands(name)
@@ -226,7 +226,7 @@ LIBRARIES: dict[str, Callable[[str], Run | None]] = {
 
 
 def work(make: Callable[[str], Run | None]) -> None:
-    """The life of one library's process, which prepares rows by `make`."""
+    """The main loop of one library's process, which prepares rows with `make`."""
     run: Run | None = None
     calls = 1
     print("ready", flush=True)

@@ -1,4 +1,6 @@
-"""Convolutions of images by 3 × 3 kernels in float32, beside PyTorch and the textbook kernel, measured in turns, one library a process.
+"""Convolutions of images with 3 × 3 kernels in float32 against PyTorch and the textbook kernel, measured alternately.
+
+Each library runs in its own process.
 
 python -m benchmarks.conv --threads 1 2 --torch-python /path/to/python
 """
@@ -36,13 +38,13 @@ WAYS = {"forward": "forward", "both": "with backward"}
 
 
 def shown(shape: str) -> str:
-    """The name of a row: "16 of 1 -> 4, 28²"."""
+    """The printed name of a row: "16 of 1 -> 4, 28²"."""
     batch, channels, out, size = shape.split()
     return f"{batch} of {channels} -> {out}, {size}²"
 
 
 def times_of(most: float, ours: list[float], theirs: list[float] | None) -> Demand:
-    """Our time beside PyTorch's: the ratio of the medians, and the least and the largest ratio of one turn."""
+    """Our time relative to PyTorch's: the ratio of the medians, and the smallest and largest ratio of one repeat."""
     asked = f"{most} times torch's time"
     if theirs is None:
         return Demand(asked, "", NOT_RUN)
@@ -52,7 +54,7 @@ def times_of(most: float, ours: list[float], theirs: list[float] | None) -> Dema
 
 
 def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Counter[str]:
-    """Measure and print the rows for a number of threads; returns how often each verdict was given."""
+    """Measure and print the rows for a number of threads; returns a count of the verdicts."""
     rows = [(way, shape) for shape in SHAPES for way in WAYS if only in shown(shape)]
     verdicts: Counter[str] = Counter()
     print(f"\n{threads} thread{'s' * (threads > 1)}")

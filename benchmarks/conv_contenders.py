@@ -1,6 +1,6 @@
-"""What `benchmarks.conv` measures, once for each library: convolutions of images by 3 × 3 kernels, ours, PyTorch's and the textbook kernel.
+"""What `benchmarks.conv` measures in each library: convolutions of images with 3 × 3 kernels, ours, PyTorch's and the textbook kernel.
 
-Run as a program it is one library's process; see `benchmarks.contenders`.
+As a program, this is the process of one library; see `benchmarks.contenders`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from benchmarks.contenders import Run, work
 
 
 def arrays(name: str) -> tuple[bool, np.ndarray, np.ndarray, np.ndarray]:
-    """Whether a row goes backward, too, and its images, weights and gradient of the result.
+    """Whether a row includes the backward pass, and its images, weights and gradient of the result.
 
     Args:
-        name: What is done, batch, channels in, channels out and size of the images, as "forward 16 1 4 28".
+        name: Operation, batch, input channels, output channels and size of the images, as in "forward 16 1 4 28".
     """
     way, *numbers = name.split()
     batch, channels, out, size = map(int, numbers)
@@ -29,7 +29,7 @@ def arrays(name: str) -> tuple[bool, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def of_minitorch(name: str) -> Run:
-    """Ours."""
+    """A row in our library."""
     from minitorch import FastBackend, from_numpy
     from minitorch.nn.convolution import conv2d
 
@@ -48,7 +48,7 @@ def of_minitorch(name: str) -> Run:
 
 
 def of_torch(name: str) -> Run:
-    """PyTorch's."""
+    """A row in PyTorch."""
     import torch
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
@@ -67,7 +67,7 @@ def of_torch(name: str) -> Run:
 
 
 def of_textbook(name: str) -> Run:
-    """The textbook kernel of `minitorch.fast_conv`, anchored at the top left: as much work as in the middle."""
+    """A row with the textbook kernel of `minitorch.fast_conv`, whose window begins at its position: as much work as a centered one."""
     from minitorch.fast_conv import tensor_conv2d
 
     backward, images, weights, gradient = arrays(name)
@@ -92,7 +92,7 @@ def of_textbook(name: str) -> Run:
 
 
 def memory(array: np.ndarray) -> np.ndarray:
-    """The numbers of an array, which may be permuted, as they lie in memory."""
+    """The numbers of an array, which may be permuted, in memory order."""
     return array.ravel(order="K")
 
 

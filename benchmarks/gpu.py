@@ -1,10 +1,9 @@
-"""The backend of the GPU, on a GPU: first whether every op is right, then how close to the card's limits it runs.
+"""The GPU backend on a GPU: first whether every op is correct, then how close it comes to the limits of the hardware.
 
     python -m benchmarks.gpu --repeats 20
 
-Times are the GPU's own, by its events around each kernel, medians of the repeats; the fractions beside them are what can be compared
-between cards.
-Where there is no GPU it says NOT RUN, with the reason.
+Times are measured with GPU events around each kernel, and are medians of the repeats; fractions of the limits can be compared between GPUs.
+Without a GPU, the program says NOT RUN and the reason.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ NOT_RUN = 2
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print the tables; 1 if an op is wrong, 2 if nothing can be run here."""
+    """Print the tables; returns 1 if an op is wrong, 2 if nothing can run here."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description="the backend of the GPU: right, and how fast")
     parser.add_argument("--repeats", type=int, default=20, help="measurements for every number (20)")
     parser.add_argument("--elements", type=int, default=2**26, help="of the arrays for map, zip and sum (2^26)")
@@ -66,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def print_correctness(quick: bool) -> int:
-    """Compare every op of the table of tests with NumPy; return how many are wrong."""
+    """Compare every op of the tests' table with NumPy; returns the number of wrong ones."""
     from tests.op_table import OPS, samples
 
     backend, wrong, tried = minitorch.cuda_backend(), 0, 0
@@ -89,25 +88,25 @@ def print_correctness(quick: bool) -> int:
 
 
 def event() -> Any:
-    """A mark in the GPU's stream of work; the simulator's know no time."""
+    """An event in the GPU's stream; in the simulator it records no time."""
     return cuda.event() if cuda_device.SIMULATED else cuda.event(timing=True)
 
 
 def between(start: Any, end: Any) -> float:
-    """Seconds of the GPU from one mark to the other; in the simulator 1."""
+    """GPU seconds between two events; in the simulator 1."""
     return 1.0 if cuda_device.SIMULATED else cuda.event_elapsed_time(start, end) / 1e3
 
 
 @cache
 def buffers(size: int) -> tuple[Any, Any]:
-    """Two arrays on the GPU, of so many bytes each."""
+    """Two arrays of this many bytes each on the GPU."""
     return cuda.device_array(size, np.int8), cuda.device_array(size, np.int8)
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, Any]:
-    """Have the GPU do some work between two marks, which are returned.
+    """Run some work on the GPU between two events, which are returned.
 
-    Before the first mark it copies memory, so that it is busy while Python prepares the work: else it would wait for Python between them.
+    A copy before the first event keeps the GPU busy while Python prepares the work; otherwise the GPU would wait between the events.
     """
     source, target = buffers(2**6 if cuda_device.SIMULATED else 2**28)
     target.copy_to_device(source)
@@ -119,7 +118,7 @@ def timed(work: Callable[[], Any]) -> tuple[Any, Any]:
 
 
 def time_of(work: Callable[[], Any], repeats: int) -> float:
-    """Seconds that the GPU takes for some work of another library, the median of the repeats; the first is not counted."""
+    """GPU seconds for the work of another library, the median of the repeats; the first one is not counted."""
     work()
     times = []
     for _ in range(repeats):
@@ -130,7 +129,7 @@ def time_of(work: Callable[[], Any], repeats: int) -> float:
 
 
 def kernel_time(work: Callable[[], Any]) -> tuple[float, int]:
-    """Seconds that the kernels of some work of ours take, each by marks around it, and their number; allocation is not in it."""
+    """Seconds that our kernels take, measured with events around each of them, and their number; allocation is not included."""
     marks = []
     launch = cuda_ops.launch
     cuda_ops.launch = lambda *args: marks.append(timed(lambda: launch(*args)))
@@ -143,7 +142,7 @@ def kernel_time(work: Callable[[], Any]) -> tuple[float, int]:
 
 
 def device_time(work: Callable[[], Any], repeats: int) -> float:
-    """Seconds that the kernels of some work take, the median of the repeats; the first, which compiles, is not counted."""
+    """Seconds that the kernels of some work take, the median of the repeats; the first one, which compiles, is not counted."""
     work()
     cuda.synchronize()
     return max(median(kernel_time(work)[0] for _ in range(repeats)), 1e-12)
@@ -155,7 +154,7 @@ def random(*shape: int, seed: int = 0) -> Tensor:
 
 
 def print_bandwidth(elements: int, repeats: int) -> None:
-    """How near map, zip and sum come to the speed at which the card copies memory."""
+    """How close map, zip and sum come to the GPU's copy bandwidth."""
     side = int(elements**0.5)
     x, y = random(side, side, seed=1), random(side, side, seed=2)
     row, number = random(1, side, seed=3), 4 * side * side
@@ -182,7 +181,7 @@ def print_bandwidth(elements: int, repeats: int) -> None:
 
 
 def rival() -> tuple[str, Callable[[np.ndarray, np.ndarray], Callable[[], Any]]] | None:
-    """Another library's matrix product, without tf32: CuPy's or PyTorch's, whichever is there. Both work in the stream that ours does."""
+    """The matrix product of CuPy or PyTorch, whichever is installed, without tf32. Both use the stream that ours uses."""
     try:
         import cupy  # type: ignore[import-not-found]
 
@@ -209,7 +208,7 @@ def rival() -> tuple[str, Callable[[np.ndarray, np.ndarray], Callable[[], Any]]]
 
 
 def print_products(sizes: list[int], repeats: int, tiles: bool) -> None:
-    """The matrix product in TFLOP/s beside another library's."""
+    """The matrix product in TFLOP/s against another library's."""
     other = rival()
     if other is None:
         print("neither CuPy nor torch with CUDA is here: the comparison is NOT RUN")
@@ -230,7 +229,7 @@ def print_products(sizes: list[int], repeats: int, tiles: bool) -> None:
 
 
 def print_tiles(n: int, repeats: int) -> None:
-    """The float32 product with tiles of other sizes."""
+    """The float32 product with other tile sizes."""
     x, y = random(n, n, seed=1), random(n, n, seed=2)
     large = cuda_matmul.LARGE[x.dtype]
     for sizes in ((128, 128, 8, 8, 8), (128, 128, 16, 8, 8), (128, 64, 8, 8, 4), (64, 64, 16, 4, 4), (64, 64, 8, 4, 4), (32, 32, 16, 2, 2)):
@@ -252,7 +251,7 @@ def network(sizes: list[int]) -> list[Tensor]:
 
 
 def step(parameters: list[Tensor], x: Tensor, y: Tensor) -> list[Tensor]:
-    """Forward, backward and one step of gradient descent: the new parameters."""
+    """Forward pass, backward pass and one step of gradient descent; returns the new parameters."""
     for i in range(0, len(parameters), 2):
         x = x @ parameters[i] + parameters[i + 1]
         x = x.relu() if i + 2 < len(parameters) else x.sigmoid()
@@ -262,7 +261,7 @@ def step(parameters: list[Tensor], x: Tensor, y: Tensor) -> list[Tensor]:
 
 
 def print_steps(repeats: int) -> None:
-    """A training step of the network of Task 3.5 and of a larger one: transfer, launches and compute apart."""
+    """A training step of the network of Task 3.5 and of a larger one, divided into transfer, launches and compute."""
     print(f"{'training step, ms':24} {'wall':>7} {'transfer':>9} {'issue':>7} {'compute':>8} {'launches':>9}")
     for name, sizes, batch in (("2-100-100-1, batch 10", [2, 100, 100, 1], 10), ("784-512-10, batch 128", [784, 512, 10], 128)):
         if cuda_device.SIMULATED:
@@ -282,7 +281,7 @@ def moved(*arrays: np.ndarray) -> list[Tensor]:
 
 
 def measured_step(parameters: list[Tensor], a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
-    """Seconds of one step: in all, for the transfer of the batch, and for Python to issue its launches."""
+    """Seconds of one step: total, transfer of the batch, and the time that Python takes to launch its kernels."""
     for p in parameters:
         p.zero_grad_()
     start = perf_counter()

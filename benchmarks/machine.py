@@ -1,11 +1,11 @@
-"""What the machine is called, for the first line of a table of times."""
+"""The name of the machine, for the first line of a table of times."""
 
 import platform
 from pathlib import Path
 
 
 def processor() -> str:
-    """The processor's name, where the system tells it."""
+    """The name of the processor, if the system tells it."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text(encoding="utf-8").splitlines():

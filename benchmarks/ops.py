@@ -1,6 +1,6 @@
-"""Operations of the fast backend beside NumPy (OpenBLAS), PyTorch and the textbook kernels, measured in turns.
+"""Operations of the fast backend against NumPy (OpenBLAS), PyTorch and the textbook kernels, measured alternately.
 
-What each library runs stands in `benchmarks.contenders`.
+`benchmarks.contenders` defines what each library runs.
 
     python -m benchmarks.ops --threads 1 2 --repeats 9
 """
@@ -38,9 +38,9 @@ class Case(NamedTuple):
 
     Attributes:
         name: What is computed: operation, dtype and size.
-        asked: At least so much of which library's speed, by library.
-        seconds: At most so long, where that is asked.
-        parts: How many equal parts a call has, of which the time of one is shown.
+        asked: The minimum speed relative to other libraries, by library.
+        seconds: The maximum time, if there is one.
+        parts: The number of equal parts of a call; the time of one part is shown.
     """
 
     name: str
@@ -88,7 +88,7 @@ print(first - start, time.perf_counter() - first)
 
 
 def fresh_process() -> tuple[float, float]:
-    """What `FRESH` prints; the kernels are on disk if it has run before."""
+    """The output of `FRESH` in a new process; the kernels are on disk if it has run before."""
     printed = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True).stdout
     first, further = (float(x) for x in printed.split())
     return first, further
@@ -98,7 +98,7 @@ def fresh_process() -> tuple[float, float]:
 
 
 def share_of(library: str, share: float, ours: list[float], theirs: list[float] | None) -> Demand:
-    """Our speed beside a library's: the ratio of the medians, and the least and the largest ratio of one turn."""
+    """Our speed relative to a library's: the ratio of the medians, and the smallest and largest ratio of one repeat."""
     name = SHOWN[library]
     asked = f"{share:.0f} times the {name}'s" if share >= 10 else f"{share:.2f} of {name}'s"
     if theirs is None:
@@ -110,19 +110,19 @@ def share_of(library: str, share: float, ours: list[float], theirs: list[float] 
 
 
 def at_most(limit: float, ours: list[float]) -> Demand:
-    """Our time beside a limit."""
+    """Our time against a limit."""
     return Demand(f"at most {in_unit(limit, limit)} {scale_of(limit)[1]}", spread(ours), REACHED if median(ours) <= limit else MISSED)
 
 
 def demands(case: Case, seconds: dict[str, list[float]]) -> list[Demand]:
-    """Everything that is asked of a case."""
+    """All goals of a case."""
     ours = seconds["minitorch"]
     found = [share_of(library, share, ours, seconds.get(library)) for library, share in case.asked.items()]
     return found + ([at_most(case.seconds, ours)] if case.seconds is not None else [])
 
 
 def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Counter[str]:
-    """Measure and print the rows for a number of threads; returns how often each verdict was given."""
+    """Measure and print the rows for a number of threads; returns a count of the verdicts."""
     rows = [case for case in cases(threads) if only in case.name]
     verdicts: Counter[str] = Counter()
     print(f"\n{threads} thread{'s' * (threads > 1)}")
@@ -143,7 +143,7 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
 
 
 def fresh_table(repeats: int) -> Counter[str]:
-    """Measure and print how soon a new process has results, when the kernels are on disk."""
+    """Measure and print how soon a new process has results if the kernels are on disk."""
     print("\nA new process, its kernels on disk")
     fresh_process()  # puts them there
     found = []

@@ -1,4 +1,4 @@
-"""Steps of optimizers over float32 parameters beside PyTorch's, measured in turns, one library a process.
+"""Optimizer steps over float32 parameters against PyTorch's, measured alternately, one process per library.
 
 python -m benchmarks.optim --threads 1 2 --torch-python /path/to/python
 """
@@ -28,13 +28,13 @@ MOST = 1.0
 
 
 def shown(row: str) -> str:
-    """The name of a row: "Adam, 10⁶ in a tensor"."""
+    """The printed name of a row: "Adam, 10⁶ in a tensor"."""
     rule, layout, way = row.split()
     return f"{NAMES[rule]}, {OVER[layout]}{', torch fused' if way == 'fused' else ''}"
 
 
 def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Counter[str]:
-    """Measure and print the rows for a number of threads; returns how often each verdict was given."""
+    """Measure and print the rows for a number of threads; returns a count of the verdicts."""
     rows = [row for row in ROWS if only in shown(row)]
     verdicts: Counter[str] = Counter()
     print(f"\n{threads} thread{'s' * (threads > 1)}")

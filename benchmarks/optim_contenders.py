@@ -1,6 +1,6 @@
-"""What `benchmarks.optim` measures, once for each library: a step of an optimizer over parameters in float32, ours and PyTorch's.
+"""What `benchmarks.optim` measures in each library: a step of an optimizer over float32 parameters, ours and PyTorch's.
 
-Run as a program it is one library's process; see `benchmarks.contenders`.
+As a program, this is the process of one library; see `benchmarks.contenders`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def arrays(layout: str) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def of_minitorch(name: str) -> Run:
-    """Ours."""
+    """A step of our optimizer."""
     from minitorch import FastBackend, Parameter, optim, tensor
 
     rule, layout, _ = name.split()
@@ -55,7 +55,7 @@ def of_minitorch(name: str) -> Run:
 
 
 def of_torch(name: str) -> Run:
-    """PyTorch's: as it is unless told otherwise, or with its own fused loops."""
+    """A step of PyTorch's optimizer, with its default or its fused implementation."""
     import torch
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))

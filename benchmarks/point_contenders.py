@@ -1,10 +1,10 @@
-"""What `benchmarks.train` measures of networks for points in the plane, ours and PyTorch's: those that Modules 2 and 3 train.
+"""The networks for points in the plane in `benchmarks.train`, ours and PyTorch's: those that Modules 2 and 3 train.
 
-A step is what their programs do: all 50 points at once, in float64, through two hidden layers to the probability of label 1; the mean of
--log(probability of the right label), its gradients, a step of SGD, the loss as a number, and how many labels were right.
+A step is a step of their programs: all 50 points at once, in float64, through two hidden layers to the probability of label 1; the mean of
+-log(probability of the correct label), its gradients, a step of SGD, the loss as a number, and the number of correct labels.
 
-Ours are the programs' own networks, on the compiled backend. PyTorch's sums are `addmm`, whichever way ours add them up; its log has no
-1e-6 in it, which is 3e-6 of the loss.
+Ours are the programs' own networks, on the compiled backend. PyTorch uses `addmm` for both ways in which ours compute a layer; its
+log lacks the shift of 1e-6, which makes a difference of 3e-6 in the loss.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ POINTS = 50
 
 
 def weights(network: str) -> list[np.ndarray]:
-    """Weights and biases in order, drawn as the program does: between -1 and 1, in Module 3 divided by the root of the inputs.
+    """Weights and biases in order, drawn as in the program: between -1 and 1, in Module 3 divided by the square root of the inputs.
 
-    From these no step is so large that the loss leaps up: behind such a leap the 1e-6 in the logarithm would tell the libraries apart.
+    From these, no step is so large that the loss jumps: after a jump, the shift of 1e-6 in the logarithm would make the libraries diverge.
     """
     hidden = NETWORKS[network].hidden
     random, made = np.random.default_rng(3), []
@@ -59,12 +59,12 @@ def points(network: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def batches(network: str) -> Iterator[tuple[()]]:
-    """Nothing for each step: the points are there from the beginning, as in the programs."""
+    """No arguments for each step: all points are prepared once, as in the programs."""
     return repeat(())
 
 
 def of_minitorch(network: str) -> Callable[[], float]:
-    """A step of ours; returns the loss."""
+    """A training step in our library; returns the loss."""
     import minitorch
     from minitorch import FastBackend, from_numpy
     from project import run_fast_tensor, run_tensor
@@ -89,7 +89,7 @@ def of_minitorch(network: str) -> Callable[[], float]:
 
 
 def of_torch(network: str) -> Callable[[], float]:
-    """A step of PyTorch's."""
+    """A training step in PyTorch; returns the loss."""
     import torch
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))

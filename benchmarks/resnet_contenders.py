@@ -1,4 +1,4 @@
-"""What `benchmarks.train` measures of ResNet-18, ours and PyTorch's: a forward pass in evaluation, with the same weights and images."""
+"""ResNet-18 in `benchmarks.train`, ours and PyTorch's: a forward pass in evaluation mode, with the same weights and images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IMAGES = (8, 3, 64, 64)
 
 
 def weights(shapes: Iterable[tuple[str, tuple[int, ...]]]) -> dict[str, np.ndarray]:
-    """Values for the entries of a state_dict, which both libraries name alike: normal with variance 2 / fan_in, factors about 1."""
+    """Values for a state_dict, whose names are the same in both libraries: normal with variance 2 / fan_in, scales about 1."""
     random, made = np.random.default_rng(0), {}
     for name, shape in sorted(shapes):
         if name.endswith("num_batches_tracked"):
@@ -37,7 +37,7 @@ def batches(network: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def of_minitorch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
-    """A forward pass of ours; returns the loss."""
+    """A forward pass in our library; returns the loss."""
     from minitorch import FastBackend, from_numpy, nn, no_grad
     from minitorch.models import resnet18
 
@@ -54,7 +54,7 @@ def of_minitorch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
 
 
 def of_torch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
-    """A forward pass of PyTorch's."""
+    """A forward pass in PyTorch; returns the loss."""
     import torch
     import torch.nn.functional as F
 

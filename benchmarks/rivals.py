@@ -1,7 +1,7 @@
-"""Our library beside others, measured in turns: each in a process of its own, and what the programs that do so share.
+"""Shared code of the benchmarks that measure our library against others, alternately and each in its own process.
 
-The waiting threads of one library would slow another down, hence the processes; they take turns, so that whatever else the machine does
-meets all of them alike.
+The waiting threads of one library would slow down another, hence the processes. They alternate, so that other load on the machine
+affects all of them equally.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ REACHED, MISSED, NOT_RUN = "reached", "MISSED", "NOT RUN"
 
 
 class Library:
-    """One library's process, which runs what it is asked for; see `benchmarks.contenders`.
+    """The process of one library; see `benchmarks.contenders`.
 
     Args:
-        name: One that the program knows.
-        threads: How many it may use.
-        python: The interpreter that has it.
-        program: What runs in the process.
+        name: A name that the program knows.
+        threads: The number of threads that it may use.
+        python: The interpreter that has the library.
+        program: The program that runs in the process.
 
     Raises:
-        RuntimeError: If the process ends; its own message stands above.
+        RuntimeError: If the process ends; its own message is above.
     """
 
     def __init__(self, name: str, threads: int, python: str, program: str) -> None:
@@ -59,7 +59,7 @@ class Library:
         return line
 
     def ask(self, line: str) -> str:
-        """Send a line, read the answer."""
+        """Send a line and read the answer."""
         assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
@@ -71,7 +71,7 @@ class Library:
 
 
 def measure(name: str, libraries: dict[str, Library], repeats: int) -> dict[str, list[float]]:
-    """Seconds of a call of each library that has the operation, `repeats` times in turns."""
+    """Seconds of a call in each library that has the operation, `repeats` times, alternately."""
     able = {key: library for key, library in libraries.items() if library.ask(name) == "ready"}
     seconds: dict[str, list[float]] = {key: [] for key in able}
     for turn in range(repeats):
@@ -86,11 +86,11 @@ def measure(name: str, libraries: dict[str, Library], repeats: int) -> dict[str,
 
 
 class Demand(NamedTuple):
-    """What is asked of a row, and what it got.
+    """A goal of a row, and what was measured.
 
     Attributes:
         asked: "0.80 of NumPy", "30 times the textbook" or "at most 10 ms".
-        measured: "1.13", with the spread; empty if nothing was.
+        measured: "1.13", with the spread; empty if nothing was measured.
         verdict: REACHED, MISSED or NOT_RUN.
     """
 
@@ -100,25 +100,25 @@ class Demand(NamedTuple):
 
 
 def in_unit(seconds: float, like: float) -> str:
-    """Without the unit: that which suits another duration."""
+    """A duration without its unit, in the unit that suits another duration."""
     value = seconds * scale_of(like)[0]
     return f"{value:.0f}" if value >= 99.5 else f"{value:.3g}"
 
 
 def scale_of(seconds: float) -> tuple[float, str]:
-    """How many of a unit a second has, and the unit: the one that leaves digits before the point."""
+    """The number of units per second, and the unit that leaves digits before the decimal point."""
     return next(((scale, unit) for scale, unit in ((1.0, "s"), (1e3, "ms")) if seconds * scale >= 1), (1e6, "µs"))
 
 
 def spread(seconds: list[float]) -> str:
-    """The median of some durations, and in brackets the least and the largest."""
+    """The median of some durations, with the smallest and the largest in brackets."""
     middle = median(seconds)
     least, largest = in_unit(min(seconds), middle), in_unit(max(seconds), middle)
     return f"{in_unit(middle, middle)} {scale_of(middle)[1]} ({least} to {largest})"
 
 
 def print_row(name: str, found: list[Demand], times: str = "") -> None:
-    """A line for each demand, and one for the times."""
+    """Print a line for each demand, and one for the times."""
     for number, demand in enumerate(found):
         print(f"{'' if number else name:22} {demand.asked:23} {demand.measured:23} {demand.verdict}".rstrip())
     if times:
@@ -126,12 +126,12 @@ def print_row(name: str, found: list[Demand], times: str = "") -> None:
 
 
 def processor_and_cores() -> tuple[str, int]:
-    """The processor's name, and how many of its cores this process may use."""
+    """The name of the processor, and the number of cores that this process may use."""
     return processor(), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def progress(text: str) -> None:
-    """Show on a terminal what is being measured, in place of what was; nothing in a file or a pipe."""
+    """Show on a terminal what is being measured, replacing the last message; print nothing to a file or a pipe."""
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns - 1
         print(f"\r{text[:width]:{width}}\r", end="", file=sys.stderr, flush=True)
@@ -141,13 +141,13 @@ def progress(text: str) -> None:
 
 
 def settings(program: str, description: str, rows: Sequence[str], arguments: list[str] | None) -> argparse.Namespace:
-    """What a program is told: threads, repeats, only, torch_python.
+    """The options of a program: threads, repeats, only, torch_python.
 
     Args:
         program: Its name in this folder.
-        description: For its help.
+        description: Its description in the help text.
         rows: The names of all rows.
-        arguments: Those of the command line; None for the process's own.
+        arguments: The command line; None for that of the process.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{program}", description=description)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads, one table for each (1 2)")
@@ -165,12 +165,12 @@ def settings(program: str, description: str, rows: Sequence[str], arguments: lis
 def tables(
     options: argparse.Namespace, heading: str, names: Sequence[str], table: Callable[[int, dict[str, str]], Counter[str]]
 ) -> Counter[str]:
-    """Print what machine it is and a table for each number of threads; returns how often each verdict was given.
+    """Print the machine and a table for each number of threads; returns a count of the verdicts.
 
     Args:
         options: See `settings`.
         heading: What the numbers are.
-        names: Of the libraries.
+        names: The libraries.
         table: Prints the table for a number of threads and the libraries' interpreters.
     """
     machine, cores = processor_and_cores()
@@ -190,5 +190,5 @@ def tables(
 
 
 def print_verdicts(verdicts: Counter[str]) -> None:
-    """How often each was given."""
+    """Print how often each verdict occurred."""
     print("\n" + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in (REACHED, MISSED, NOT_RUN)))

@@ -1,6 +1,6 @@
-"""Forward plus backward of a small network with our scalars and with micrograd's, side by side in one run.
+"""Forward and backward pass of a small network with our scalars and with micrograd's, in one run.
 
-MLP(2, [16, 16, 1]) with ReLU, 100 points, mean squared error: one loss and its gradient by all 337 parameters.
+MLP(2, [16, 16, 1]) with ReLU, 100 points, mean squared error: one loss and its gradient with respect to all 337 parameters.
 
     python -m benchmarks.scalar --repeats 7 --seed 0
 """
@@ -32,10 +32,10 @@ Gradient = tuple[float, list[float]]
 
 
 class Network:
-    """The same network as `micrograd.nn.MLP`, of our scalars.
+    """The network `micrograd.nn.MLP` with our scalars.
 
     Args:
-        weights: For every layer and every neuron in it the weights, the bias last.
+        weights: For every layer and every neuron the weights, the bias last.
         use_dot: Whether a neuron is one `dot`, or a sum of products.
     """
 
@@ -54,7 +54,7 @@ class Network:
 
     @staticmethod
     def op_by_op(w: list[Scalar], x: list[Any]) -> Scalar:
-        """A neuron as a node for every `+` and `*`, as micrograd has it."""
+        """A neuron with one node for every `+` and `*`, as in micrograd."""
         return sum((wi * xi for wi, xi in zip(w[:-1], x, strict=True)), w[-1])
 
     def __call__(self, x: list[Any]) -> Scalar:
@@ -66,12 +66,12 @@ class Network:
 
 
 def mean_squared_error(model: Callable[[list[Any]], Any], points: Points, labels: list[int]) -> Any:
-    """The loss, in the words that both libraries understand."""
+    """The loss, written with operations that both libraries have."""
     return sum((model(list(x)) - y) ** 2 for x, y in zip(points, labels, strict=True)) * (1.0 / len(points))
 
 
 def our_step(network: Network, points: Points, labels: list[int]) -> Gradient:
-    """Forward and backward with our scalars."""
+    """Forward and backward pass with our scalars."""
     parameters = network.parameters()
     for p in parameters:
         p.derivative = None
@@ -81,7 +81,7 @@ def our_step(network: Network, points: Points, labels: list[int]) -> Gradient:
 
 
 def micrograd_step(network: micrograd.nn.MLP, points: Points, labels: list[int]) -> Gradient:
-    """Forward and backward with micrograd's values."""
+    """Forward and backward pass with micrograd's values."""
     parameters = network.parameters()
     network.zero_grad()
     loss = mean_squared_error(network, points, labels)
@@ -90,14 +90,14 @@ def micrograd_step(network: micrograd.nn.MLP, points: Points, labels: list[int])
 
 
 def check_same(name: str, ours: Gradient, theirs: Gradient) -> None:
-    """Stop if two programs do not compute the same."""
+    """Stop if two programs do not compute the same numbers."""
     for a, b in zip([ours[0], *ours[1]], [theirs[0], *theirs[1]], strict=True):
         if not math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12):
             sys.exit(f"{name} and micrograd differ: {a!r} and {b!r}; their times mean nothing")
 
 
 def measure(step: Callable[[], Gradient], collect: bool) -> float:
-    """Processor seconds of one step, with the collector on or off; what it leaves behind is collected off the clock."""
+    """Processor seconds of one step, with garbage collection on or off; garbage is collected outside of the measurement."""
     gc.collect()
     (gc.enable if collect else gc.disable)()
     start = process_time()
@@ -150,7 +150,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def print_row(name: str, collect: bool, own: list[float], base: list[float]) -> None:
-    """One line of the table."""
+    """Print one line of the table."""
     ratios = [theirs / ours for theirs, ours in zip(base, own, strict=True)]
     spread = f"{min(own) * 1e3:.1f} - {max(own) * 1e3:.1f}"
     ratio, ratio_spread = f"{median(base) / median(own):.2f}", f"{min(ratios):.2f} - {max(ratios):.2f}"

@@ -1,7 +1,7 @@
-"""The kernels of `benchmarks.steps`: from the textbook's to the library's, one idea at a time.
+"""The kernels of `benchmarks.steps`: from the textbook kernels to the library's, one idea at a time.
 
-Every kernel does the same work as the one before it, but for the idea that its docstring names. They are short because they ask for much:
-numbers without gaps, and sizes that tiles divide.
+Every kernel does the same work as the one before it, except for the idea in its docstring. They are short because they demand a lot:
+storages without gaps, and sizes that are multiples of the tiles.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ compiled = njit(error_model="numpy")
 
 
 def with_new_buffers(fn: Callable[[float, float], float]) -> Any:
-    """The textbook: for every element its index, and from that the position in each operand."""
+    """The textbook kernel: for every element its index, and from the index the position in each operand."""
     fn = njit(fn)
 
     @compiled
@@ -43,7 +43,7 @@ def with_new_buffers(fn: Callable[[float, float], float]) -> Any:
 
 
 def with_old_buffers(fn: Callable[[float, float], float]) -> Any:
-    """The index buffers are made once; with several threads, they would have to be made once for each."""
+    """The index buffers are allocated once; with several threads, once per thread."""
     fn = njit(fn)
 
     @compiled
@@ -60,7 +60,7 @@ def with_old_buffers(fn: Callable[[float, float], float]) -> Any:
 
 
 def flat(fn: Callable[[float, float], float]) -> Any:
-    """Stride-aligned: the i-th place of every storage holds the same element. What is left is a loop that becomes vector instructions."""
+    """Stride-aligned: position i of every storage holds the same element. What remains is a loop that becomes vector instructions."""
     fn = njit(fn)
 
     @compiled
@@ -72,7 +72,7 @@ def flat(fn: Callable[[float, float], float]) -> Any:
 
 
 def by_rows(fn: Callable[[float, float], float]) -> Any:
-    """Merged: all dimensions but those in which an operand stands still are one; a row is a loop over numbers side by side."""
+    """Merged: all dimensions except those in which an operand is broadcast are one; a row is a loop over contiguous numbers."""
     fn = njit(fn)
 
     @compiled
@@ -89,7 +89,7 @@ def by_rows(fn: Callable[[float, float], float]) -> Any:
 
 
 def by_rows_on_all_cores(fn: Callable[[float, float], float]) -> Any:
-    """Each thread has a share of the rows."""
+    """The rows are divided among threads."""
     fn = njit(fn)
 
     @njit(error_model="numpy", parallel=True)
@@ -114,7 +114,7 @@ DEPTH = 64
 
 @compiled
 def one_result_after_the_other(out, a, b, n):
-    """The textbook: a row of a times a column of b. The next number of a column is n numbers further on."""
+    """The textbook kernel: a row of a times a column of b. The next number of a column is n numbers away."""
     for i in range(n):
         for j in range(n):
             value = 0.0
@@ -125,7 +125,7 @@ def one_result_after_the_other(out, a, b, n):
 
 @compiled
 def row_by_row(out, a, b, n):
-    """Loop order: the innermost loop runs along rows, of out and of b, and becomes vector instructions."""
+    """Loop order: the innermost loop runs along rows of out and of b, and becomes vector instructions."""
     for i in range(n):
         out_row = out[i * n : (i + 1) * n]
         out_row[:] = 0
@@ -191,7 +191,7 @@ def add_eight(two, a, first, second, packed, width):
 
 
 def add_eight_in_rows_of_constant_length(two, a, first, second, packed, width):
-    """The same, with the length of the loop known to the compiler: no leftovers, no questions whether rows overlap."""
+    """The same with a loop length that the compiler knows: no remainder, no check whether rows overlap."""
     for k in range(0, DEPTH, 4):
         a00, a01, a02, a03 = a[first + k], a[first + k + 1], a[first + k + 2], a[first + k + 3]
         a10, a11, a12, a13 = a[second + k], a[second + k + 1], a[second + k + 2], a[second + k + 3]
@@ -208,7 +208,7 @@ add_eight_fused = njit(error_model="numpy", fastmath={"contract"})(add_eight_in_
 
 @njit(error_model="numpy", parallel=True)
 def in_tiles_on_all_cores(out, a, b, n, width):
-    """Tiles have nothing to do with each other: each thread takes some."""
+    """Tiles are independent of each other, and are divided among threads."""
     across = n // width
     for t in prange(n // WIDTH * across):
         i, j = np.int64(t) // across * WIDTH, np.int64(t) % across * width

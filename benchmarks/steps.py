@@ -1,6 +1,6 @@
-"""From the textbook's kernels to the library's, one idea at a time, each step measured: the figures of the book's chapter on performance.
+"""From the textbook kernels to the library's, one idea at a time, with the speed of each step: the figures of the chapter on performance.
 
-The kernels stand in `benchmarks.step_kernels`, and the last step of each group is the library's. All are checked against NumPy before they
+The kernels are in `benchmarks.step_kernels`; the last step of each group is the library's own. All are checked against NumPy before they
 are timed.
 
     python -m benchmarks.steps --repeats 9 --save benchmarks/results/steps.json
@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
     Attributes:
         idea: What is new.
-        kernels: What is measured, by column; a column without this idea has none.
+        kernels: What is measured, by column; a column to which the idea does not apply has none.
     """
 
     idea: str
@@ -50,10 +50,10 @@ class Group(NamedTuple):
     """Steps that do the same work.
 
     Attributes:
-        title: What it is.
-        columns: The name of each kind of work, with the number of its floating-point operations where its rate is of interest, or 0.
-        steps: From the textbook to the library.
-        results: What each kind of work must give, and where kernels write it.
+        title: The work.
+        columns: The name of each kind of work, with its number of floating-point operations if its rate is of interest, or 0.
+        steps: From the textbook kernel to the library's.
+        results: The correct result of each kind of work, and the array that kernels write to.
     """
 
     title: str
@@ -66,12 +66,12 @@ class Group(NamedTuple):
 
 
 def natural_exp(x: float, _: float) -> float:
-    """e^x as a zip whose second operand is not looked at: what the library's maps are, too."""
+    """e^x as a zip that ignores its second operand, like the library's maps."""
     return math.exp(x)
 
 
 def polynomial_exp() -> Any:
-    """The same by additions, multiplications and moves of bits."""
+    """e^x by additions, multiplications and bit shifts."""
     exp = njit(vectorisable(np.float32)[exp_of_library])
     return lambda x, _: exp(x)
 
@@ -151,7 +151,7 @@ def matrix_product(n: int) -> Group:
 
 
 def check(group: Group) -> None:
-    """Run every kernel once, which compiles it, and stop if one computes something else."""
+    """Run every kernel once, which compiles it, and stop if a result is wrong."""
     for step in group.steps:
         for column, run in step.kernels.items():
             out, expected = group.results[column]
@@ -162,7 +162,7 @@ def check(group: Group) -> None:
 
 
 def fastest_call(run: Callable[[], Any], at_least: float = 0.05) -> float:
-    """Seconds of the fastest of the calls that fit into some time, one at the least: the others were disturbed by other programs."""
+    """Seconds of the fastest call within a time budget, at least one: other programs disturbed the slower ones."""
     fastest, end = math.inf, time.perf_counter() + at_least
     while fastest == math.inf or time.perf_counter() < end:
         start = time.perf_counter()
@@ -172,13 +172,13 @@ def fastest_call(run: Callable[[], Any], at_least: float = 0.05) -> float:
 
 
 def middle_half(values: list[float]) -> list[float]:
-    """The median, and between which two values the middle half of all lies."""
+    """The median, and the quartiles."""
     ranked, tail = sorted(values), len(values) // 4
     return [median(ranked), ranked[tail], ranked[-1 - tail]]
 
 
 def measure(group: Group, repeats: int) -> list[dict[str, Any]]:
-    """For every step its idea, and for every column the seconds of a call: median and quartiles of `repeats`, the steps in turns."""
+    """For every step its idea, and for every column the seconds of a call: median and quartiles of `repeats`, the steps alternating."""
     runs = [(number, column, run) for number, step in enumerate(group.steps) for column, run in step.kernels.items()]
     seconds: list[dict[str, list[float]]] = [{column: [] for column in step.kernels} for step in group.steps]
     for _ in range(repeats):
@@ -191,7 +191,7 @@ def measure(group: Group, repeats: int) -> list[dict[str, Any]]:
 
 
 def record(groups: list[Group], repeats: int, command: str) -> dict[str, Any]:
-    """All that the table, and the book's figure, are made from."""
+    """All data of the table and of the book's figure."""
     measured = []
     for group in groups:
         print(f"{group.title}: compiling {len(group.steps)} steps", file=sys.stderr, flush=True)
@@ -208,7 +208,7 @@ def record(groups: list[Group], repeats: int, command: str) -> dict[str, Any]:
 
 
 def rows_of(group: dict[str, Any]) -> list[list[str]]:
-    """A group of the record as rows of texts, the titles first: medians in µs, how far apart the middle half lies, the gain."""
+    """A group of the record as rows of strings, titles first: medians in µs, the spread of the middle half, the speedup."""
     head = ["step"]
     for column, operations in group["operations"].items():
         head += [f"{column}, µs", "gain"] + (["GFLOP/s"] if operations else [])
@@ -238,7 +238,7 @@ def table(rows: list[list[str]]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure, print the tables, and keep the figures if asked to."""
+    """Measure, print the tables, and save the figures if asked to."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.steps", description="From the textbook's kernels to the library's.")
     parser.add_argument("--repeats", type=int, default=9, help="measurements of each step (9)")
     parser.add_argument("--rows", type=int, default=1000, help="the table of the maps and zips has so many rows and columns (1000)")

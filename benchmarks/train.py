@@ -1,16 +1,16 @@
-"""Training steps beside PyTorch's, from the same weights on the same data, measured in turns; losses and memory beside the times.
+"""Training steps against PyTorch's, from the same weights on the same data, measured alternately, with losses and memory.
 
     python -m benchmarks.train --threads 1 2 --repeats 9 --torch-python PYTHON
 
 * lenet: LeNet-5 with max pooling, batches of 16 images of 28 × 28.
 * published: the network of `project/run_mnist_multiclass.py` without its dropout, batches of 16.
 * mlp: 784-256-256-10, batches of 128.
-* module2, module3: the networks of `project/run_tensor.py` and `project/run_fast_tensor.py`, with 10 and 100 hidden numbers, on the
+* module2, module3: the networks of `project/run_tensor.py` and `project/run_fast_tensor.py`, with 10 and 100 hidden units, on the
   compiled backend and all 50 points at once.
-* adam: a step of Adam over a tensor of 10⁶ numbers, nothing else; `benchmarks.optim` has more of these.
-* resnet18: a forward pass in evaluation, 8 images of 64 × 64. Its time is shown, and no goal is set.
+* adam: a step of Adam over a tensor of 10⁶ numbers; `benchmarks.optim` has more of these.
+* resnet18: a forward pass in evaluation mode, 8 images of 64 × 64. Its time is shown without a goal.
 
-Each library runs in a process of its own; what it runs stands in `benchmarks.train_contenders` and `benchmarks.optim_contenders`.
+Each library runs in its own process, which `benchmarks.train_contenders` and `benchmarks.optim_contenders` define.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Row(NamedTuple):
     """What is measured.
 
     Attributes:
-        shown: What stands in the table.
-        asked: At most so many times PyTorch's time, on one thread and on more; None where no goal is set.
+        shown: The name in the table.
+        asked: The maximum time relative to PyTorch's, on one thread and on more; None without a goal.
         steps: Steps of one measurement.
-        memory: At most so many times PyTorch's memory; None if no goal is set.
+        memory: The maximum memory relative to PyTorch's; None without a goal.
     """
 
     shown: str
@@ -63,7 +63,7 @@ ADAM = "adam"
 
 
 def compared(network: str, libraries: dict[str, Library], repeats: int) -> dict[str, tuple[list[float], list[float]]]:
-    """Of each library the seconds of a step, in turns, and its first losses."""
+    """For each library the seconds of a step, measured alternately, and its first losses."""
     found: dict[str, tuple[list[float], list[float]]] = {}
     steps = ROWS[network].steps
     for name, library in libraries.items():
@@ -77,14 +77,14 @@ def compared(network: str, libraries: dict[str, Library], repeats: int) -> dict[
 
 
 def verdict(name: str, asked: float | None, got: float, more: str) -> str:
-    """Print a line; returns whether it was reached, or that nothing is asked."""
+    """Print a line; returns whether the goal was reached, or that there is none."""
     found = REPORTED if asked is None else REACHED if got <= asked else MISSED
     print(f"{name:26} {'no goal' if asked is None else f'at most {asked:.4g}':16} {got:<10.3g} {found}{more}", flush=True)
     return found
 
 
 def times(name: str, asked: float | None, ours: list[float], theirs: list[float] | None) -> str:
-    """Judge our time by PyTorch's; returns the verdict."""
+    """Judge our time against PyTorch's; returns the verdict."""
     if theirs is None:
         print(f"{name:26} {NOT_RUN}; ours {spread(ours)}", flush=True)
         return NOT_RUN
@@ -114,7 +114,7 @@ def judged(network: str, threads: int, pythons: dict[str, str], repeats: int) ->
 
 
 def _apart(a: float, b: float) -> float:
-    """How far a is from b, of b; infinite if one is NaN."""
+    """The relative difference of a and b; infinite if one is NaN."""
     return math.inf if math.isnan(a - b) else abs(a - b) / abs(b)
 
 
@@ -128,7 +128,7 @@ def adam(threads: int, pythons: dict[str, str], repeats: int) -> str:
 
 
 def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Counter[str]:
-    """Measure and print the rows for a number of threads; returns how often each verdict was given."""
+    """Measure and print the rows for a number of threads; returns a count of the verdicts."""
     print(f"\n{threads} thread{'s' * (threads > 1)}\n{'network':26} {'asked':16} measured")
     verdicts: Counter[str] = Counter()
     for network in (name for name in ROWS if only in name):

@@ -1,8 +1,8 @@
-"""What `benchmarks.train` measures of networks for images, ours and PyTorch's: training steps from the same weights on the same data.
+"""The networks for images in `benchmarks.train`, ours and PyTorch's: training steps from the same weights on the same data.
 
-Run as a program it is one library's process, for the networks of `benchmarks.point_contenders` and `benchmarks.resnet_contenders`, too: a
-network's name is prepared, a number is answered with so many steps: "seconds loss loss …", "memory" with the most bytes the process has
-held since before the first network, beyond what it held then.
+As a program, this is the process of one library, also for the networks of `benchmarks.point_contenders` and `benchmarks.resnet_contenders`.
+For the name of a network, it prepares that network; for a number, it runs that many steps and answers "seconds loss loss …"; for "memory",
+it answers with the peak memory in bytes since before the first network, minus the memory that it used then.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BATCH = {"lenet": 16, "published": 16, "mlp": 128}
 
 
 def weights(network: str) -> dict[str, np.ndarray]:
-    """The first parameters of a network, normal with variance 2 / fan_in; biases are 0."""
+    """The initial parameters of a network, normal with variance 2 / fan_in; biases are 0."""
     random = np.random.default_rng(0)
     made = {}
     for name, shape in SHAPES[network].items():
@@ -51,7 +51,7 @@ def weights(network: str) -> dict[str, np.ndarray]:
 
 
 def batches(network: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Images and labels, always the same and in the same order: noise around one pattern for each of ten classes."""
+    """Images and labels, always the same in the same order: noise around one pattern for each of ten classes."""
     random = np.random.default_rng(1)
     patterns = random.standard_normal((10, 1, 28, 28))
     while True:
@@ -60,7 +60,7 @@ def batches(network: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def of_minitorch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
-    """A step of ours: forward, backward, optimizer; returns the loss."""
+    """A training step in our library: forward, backward, optimizer; returns the loss."""
     import minitorch
     from minitorch import FastBackend, Parameter, from_numpy, nn
 
@@ -108,7 +108,7 @@ def of_minitorch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
 
 
 def of_torch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
-    """A step of PyTorch's."""
+    """A training step in PyTorch."""
     import torch
     import torch.nn.functional as F
 
@@ -148,7 +148,7 @@ LIBRARIES: dict[str, Callable[[str], Callable[..., float]]] = {"minitorch": of_m
 
 
 def prepared(library: str, network: str) -> tuple[Callable[..., float], Iterator[tuple[Any, ...]]]:
-    """A library's step of a network, and what the step is given each time."""
+    """A library's step of a network, and an iterator over its arguments."""
     for others in (point_contenders, resnet_contenders):
         if network in others.NETWORKS:
             return others.LIBRARIES[library](network), others.batches(network)
@@ -156,12 +156,12 @@ def prepared(library: str, network: str) -> tuple[Callable[..., float], Iterator
 
 
 def peak() -> int:
-    """Bytes of memory that this process has held at most."""
+    """The peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def work(library: str) -> None:
-    """The life of one library's process."""
+    """The main loop of one library's process."""
     __import__(library)
     before = peak()
     step, data = None, iter(())
