@@ -214,7 +214,7 @@ def test_mathematics_is_mathml_with_primes_and_spaces() -> None:
     assert '<mi>ln</mi><mspace width="0.17em"></mspace><msub>' in result.stdout
 
 
-def test_a_figure_carries_its_caption_and_takes_the_colour_of_the_page() -> None:
+def test_a_figure_carries_its_caption_and_takes_the_color_of_the_page() -> None:
     code = """
 from figures import lines, graph
 for figure in (lines({"a": [(0, 1), (1, float("inf")), (2, 3)]}, "One < two"), graph({"y": ["x", "x"]}, "Twice")):

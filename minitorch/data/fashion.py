@@ -48,7 +48,7 @@ class FashionMNIST(ImageDataset):
         ValueError: If a file is damaged or belongs to MNIST, or images and labels do not match; the message names it.
         OSError: If a file does not exist and cannot be downloaded.
 
-    Source: H. Xiao, K. Rasul, R. Vollgraf 2017, arXiv:1708.07747, MIT licence.
+    Source: H. Xiao, K. Rasul, R. Vollgraf 2017, arXiv:1708.07747, MIT license.
     """
 
     def __init__(self, split: str = "train") -> None:

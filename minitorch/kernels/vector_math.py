@@ -50,7 +50,7 @@ fast_equivalents: dict[Any, Callable[..., float]] = {
 """Scalar functions with a faster form that the optimized kernels compile instead."""
 
 
-def vectorisable(dtype: Any) -> dict[Callable[[float], float], Callable[[Any], Any]]:
+def vectorizable_functions(dtype: Any) -> dict[Callable[[float], float], Callable[[Any], Any]]:
     """Make the implementations of exp, sigmoid and tanh for one dtype, float32 or float64.
 
     Every constant has this dtype, because a single float64 constant would promote the whole computation.
@@ -144,7 +144,7 @@ def vectorisable(dtype: Any) -> dict[Callable[[float], float], Callable[[Any], A
     return {exp: fast_exp, sigmoid: fast_sigmoid, tanh: fast_tanh}
 
 
-IMPLEMENTATIONS = {types.float32: vectorisable(np.float32), types.float64: vectorisable(np.float64)}
+IMPLEMENTATIONS = {types.float32: vectorizable_functions(np.float32), types.float64: vectorisable(np.float64)}
 
 
 def _overload(fn: Callable[[float], float]) -> None:

@@ -189,7 +189,7 @@ def test_parts_of_the_digits_are_images_too(digits):
     assert repr(digits[:5]) == "ImageDataset(5 images of 1×8×8, 10 classes)"
 
 
-def test_the_digits_come_with_their_licence():
+def test_the_digits_come_with_their_license():
     text = (Path(minitorch.__file__).parent / "data" / "digits.txt").read_text(encoding="utf-8")
     assert "CC BY 4.0" in text
     assert "E. Alpaydin and C. Kaynak" in text

@@ -70,7 +70,7 @@ def test_parameters_are_written_in_place_in_their_own_dtype_and_stay_leaves():
     assert init.kaiming_uniform_(zeros((3, 2), dtype=float32)).tolist() == first
 
 
-def test_a_network_is_initialised_by_apply():
+def test_a_network_is_initialized_by_apply():
     network = Linear(3, 2).apply(lambda module: init.constant_(module.weight, 0.5) if isinstance(module, Linear) else None)
     np.testing.assert_array_equal(network.weight.value.to_numpy(), np.full((2, 3), 0.5))
 

@@ -123,7 +123,7 @@ def test_modules_of_the_courses_kind_stand_in_the_table_with_their_children():
     assert [line.split() for line in lines[2:4]] == [["OfTheCourse", "-", "-", "-"], ["inner", "Linear", "(4,", "3)", "9", "48"]]
 
 
-def test_every_line_fits_80_characters_and_has_no_colour():
+def test_every_line_fits_80_characters_and_has_no_color():
     deep = Linear(10, 10)
     for _ in range(12):
         deep = Sequential({"a_rather_long_name": deep})

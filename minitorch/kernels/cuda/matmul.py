@@ -122,7 +122,7 @@ def product_kernel(tiles: Tiles) -> Any:
         tiles_across = (columns + COLUMNS - 1) // COLUMNS
         top, left = cuda.blockIdx.x // tiles_across * ROWS, cuda.blockIdx.x % tiles_across * COLUMNS
 
-        # Which elements this thread brings: neighbouring threads take what lies side by side in memory.
+        # Which elements this thread loads: adjacent threads load adjacent elements.
         a_flat, b_flat = a_strides[2] <= a_strides[1], b_strides[2] < b_strides[1]
         a_i, a_k = (thread // DEPTH, thread % DEPTH) if a_flat else (thread % ROWS, thread // ROWS)
         b_j, b_k = (thread % COLUMNS, thread // COLUMNS) if b_flat else (thread // DEPTH, thread % DEPTH)
