@@ -144,7 +144,7 @@ def vectorizable_functions(dtype: Any) -> dict[Callable[[float], float], Callabl
     return {exp: fast_exp, sigmoid: fast_sigmoid, tanh: fast_tanh}
 
 
-IMPLEMENTATIONS = {types.float32: vectorizable_functions(np.float32), types.float64: vectorisable(np.float64)}
+IMPLEMENTATIONS = {types.float32: vectorizable_functions(np.float32), types.float64: vectorizable_functions(np.float64)}
 
 
 def _overload(fn: Callable[[float], float]) -> None:
