@@ -29,7 +29,7 @@ from benchmarks.machine import processor
 from minitorch import FastOps, TensorData, operators
 from minitorch.core.kernel import find_kernel
 from minitorch.kernels.vector_math import exp as exp_of_library
-from minitorch.kernels.vector_math import vectorisable
+from minitorch.kernels.vector_math import vectorizable_functions
 
 SEED = 0
 
@@ -72,7 +72,7 @@ def natural_exp(x: float, _: float) -> float:
 
 def polynomial_exp() -> Any:
     """e^x by additions, multiplications and bit shifts."""
-    exp = njit(vectorisable(np.float32)[exp_of_library])
+    exp = njit(vectorizable_functions(np.float32)[exp_of_library])
     return lambda x, _: exp(x)
 
 
