@@ -5,7 +5,10 @@ Loaded beside course.runner.plugin, in a process of its own, which `course expla
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
+import sys
 import traceback
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
@@ -117,6 +120,25 @@ class Replay:
             finding = self._finding(*found, right).as_json() if found else None
         about = {"passed": self.failed is None, "calls": right, "finding": finding, "hang": self.endless.found()}
         write_json(self.path, {"schema": SCHEMA, **about})
+
+
+def first_wrong(root: Path, test: Callable[[], object]) -> CodeType | None:
+    """The function whose call an oracle finds wrong first while a failing test runs; None if no oracle finds one.
+
+    Args:
+        root: The workspace.
+        test: Runs the test.
+    """
+    if sys.getprofile() is not None:  # a profiler or a debugger watches already
+        return None
+    recorder = Recorder(targets(root, load(root / "course" / "tasks.toml")))
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), recorder:
+            test()
+    except FAILURES as error:
+        found = conclusion(recorder, error)
+        return found[0].code if found else None
+    return None
 
 
 def conclusion(recorder: Recorder, error: BaseException) -> tuple[Call, Wrong] | None:

@@ -10,12 +10,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import pytest
 
+import minitorch
 from course.explain.divergence import same, shown_number
+from course.explain.replay import first_wrong
 from course.manifest import ROOT, course
 from course.oracles import positions
 from course.oracles.finite_differences import agrees, slope
@@ -23,6 +26,7 @@ from course.oracles.strided import Strided, grid
 from course.staff.handout.generate import write_files
 from course.staff.proofs.answers import load_answers, patched, read_ledger
 from course.staff.proofs.prove import needed_files
+from minitorch import Scalar, Tensor, scalar_functions, tensor_functions
 
 from .conftest import Workspace
 
@@ -155,6 +159,133 @@ def test_a_task_that_is_not_written_is_not_explained(sums: Workspace) -> None:
 def test_an_unknown_task_is_a_usage_error(sums: Workspace) -> None:
     done = sums.course("explain", "9.9")
     assert (done.returncode, done.stderr) == (2, "there is no task '9.9'; the tasks are 0.1, 0.2, 0.3, 1.1, 1.2; run: course list\n")
+
+
+# The failure card names the function that an oracle finds wrong
+
+TWO = '''"""The code of the tiny course."""
+
+
+def neg(x):
+    """-x."""
+    return -x
+
+
+def inv(x):
+    """1 / x."""
+    return x
+'''
+
+TWO_TEST = '''"""The tests of the tiny course."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis.strategies import floats
+
+from minitorch.operators import inv, neg
+
+
+@pytest.mark.task0_1
+def test_values():
+    """The values are right."""
+    negative, inverse = neg(4.0), inv(4.0)
+    assert [negative, inverse] == [-4.0, 0.25]
+
+
+@pytest.mark.task0_1
+@example(4.0)
+@given(floats(2, 9))
+def test_values_of_any_number(x):
+    """The values are right for any number."""
+    negative, inverse = neg(x), inv(x)
+    assert [negative, inverse] == [-x, 1 / x]
+'''
+
+
+@pytest.mark.parametrize("test", ["test_values", "test_values_of_any_number"])
+def test_the_card_names_the_wrong_one_of_two_functions(workspace: Workspace, test: str) -> None:
+    workspace.write("minitorch/operators.py", TWO)
+    workspace.write("tests/test_sums.py", TWO_TEST)
+    workspace.mend("course/tasks.toml", 'write = ["minitorch.sums:add"]', 'write = ["minitorch.operators:neg", "minitorch.operators:inv"]')
+    workspace.python("pytest", f"tests/test_sums.py::{test}", "--course-report=report.json")
+    (row,) = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))["tests"]
+    assert [place["function"] for place in row["card"]["called"]] == ["inv"]
+
+
+def swapped(function: type) -> Callable[..., Any]:
+    """A method that calls a function with its operands in the wrong order."""
+    return lambda self, b: function.apply(b if isinstance(b, type(self)) else type(self)(b), self)  # type: ignore[attr-defined]
+
+
+def unswapped(function: type) -> Callable[..., Any]:
+    """A method that calls a function with the operands as they are."""
+    return lambda self, b: function.apply(self, b)  # type: ignore[attr-defined]
+
+
+SCALAR_MISTAKES: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]] = {
+    "__add__": (unswapped(scalar_functions.Mul), lambda x, y: x + y),
+    "__sub__": (unswapped(scalar_functions.Add), lambda x, y: x - y),
+    "__neg__": (lambda self: scalar_functions.Mul.apply(self, 1.0), lambda x, y: -x),
+    "__lt__": (swapped(scalar_functions.LT), lambda x, y: x < y),
+    "__gt__": (unswapped(scalar_functions.LT), lambda x, y: x > y),
+    "__eq__": (unswapped(scalar_functions.LT), lambda x, y: y == x),
+}
+"""For each operator of Scalar a wrong method, and an expression that calls it."""
+
+REFLECTED = {"__gt__": lambda x: 2.0 < x, "__lt__": lambda x: 2.0 > x, "__eq__": lambda x: 9.0 == x}  # noqa: SIM300 - what is tested
+"""Expressions in which Python calls the method because the left operand is a plain number."""
+
+
+def named_as_wrong(expression: Callable[[], Any]) -> str:
+    """The function that is named when a test fails in which an expression is evaluated."""
+
+    def test() -> None:
+        expression()
+        raise AssertionError("the value is wrong")
+
+    code = first_wrong(ROOT, test)
+    return code.co_qualname if code else "nothing"
+
+
+def wrong_method(name: str, method: Callable[..., Any]) -> Any:
+    """A function of that name which does what a mistake does."""
+    code = method.__code__.replace(co_name=name, co_qualname=name)
+    return FunctionType(code, method.__globals__, name, None, method.__closure__)
+
+
+@pytest.mark.parametrize("name", SCALAR_MISTAKES)
+def test_a_wrong_operator_of_scalar_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    method, expression = SCALAR_MISTAKES[name]
+    assert named_as_wrong(lambda: expression(Scalar(6.0), Scalar(2.0))) == "nothing"
+    monkeypatch.setattr(Scalar, name, wrong_method(name, method))
+    assert named_as_wrong(lambda: expression(Scalar(6.0), Scalar(2.0))) == name
+    if name in REFLECTED:
+        assert named_as_wrong(lambda: REFLECTED[name](Scalar(6.0))) == name
+
+
+TENSOR_MISTAKES: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]] = {
+    "__add__": (lambda self, b: self * b, lambda x, y: x + y),
+    "__radd__": (lambda self, b: self * b, lambda x, y: 3.0 + x),
+    "__sub__": (lambda self, b: self + b, lambda x, y: x - y),
+    "__mul__": (lambda self, b: self + b, lambda x, y: x * y),
+    "__rmul__": (lambda self, b: self + b, lambda x, y: 3.0 * x),
+    "__neg__": (lambda self: self + 0.0, lambda x, y: -x),
+    "__lt__": (lambda self, b: tensor_functions.LT.apply(b, self), lambda x, y: x < y),
+    "__gt__": (lambda self, b: tensor_functions.LT.apply(self, self._ensure_tensor(b)), lambda x, y: x > y),
+    "__eq__": (lambda self, b: tensor_functions.LT.apply(self, b), lambda x, y: x == y),
+}
+"""The same for Tensor."""
+
+
+@pytest.mark.parametrize("name", TENSOR_MISTAKES)
+def test_a_wrong_operator_of_tensor_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    method, expression = TENSOR_MISTAKES[name]
+    x, y = minitorch.tensor([6.0, 1.0]), minitorch.tensor([2.0, 4.0])
+    assert named_as_wrong(lambda: expression(x, y)) == "nothing"
+    monkeypatch.setattr(Tensor, name, wrong_method(name, method))
+    assert named_as_wrong(lambda: expression(x, y)) == name
+    if name == "__gt__":
+        assert named_as_wrong(lambda: 2.0 < x) == name  # noqa: SIM300 - the left operand is a number
 
 
 # What oracles stand on
