@@ -1,4 +1,4 @@
-"""Finite differences that choose their step by themselves."""
+"""Finite differences that choose their own step."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 from itertools import pairwise
 
 STEPS = 9
-"""So many steps are tried, each a tenth of the one before."""
+"""The number of steps that are tried, each a tenth of the previous one."""
 
 TRUST = 1e-4
-"""So closely must two steps agree for their difference to count."""
+"""The relative difference up to which the estimates of two steps agree."""
 
 
 def slope(f: Callable[[float], float], x: float) -> float | None:
-    """The derivative of f at x by central differences; None where no two steps agree, as at a kink or a pole."""
+    """The derivative of f at x by central differences; None if no two consecutive steps agree, as at a kink or a pole."""
     estimates = []
     step = 0.01 * max(abs(x), 0.1)
     for _ in range(STEPS):
@@ -29,12 +29,12 @@ def slope(f: Callable[[float], float], x: float) -> float | None:
 
 
 def _apart(a: float, b: float) -> float:
-    """How far two estimates are apart, as a share of their size."""
+    """The relative difference of two estimates."""
     return abs(a - b) / max(abs(a), abs(b), 1e-7)
 
 
 def agrees(expected: float, got: object, scale: float = 1.0) -> bool:
-    """Whether a derivative is that of finite differences, as far as these can tell."""
+    """Whether a derivative equals that of finite differences, within their precision."""
     try:
         number = float(got)  # type: ignore[arg-type]  # what a student's backward returns may be anything
     except (TypeError, ValueError):

@@ -314,10 +314,10 @@ class Watcher:
         test = self.example or functools.partial(item.obj, **arguments)
         place = None
         with contextlib.suppress(Exception):  # a workspace may lack the oracles, and a test may not run a second time
-            from course.explain.replay import first_wrong
+            from course.explain.replay import first_wrong_call
 
-            wrong = first_wrong(self.root, test)
-            place = self.places.beginning(wrong) if wrong else None
+            found = first_wrong_call(self.root, test)
+            place = self.places.beginning(found[0].code) if found else None
         return replace(card, called=(place,)) if place else card
 
     # Telling
