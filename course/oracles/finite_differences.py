@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -10,22 +11,37 @@ STEPS = 9
 """The number of steps that are tried, each a tenth of the previous one."""
 
 TRUST = 1e-4
-"""The relative difference up to which the estimates of two steps agree."""
+"""The relative difference up to which the estimates of two steps agree, and the share of an estimate that rounding may make up."""
+
+NOISE = 1e-8
+"""The absolute error up to which rounding is negligible."""
 
 
 def slope(f: Callable[[float], float], x: float) -> float | None:
-    """The derivative of f at x by central differences; None if no two consecutive steps agree, as at a kink or a pole."""
+    """The derivative of f at x by central differences.
+
+    None if no two consecutive steps agree, as at a pole; if small and large steps give different results, as near a kink; or if f is
+    so large that its rounding errors hide the derivative.
+    """
     estimates = []
     step = 0.01 * max(abs(x), 0.1)
     for _ in range(STEPS):
-        try:
-            estimates.append((f(x + step) - f(x - step)) / ((x + step) - (x - step)))
-        except (ArithmeticError, ValueError):
-            estimates.append(math.nan)
+        estimates.append(_estimate(f, x - step, x + step))
         step /= 10
     pairs = [(_apart(a, b), b) for a, b in pairwise(estimates) if math.isfinite(a) and math.isfinite(b)]
-    apart, best = min(pairs, default=(math.inf, math.nan))
-    return best if apart < TRUST else None
+    trusted = [estimate for apart, estimate in sorted(pairs) if apart < TRUST]
+    return trusted[0] if trusted and all(_apart(trusted[0], other) < 10 * TRUST for other in trusted) else None
+
+
+def _estimate(f: Callable[[float], float], low: float, high: float) -> float:
+    """The slope of f between two points; NaN if f is not defined there or the difference consists of rounding errors."""
+    try:
+        below, above = f(low), f(high)
+        estimate = (above - below) / (high - low)
+        noise = sys.float_info.epsilon * max(abs(below), abs(above)) / (high - low)
+    except (ArithmeticError, ValueError):
+        return math.nan
+    return estimate if noise <= max(TRUST * abs(estimate), NOISE) else math.nan
 
 
 def _apart(a: float, b: float) -> float:

@@ -209,7 +209,7 @@ def backpropagation(call: Call) -> Difference | None:
             got = visits[key][0] if key in visits else None
             if got is None and expected == 0:
                 continue
-        if not agrees(expected, math.nan if got is None else got):
+        if not agrees(expected, math.nan if got is None else got, max(1.0, abs(d_output))):
             return _wrong(graph, node.variable, expected, [got], f"the derivative of {name}")
     for constant in graph.constants:
         if (given := kept[id(constant)]) is not None:

@@ -23,7 +23,7 @@ from course.manifest import ROOT, course
 from course.oracles.finite_differences import agrees, slope
 from course.oracles.strided import Strided, grid
 from course.staff.handout.generate import write_files
-from course.staff.proofs.answers import load_answers, patched, read_ledger
+from course.staff.proofs.answers import graded_files, load_answers, patched, read_ledger
 from course.staff.proofs.prove import needed_files
 from minitorch import Scalar, Tensor, fast_ops, scalar_functions, tensor_data, tensor_functions, tensor_ops
 from minitorch.tensor_data import MAX_DIMS, broadcast_index, index_to_position, to_index
@@ -386,6 +386,24 @@ def test_a_pole_has_no_slope() -> None:
     assert slope(lambda x: 1 / x, 0.0) is None
 
 
+def test_a_slope_that_rounding_hides_is_unknown() -> None:
+    """The derivative of 1e-5 x - 4777.8 is 1e-5, but with a small step both values are the same float."""
+    found = slope(lambda x: 1e-5 * x - 4777.777683059897, 9.6e-31)
+    assert found is None or agrees(1e-5, found)
+    assert slope(lambda x: x + 1e15, 1.0) is None
+
+
+@pytest.mark.parametrize("x", [1e-9, -1e-9, 0.0, 1e-5])
+def test_a_slope_near_a_kink_is_unknown_or_that_of_its_side(x: float) -> None:
+    found = slope(lambda x: max(x, 0.0) + 0.5, x)
+    assert found is None or (x and agrees(float(x > 0), found))
+
+
+def test_a_flat_function_has_the_slope_0() -> None:
+    assert slope(lambda x: 3.0, 2.0) == 0.0
+    assert slope(lambda x: x * x, 0.0) == 0.0
+
+
 def test_numbers_are_compared_as_floats_are_computed() -> None:
     assert same(0.1 + 0.2, 0.3)
     assert same(float("nan"), float("nan"))
@@ -570,3 +588,19 @@ def test_the_mistakes_of_the_bank_are_found_where_they_are(module: int, tmp_path
 def test_mistakes_in_kernels_of_the_gpu_are_found_in_the_simulator(tmp_path: Path) -> None:
     """Whether or not a GPU is here."""
     assert_found(ON_THE_GPU, found(list(ON_THE_GPU), tmp_path, NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1"))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("module", [0, 1, 2])
+def test_no_oracle_accuses_the_reference(module: int, tmp_path: Path) -> None:
+    """In all graded tests of a module, every call that can be compared is right."""
+    manifest = course()
+    marks = [task.mark for task in manifest.tasks if task.stage == module]
+    files = {path for task in manifest.tasks if task.stage == module for path in graded_files(task, needed_files(ROOT, manifest))}
+    arguments = ["-q", "-p", "tests.course.accusations", f"--accusations={tmp_path / 'accusations.json'}", "-m", " or ".join(marks)]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "HYPOTHESIS_"))}
+    environment |= {"NUMBA_DISABLE_JIT": "1", "CI": "1"}
+    subprocess.run([sys.executable, "-m", "pytest", *arguments, *sorted(files)], cwd=ROOT, env=environment, check=True)
+    document = json.loads((tmp_path / "accusations.json").read_text(encoding="utf-8"))
+    assert document["accused"] == []
+    assert document["compared"] > 1000
