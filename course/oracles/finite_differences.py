@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 
 STEPS = 9
@@ -20,28 +21,48 @@ NOISE = 1e-8
 def slope(f: Callable[[float], float], x: float) -> float | None:
     """The derivative of f at x by central differences.
 
-    None if no two consecutive steps agree, as at a pole; if small and large steps give different results, as near a kink; or if f is
-    so large that its rounding errors hide the derivative.
+    None if no two consecutive steps agree, as at a pole; if the graph bends as much for a smaller step, as at a kink; or if f is so
+    large that its rounding errors hide the derivative.
     """
     estimates = []
     step = 0.01 * max(abs(x), 0.1)
     for _ in range(STEPS):
-        estimates.append(_estimate(f, x - step, x + step))
+        estimates.append(_estimate(f, x, step))
         step /= 10
-    pairs = [(_apart(a, b), b) for a, b in pairwise(estimates) if math.isfinite(a) and math.isfinite(b)]
-    trusted = [estimate for apart, estimate in sorted(pairs) if apart < TRUST]
-    return trusted[0] if trusted and all(_apart(trusted[0], other) < 10 * TRUST for other in trusted) else None
+    pairs = [(_apart(a.slope, b.slope), a, b) for a, b in pairwise(estimates) if a is not None and b is not None]
+    apart, wide, narrow = min(pairs, key=lambda pair: pair[0], default=(math.inf, None, None))
+    if wide is None or narrow is None or apart >= TRUST:
+        return None
+    is_kink = narrow.bend > wide.bend / 2 and narrow.bend > 10 * narrow.noise
+    return None if is_kink else narrow.slope
 
 
-def _estimate(f: Callable[[float], float], low: float, high: float) -> float:
-    """The slope of f between two points; NaN if f is not defined there or the difference consists of rounding errors."""
+@dataclass(frozen=True)
+class Estimate:
+    """Differences with one step.
+
+    Attributes:
+        slope: The central difference.
+        bend: Half the difference of the forward and the backward difference, without its sign.
+        noise: The rounding error of both.
+    """
+
+    slope: float
+    bend: float
+    noise: float
+
+
+def _estimate(f: Callable[[float], float], x: float, step: float) -> Estimate | None:
+    """The estimate with one step; None if f is not defined there or its rounding errors are too large."""
+    low, high = x - step, x + step
     try:
-        below, above = f(low), f(high)
-        estimate = (above - below) / (high - low)
-        noise = sys.float_info.epsilon * max(abs(below), abs(above)) / (high - low)
+        below, here, above = f(low), f(x), f(high)
+        slope, bend = (above - below) / (high - low), abs(above - 2 * here + below) / (high - low)
+        noise = sys.float_info.epsilon * max(abs(below), abs(here), abs(above)) / (high - low)
     except (ArithmeticError, ValueError):
-        return math.nan
-    return estimate if noise <= max(TRUST * abs(estimate), NOISE) else math.nan
+        return None
+    is_precise = math.isfinite(slope) and noise <= max(TRUST * abs(slope), NOISE)
+    return Estimate(slope, bend, noise) if is_precise else None
 
 
 def _apart(a: float, b: float) -> float:

@@ -1,35 +1,70 @@
-"""The search for functions that compute what a removed solution computes, under other names, in another order, or with another kind of loop.
+"""The search for functions that compute what a removed solution computes, under other names, in another order, or with another loop.
 
-A function is reduced to the set of expressions that it evaluates, without the names of variables and without constants. A `for`, a
-`while` and a comprehension leave the same expressions, a value that is used once counts where it is used, and the order of statements
-does not count. A function shows a solution if it has most of the solution's expressions, weighed by how rare they are.
+A function is reduced to the expressions that it evaluates, without the names of variables and without constants. A `for`, a `while` and
+a comprehension leave the same expressions, a value that is used once counts where it is used, and the order of statements does not
+count. A function shows a solution if it has most of the solution's expressions, weighed by how rare they are in the workspace.
 """
 
 from __future__ import annotations
 
 import ast
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-SHARE = 0.8
-"""A function with this share of a solution's expressions, by weight, shows the solution."""
+SHARE = 0.65
+"""A function with at least this share of a solution's expressions, by weight, shows the solution."""
+
+OVERLAP = 0.5
+"""Of a solution with fewer than ENOUGH expressions, a function must also have few others: this share of all expressions of the two."""
+
+ENOUGH, FEWEST = 4, 2
+"""A solution with fewer expressions than the second number cannot be recognized by them; the search for tokens covers it."""
 
 SMALLEST = 3
-"""An expression with fewer nodes says too little."""
+"""An expression with fewer nodes is too common to count."""
 
-FEWEST = 4
-"""A solution with fewer such expressions cannot be recognized by them; the search for tokens covers it."""
+FENCE = re.compile(r"(?ms)^```(?:python|\{code-cell\})[^\n]*\n(?::[^\n]*\n)*(.*?)^```")
+"""A block of code in a page of the book."""
 
-KEPT = frozenset("abs all any divmod enumerate filter isinstance len map max min pow range reversed round sorted sum type zip".split())
+KEPT = frozenset({"abs", "all", "any", "divmod", "filter", "isinstance", "len", "map", "max", "min", "pow", "reversed", "sorted", "sum"})
 """The names that are kept: built-in functions that say what is computed."""
+
+LOOPS = ("range", "prange", "zip", "enumerate")
+"""The functions that only say how a loop counts."""
+
+CONVERSIONS = ("list", "tuple", "set", "int", "float")
+"""The functions that only convert their argument."""
 
 ACCUMULATIONS = {ast.Add: "sum", ast.Mult: "prod"}
 """The functions that do what `+=` and `*=` do in a loop."""
 
 ELEMENT_METHODS = ("append", "add")
-"""The methods that put an element into a collection, as a comprehension does."""
+"""The methods that add an element to a collection, as a comprehension does."""
+
+COMPARISONS = {
+    **dict.fromkeys((ast.Eq, ast.NotEq), "="),
+    **dict.fromkeys((ast.In, ast.NotIn), "in"),
+    **dict.fromkeys((ast.Is, ast.IsNot), "is"),
+}
+"""Comparisons up to negation; all others are "<", up to the order of the operands."""
+
+REVIEWED = {
+    ("minitorch.operators:log", "tests/test_operators.py", "test_log_is_the_shifted_logarithm"): "the docstring of log gives the formula",
+    (
+        "minitorch.operators:log_back",
+        "tests/test_operators.py",
+        "test_log_back_is_d_times_the_derivative_of_log",
+    ): "the name of the function and the docstring of log give the formula",
+    ("minitorch.tensor:Tensor.__sub__", "minitorch/tensor.py", "Tensor.__rsub__"): "given as the example that the task's hint points to",
+    ("minitorch.scalar_functions:Mul.backward", "minitorch/scalar_functions.py", "Pow.backward"): "returns two products, of other factors",
+    ("minitorch.scalar_functions:Sigmoid.backward", "minitorch/optim/arithmetic.py", "running_mean_square"): "a moving average",
+    ("minitorch.tensor_functions:Sigmoid.backward", "minitorch/optim/arithmetic.py", "running_mean_square"): "a moving average",
+}
+"""Functions that may stay in a workspace: the solution, the file, the function, and the reason."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +73,9 @@ class Shape:
 
     Attributes:
         path: Its file.
-        line: Where it begins.
+        line: Its first line.
         name: Its qualified name.
-        expressions: How often it evaluates each.
+        expressions: How often it evaluates each expression.
     """
 
     path: str
@@ -55,7 +90,7 @@ class NearCopy:
 
     Attributes:
         name: The function whose body was removed, as in the manifest.
-        shape: The function that shows it.
+        shape: The function that shows the solution.
         share: The share of the solution's expressions that it has, by weight.
     """
 
@@ -64,48 +99,76 @@ class NearCopy:
     share: float
 
     def __str__(self) -> str:
-        shape = self.shape
-        return f"{shape.path}:{shape.line} {shape.name} computes {self.share:.0%} of what the solution of {self.name} computes"
+        place = f"{self.shape.path}:{self.shape.line}"
+        return (
+            f"{place} {self.shape.name} shows the solution of {self.name}: it evaluates {self.share:.0%} of its expressions; "
+            f"compute the same in another way, or enter the two in REVIEWED of {__name__} with a reason"
+        )
 
 
-def find_near_copies(solutions: Mapping[str, str], files: Mapping[str, str | bytes], share: float = SHARE) -> list[NearCopy]:
-    """The functions in the files that show a solution.
+def find_near_copies(solutions: Mapping[str, str], files: Mapping[str, str | bytes]) -> list[NearCopy]:
+    """The functions of a workspace that show a solution, those in REVIEWED excepted.
 
     Args:
         solutions: The removed bodies by the manifest's name of their function.
-        files: The workspace; only its Python files are searched.
-        share: The share of a solution's expressions, by weight, from which on a function shows it.
+        files: The workspace; its Python files and the code in its pages are searched.
     """
-    shapes = [shape for path, text in files.items() if path.endswith(".py") for shape in shapes_of(path, str(text))]
+    shapes = [shape for path, text in files.items() if isinstance(text, str) for shape in _shapes(path, text)]
     frequency = Counter(expression for shape in shapes for expression in shape.expressions)
+
+    def weight(expressions: Counter[str]) -> float:
+        return sum(count * math.log((1 + len(shapes)) / (1 + frequency[each])) for each, count in expressions.items())
+
     copies = []
     for name, body in solutions.items():
-        expressions = expressions_of(ast.parse(body).body)
-        if expressions.total() < FEWEST:
+        expressions = _expressions(body)
+        if expressions.total() < FEWEST or not weight(expressions):
             continue
-        weights = {each: count * math.log((1 + len(shapes)) / (1 + frequency[each])) for each, count in expressions.items()}
-        whole = sum(weights.values())
         for shape in shapes:
-            part = sum(weight * min(1.0, shape.expressions[each] / expressions[each]) for each, weight in weights.items())
-            if part >= share * whole:
-                copies.append(NearCopy(name, shape, part / whole))
-    return sorted(copies, key=lambda copy: (-copy.share, copy.shape.path, copy.shape.line, copy.name))
+            common = expressions & shape.expressions
+            share = weight(common) / weight(expressions) if common else 0.0
+            if share < SHARE or (name, shape.path, shape.name) in REVIEWED:
+                continue
+            if expressions.total() >= ENOUGH or weight(common) >= OVERLAP * weight(expressions | shape.expressions):
+                copies.append(NearCopy(name, shape, share))
+    return sorted(copies, key=lambda copy: (copy.shape.path, copy.shape.line, copy.name))
+
+
+@cache
+def _expressions(body: str) -> Counter[str]:
+    return expressions_of(ast.parse(body).body)
+
+
+@cache
+def _shapes(path: str, text: str) -> tuple[Shape, ...]:
+    """The shapes of a file; cached because the handouts of several stages have most files in common."""
+    if path.endswith(".py"):
+        return tuple(shapes_of(path, text))
+    if not path.endswith(".md"):
+        return ()
+    shapes = []
+    for block in FENCE.finditer(text):
+        above = text.count("\n", 0, block.start(1))
+        try:
+            found = [*shapes_of(path, block[1]), Shape(path, 1, "its code", expressions_of(ast.parse(block[1]).body))]
+        except SyntaxError:  # a sketch, or commands of a notebook
+            continue
+        shapes += [Shape(path, above + shape.line, shape.name, shape.expressions) for shape in found]
+    return tuple(shapes)
 
 
 def shapes_of(path: str, source: str) -> Iterator[Shape]:
-    """The functions of a file, those inside other functions and classes included."""
+    """The functions of a file, those inside other functions and classes included, and the values of its constants."""
     waiting: list[tuple[str, ast.AST]] = [("", ast.parse(source))]
     while waiting:
         prefix, parent = waiting.pop()
         for node in ast.iter_child_nodes(parent):
-            name = prefix
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                name = f"{prefix}{node.name}."
+            is_named = isinstance(node, ast.FunctionDef | ast.ClassDef)
             if isinstance(node, ast.FunctionDef):
                 yield Shape(path, node.lineno, prefix + node.name, expressions_of(node.body))
-            elif isinstance(node, ast.Assign | ast.AnnAssign) and not prefix:  # a table of lambdas
+            elif isinstance(node, ast.Assign | ast.AnnAssign) and not prefix:  # it may be a table of functions
                 yield Shape(path, node.lineno, ast.unparse(node).partition(" ")[0].rstrip(":"), expressions_of([node]))
-            waiting.append((name, node))
+            waiting.append((f"{prefix}{node.name}." if is_named else prefix, node))
 
 
 def expressions_of(body: Sequence[ast.stmt]) -> Counter[str]:
@@ -174,9 +237,7 @@ class _Reader:
         """What a loop runs over or up to: the operands of a comparison, the arguments of range, zip and enumerate, or one iterable."""
         if isinstance(header, ast.Compare):
             parts = [header.left, *header.comparators]
-        elif (
-            isinstance(header, ast.Call) and isinstance(header.func, ast.Name) and header.func.id in ("range", "zip", "enumerate", "prange")
-        ):
+        elif isinstance(header, ast.Call) and isinstance(header.func, ast.Name) and header.func.id in LOOPS:
             parts = header.args
         else:
             parts = [header]
@@ -228,8 +289,7 @@ class _Reader:
             return self._call(node)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             sides = sorted([self._text(node.left), self._text(node.comparators[0])])
-            sign = "=" if isinstance(node.ops[0], ast.Eq | ast.NotEq) else "in" if isinstance(node.ops[0], ast.In | ast.NotIn) else "<"
-            sign = "is" if isinstance(node.ops[0], ast.Is | ast.IsNot) else sign
+            sign = COMPARISONS.get(type(node.ops[0]), "<")
             return self._note(f"({sides[0][0]} {sign} {sides[1][0]})", sides[0][1] + sides[1][1] + 1)
         if isinstance(node, ast.BinOp):
             sides = [self._text(node.left), self._text(node.right)]
@@ -245,7 +305,7 @@ class _Reader:
         first = node.args[0] if node.args else None
         if name in ACCUMULATIONS.values() and isinstance(first, ast.GeneratorExp | ast.ListComp):
             return self._comprehension(first, name)
-        if name in ("list", "tuple", "set", "sorted", "int", "float") and len(node.args) == 1:
+        if name in CONVERSIONS and len(node.args) == 1:
             return self._text(node.args[0])
         parts = [self._text(each) for each in [node.func, *node.args, *(keyword.value for keyword in node.keywords)]]
         return self._note(f"{parts[0][0]}({', '.join(part for part, _ in parts[1:])})", sum(size for _, size in parts))

@@ -62,12 +62,14 @@ def _rule(dim: int, a: int | None, b: int | None) -> Rule:
     if a is None or b is None:
         name, other, size = ("a", "b", b) if a is None else ("b", "a", a)
         return Rule(dim, a, b, size, f"{name} missing", f"{name} has no such dimension: it is read {times(size or 0)}, as {other} says")
-    if a == b:
-        return Rule(dim, a, b, a, "equal", f"both have size {a}")
-    if 1 in (a, b):
-        name, size = ("a", b) if a == 1 else ("b", a)
-        return Rule(dim, a, b, size, f"{name} stretched", f"{name} has size 1: it is read {times(size)}")
-    return Rule(dim, a, b, None, "clash", f"{a} meets {b}: the sizes differ and neither is 1")
+    try:
+        (size,) = np.broadcast_shapes((a,), (b,))
+    except ValueError:
+        return Rule(dim, a, b, None, "clash", f"{a} meets {b}: the sizes differ and neither is 1")
+    stretched = [name for name, own in (("a", a), ("b", b)) if own != size]
+    if not stretched:
+        return Rule(dim, a, b, size, "equal", f"both have size {size}")
+    return Rule(dim, a, b, size, f"{stretched[0]} stretched", f"{stretched[0]} has size 1: it is read {times(size)}")
 
 
 def times(n: int) -> str:
