@@ -140,8 +140,8 @@ def _reason(document: Mapping[str, Any], around: Mapping[str, str]) -> str:
     """Why no wrong call was found."""
     if document["passed"] and around:
         return (
-            "The test passes when its kernels run as plain Python in one thread. The mistake only shows in compiled code:\n"
-            "two iterations of a parallel loop share an array or a sum, or the compiler gives a variable another type."
+            "The test passes when its kernels run as plain Python in one thread, so the mistake shows only in compiled code. Common causes:\n"
+            "two iterations of a parallel loop share an array or a sum, the compiler gives a variable another type, or no loop is parallel."
         )
     if document["passed"]:
         return "The test passes when it is rerun alone. It fails only sometimes, or only after another test."

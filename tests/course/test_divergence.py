@@ -1,4 +1,4 @@
-"""`course explain`: what it says of small workspaces, and where it finds the mistakes of the bank of wrong answers."""
+"""`course explain`: its output for small workspaces, and the places at which it finds the mistakes of the wrong answers."""
 
 from __future__ import annotations
 
