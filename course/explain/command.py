@@ -140,7 +140,7 @@ def _reason(document: Mapping[str, Any], around: Mapping[str, str]) -> str:
     """Why no wrong call was found."""
     if document["passed"] and around:
         return (
-            "The test passes when its kernels run as plain Python in one thread, so the mistake shows only in compiled code. Common causes:\n"
+            "The test passes when its kernels run as plain Python in one thread: the mistake shows only in compiled code. Common causes:\n"
             "two iterations of a parallel loop share an array or a sum, the compiler gives a variable another type, or no loop is parallel."
         )
     if document["passed"]:
