@@ -59,7 +59,7 @@ def choose(
 def textbook_solutions(answers: Iterable[WrongAnswer], manifest: Manifest) -> list[WrongAnswer]:
     """An empty patch for every task of these answers that has optimized kernels, compiled if its answers are.
 
-    The textbook functions must pass the tests without the optimized kernels; otherwise a wrong answer may fail them for the lack of a kernel.
+    The textbook functions must pass without these kernels; otherwise a wrong answer may fail for the lack of a kernel.
     """
     settings = dict.fromkeys((answer.task, answer.compiled) for answer in answers if manifest.task(answer.task).leave_out)
     return [WrongAnswer(task, "textbook solution", "None.", {}, compiled) for task, compiled in settings]
