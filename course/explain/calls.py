@@ -1,6 +1,6 @@
-"""The calls that a test makes of the functions students write; each is looked at when it returns, or when the test has failed.
+"""The calls that a test makes of student functions, compared with oracles when they return or after the test has failed.
 
-Python tells of every call and every return (`sys.setprofile`), so nothing of the student's is replaced or called in another way.
+The recorder observes calls and returns through `sys.setprofile`, so no student function is replaced or called differently.
 """
 
 from __future__ import annotations
@@ -13,19 +13,31 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
-from course.explain.divergence import Wrong
+from course.explain.divergence import Difference
 
 LARGEST = 20_000
-"""Arrays of more elements are not copied, and calls with them not judged."""
+"""Calls with larger arrays than this are not compared, because their arguments are not copied."""
+
+MOST_WAITING = 5000
+"""At most this many calls of one example are kept to be compared later."""
+
+NOTHING = "the return value"
+"""The place of a difference where a function returned None instead of a value."""
 
 
 class TooLarge(Exception):
-    """A call has larger arguments than anybody would look at."""
+    """An argument has more than LARGEST elements."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A Scalar as it was when a call began: its value, whether it is a constant, and itself."""
+    """A snapshot of a Scalar.
+
+    Attributes:
+        data: Its value.
+        constant: Whether it is a constant.
+        itself: The Scalar.
+    """
 
     data: float
     constant: bool
@@ -34,13 +46,13 @@ class Number:
 
 @dataclass(frozen=True)
 class Layout:
-    """A tensor, or its data, as it was when a call began: a copy of its storage, and how it lies there.
+    """A snapshot of a Tensor or a TensorData.
 
     Attributes:
-        storage: All of it, copied.
-        shape, strides, offset: How the elements lie in it.
+        storage: A copy of the whole storage.
+        shape, strides, offset: The layout of the elements in the storage.
         constant: Whether no gradient flows into the tensor.
-        itself: The tensor or TensorData.
+        itself: The Tensor or TensorData.
     """
 
     storage: Any
@@ -52,7 +64,7 @@ class Layout:
 
     @property
     def array(self) -> Any:
-        """Its elements."""
+        """The elements as a NumPy array."""
         import numpy as np
 
         steps = [stride * self.storage.itemsize for stride in self.strides]
@@ -61,19 +73,20 @@ class Layout:
 
 @dataclass
 class Call:
-    """A call of a function.
+    """A call of a student function.
 
     Attributes:
         target: The function.
-        code: What ran; for a target with inner functions one of these.
-        arguments: What it was given, itself, by position.
-        before: The same as it was when the call began: arrays, lists, Scalars and tensors copied.
-        closure: The function's other names and values when it began, those it has from the function around it.
-        start: What its target's `prepare` has found when it began.
-        after: The arguments as they were when it returned, copied as in `before`; of a target that is judged later.
-        end: What its target's `finish` has found then.
-        inside: What `Recorder.note` has noted while it ran, such as the calls that it made.
-        result: What it returned; None also if it raised an error.
+        code: The code that ran; for a target with inner functions, the code of one of them.
+        arguments: The arguments by position.
+        before: Snapshots of the arguments from the beginning of the call.
+        closure: The local and free variables at the beginning of the call.
+        start: The result of the target's `prepare`.
+        after: Snapshots of the arguments from the end of the call; only for targets that are compared later.
+        end: The result of the target's `finish`.
+        inside: Values recorded by `Recorder.note` during the call, such as the calls that it made.
+        warnings: Mistakes in how this function calls others, found while it ran.
+        result: The return value; also None if the call raised an error.
     """
 
     target: Target
@@ -86,11 +99,12 @@ class Call:
     after: list[Any] = field(default_factory=list)
     end: Any = None
     inside: list[Any] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     result: Any = None
 
     @property
     def name(self) -> str:
-        """The function's name in its file."""
+        """The function's qualified name in its file."""
         return self.code.co_qualname.replace("<locals>.", "")
 
     @property
@@ -100,25 +114,25 @@ class Call:
 
     @property
     def owner(self) -> str:
-        """The class of a method: "Mul"; empty for a function."""
+        """The class of a method, such as "Mul"; empty for a function."""
         return self.target.name.partition(":")[2].rpartition(".")[0]
 
 
-Judge = Callable[[Call], Wrong | None]
-"""Says what is wrong with a call that has returned; None if nothing is, or if it cannot tell."""
+Judge = Callable[[Call], Difference | None]
+"""Compares a finished call with an oracle; returns None if the call is right or the oracle has no answer."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A function whose calls are judged.
+    """A function whose calls are compared with an oracle.
 
     Attributes:
         name: "module:qualified.name".
-        judge: Who judges them.
+        judge: Compares the calls.
         function: The function.
-        task: The task that has students write it.
-        later: Whether its calls are judged only when the test has failed: to judge them takes long, or calls what the test may count.
-        prepare, finish: Look at a call when it begins and when it returns, for what its judge needs to know of that moment.
+        task: The task in which students write it.
+        later: Whether the calls are compared only after the test has failed, because that is slow or calls functions of the test.
+        prepare, finish: Called at the beginning and the end of a call to read state that the judge needs.
     """
 
     name: str
@@ -131,56 +145,74 @@ class Target:
 
 
 class Recorder:
-    """Notes the calls of the functions of a test, of a property those of one example.
+    """Records the student calls of a test; for a property, those of one example.
 
     Args:
-        targets: The functions, by what runs in them.
+        targets: The functions, by the code that runs when they are called.
 
     Attributes:
-        found: The first call that was seen to be wrong, its place among all, and what is wrong with it.
-        silent: The first that should have returned something and returned None, as a function does that raises an error.
-        waiting: The calls that are judged later, with their places.
-        unfinished: For each function the last call of it that returned None.
-        right: How many calls were right.
-        forwards: The call of forward that a context belongs to.
+        found: The first wrong call with its difference.
+        silent: The first call that should have returned a value and returned None, as a call does that raises an error.
+        waiting: The calls that are compared later.
+        unfinished: The last call of each function that returned None.
+        right: The number of calls that agree with their oracles.
+        forwards: The call of `forward` that belongs to a context, by the id of the context.
+        observed: Arguments and results of further functions, by their code; see `observe`.
+        warnings: All warnings, those outside of any student function included.
     """
 
     def __init__(self, targets: Mapping[CodeType, Target]) -> None:
         self.targets = targets
         self.open: dict[FrameType, Call] = {}
-        self.found: tuple[Call, Wrong] | None = None
-        self.silent: tuple[Call, Wrong] | None = None
+        self.found: tuple[Call, Difference] | None = None
+        self.silent: tuple[Call, Difference] | None = None
         self.waiting: list[Call] = []
         self.unfinished: dict[CodeType, Call] = {}
         self.right = 0
         self.forwards: dict[int, Call] = {}
+        self.observed: dict[CodeType, list[tuple[list[Any], Any]]] = {}
+        self.warnings: list[str] = []
 
     def __enter__(self) -> Recorder:
-        sys.setprofile(self._happened)
+        sys.setprofile(self._on_event)
         return self
 
     def __exit__(self, *error: object) -> None:
         sys.setprofile(None)
 
-    def note(self, owner: str, what: Any) -> None:
-        """Leave a note with the calls of a function that have not returned."""
+    def note(self, owner: str, value: Any) -> None:
+        """Record a value in `inside` of the unfinished calls of a target."""
         for call in self.open.values():
             if call.target.name == owner:
-                call.inside.append(what)
+                call.inside.append(value)
+
+    def warn(self, text: str) -> None:
+        """Record a mistake in how a function was called: its callers have made it."""
+        for warnings in (self.warnings, *(call.warnings for call in self.open.values())):
+            if text not in warnings:
+                warnings.append(text)
+
+    def observe(self, code: CodeType) -> list[tuple[list[Any], Any]]:
+        """Record the arguments and the result of every call of a function from now on; returns the list, which grows."""
+        self.observed[code] = []
+        return self.observed[code]
 
     def judge_all(self) -> None:
-        """Judge the calls that wait; all of them came before the one that was found, if one was."""
+        """Compare the calls that wait; all of them began before the call in `found`, if there is one."""
         for call in self.waiting:
-            if (wrong := self._judged(call)) is not None:
-                self.found = call, wrong
+            if (difference := self._compare(call)) is not None:
+                self.found = call, difference
                 return
 
-    def _happened(self, frame: FrameType, event: str, value: Any) -> None:
+    def _on_event(self, frame: FrameType, event: str, value: Any) -> None:
         if event == "call":
             target = self.targets.get(frame.f_code)
             if target is not None and self.found is None:
                 self._begin(frame, target)
         elif event == "return":
+            if frame.f_code in self.observed:
+                names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+                self.observed[frame.f_code].append(([frame.f_locals[name] for name in names], value))
             call = self.open.pop(frame, None)
             if call is not None and self.found is None:
                 self._end(call, value)
@@ -193,10 +225,10 @@ class Recorder:
         if code.co_flags & inspect.CO_VARARGS:
             arguments += values[names[-1]]
         try:
-            before = [copied(value) for value in arguments]
+            before = [snapshot(value) for value in arguments]
             call = Call(target, code, arguments, before, dict(values), self)
             call.start = target.prepare(call) if target.prepare else None
-        except Exception:  # a student's object that cannot be read, or one too large
+        except Exception:  # an object of the student's that cannot be read, or one that is too large
             return
         self.open[frame] = call
 
@@ -207,41 +239,38 @@ class Recorder:
         if value is None:
             self.unfinished[call.code] = call
         if not call.target.later:
-            if (wrong := self._judged(call)) is not None:
-                self.found = call, wrong
-        elif len(self.waiting) < MOST:
-            with contextlib.suppress(Exception):  # as above
-                call.after = [copied(argument) for argument in call.arguments]
+            if (difference := self._compare(call)) is not None:
+                self.found = call, difference
+        elif len(self.waiting) < MOST_WAITING:
+            with contextlib.suppress(Exception):  # as in _begin
+                call.after = [snapshot(argument) for argument in call.arguments]
                 call.end = call.target.finish(call) if call.target.finish else None
                 if call.outer == "backward":
-                    call.result = _returned(value)
+                    call.result = _result_snapshot(value)
                 elif isinstance(value, list):
                     call.result = list(value)
                 self.waiting.append(call)
 
-    def _judged(self, call: Call) -> Wrong | None:
-        """What is wrong with a call that has returned."""
+    def _compare(self, call: Call) -> Difference | None:
+        """How a finished call differs from its oracle."""
         try:
-            wrong = call.target.judge(call)
-        except Exception:  # the oracle has no answer to such arguments, or the result cannot be read
+            difference = call.target.judge(call)
+        except Exception:  # the oracle has no answer for such arguments, or the result cannot be read
             return None
-        if wrong is None:
+        if difference is None:
             self.right += 1
-        elif call.result is None and wrong.place == NOTHING:
-            self.silent = self.silent or (call, wrong)
+        elif call.result is None and difference.place == NOTHING:
+            self.silent = self.silent or (call, difference)
             return None
-        return wrong
+        return difference
 
 
-MOST = 5000
-"""So many calls of one example wait at most."""
+def snapshot(value: Any) -> Any:
+    """A copy of a value in its present state.
 
-NOTHING = "what it returns"
-"""The place of a difference where None was returned for something."""
-
-
-def copied(value: Any) -> Any:
-    """A value as it is now."""
+    Raises:
+        TooLarge: If it has more than LARGEST elements.
+    """
     if isinstance(value, list):
         return list(value)
     if hasattr(value, "_tensor"):
@@ -257,15 +286,15 @@ def copied(value: Any) -> Any:
     return value
 
 
-def _returned(value: Any) -> Any:
-    """A result as it is now: tensors copied, also in a list or a tuple."""
+def _result_snapshot(value: Any) -> Any:
+    """A copy of a result, of the tensors in a list or tuple as well."""
     if isinstance(value, list | tuple):
-        return type(value)([_returned(each) for each in value]) if type(value) in (list, tuple) else value
-    return copied(value) if hasattr(value, "_tensor") else value
+        return type(value)([_result_snapshot(each) for each in value]) if type(value) in (list, tuple) else value
+    return snapshot(value) if hasattr(value, "_tensor") else value
 
 
 def as_array(value: Any) -> Any:
-    """The NumPy array that a value is, or that the simulator's array of the GPU or a watched one of the tests holds; else None."""
+    """The NumPy array that a value is or wraps, as arrays of the GPU simulator and the watched arrays of tests do; else None."""
     for name in ("_ary", "values"):
         value = getattr(value, name, value) if not isinstance(value, dict) else value
     return value if type(value).__name__ == "ndarray" else None

@@ -1,4 +1,4 @@
-"""`course explain`: the failing test's smallest input, run again beside an oracle, and the first call that answers otherwise."""
+"""`course explain`: reruns the smallest failing input, and shows the first call whose result differs from that of an oracle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from course.cli.board import print_advice, summary
 from course.cli.common import find_task, known
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL
 from course.explain.divergence import Finding, finding_from
-from course.explain.endless import told
+from course.explain.endless import describe
 from course.manifest import Manifest, Task
 from course.runner.failure_report import LABEL_WIDTH, Card, wrapped
 from course.runner.gpu import SIMULATOR
@@ -27,22 +27,22 @@ from course.runner.platforms import kill_tree
 from course.runner.progress import TaskState, launch, limit_of
 
 COMPILER_OFF = {"NUMBA_DISABLE_JIT": "1"}
-"""In the environment: kernels run as Python, where every call can be followed."""
+"""Environment in which kernels run as plain Python, so that every call can be recorded."""
 
-PATIENCE = 20
-"""So many times the limit may the test take while its calls are followed."""
+SLOWDOWN = 20
+"""A recorded test may take this many times its time limit."""
 
 STYLES = {"Expected": "green", "Yours": "red"}
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What there is to say about a failing task.
+    """The explanation of a failing task.
 
     Attributes:
-        card: Of its first failing test.
-        finding: The first divergence, if there is one that an oracle sees.
-        reason: Why there is none.
+        card: The card of its first failing test.
+        finding: The first wrong call, if an oracle finds one.
+        reason: Why there is no finding.
     """
 
     card: Card
@@ -51,33 +51,33 @@ class Explanation:
 
 
 def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool = False, time_limit: float | None = None) -> int:
-    """Show where the first failing test of a task begins to go wrong; returns the exit code.
+    """Show the first wrong call of the first failing test of a task; returns the exit code.
 
     Args:
         root: The workspace.
         manifest: Its manifest.
         console: Where to print.
         id: The task.
-        as_json: Print an object for programs.
-        time_limit: Seconds that a test may compute; those of its module if left out.
+        as_json: Print a JSON object.
+        time_limit: Processor time limit of a test in seconds; by default that of its module.
 
     Raises:
-        Problem: If there is no such task, or the tests cannot be run here.
+        Problem: If there is no such task, or the tests cannot run.
     """
     task = find_task(manifest, id)
     states = known(root, [task], time_limit)
     state = states[task.id]
     if state.state != "failing" or state.card is None:
         return _nothing_to_explain(root, manifest, console, task, states, as_json)
-    with Console(stderr=True).status(f"Following the calls of {state.card.nodeid}"):
-        found = explained(root, task, state.card, time_limit or limit_of(task.stage))
+    with Console(stderr=True).status(f"Recording the calls of {state.card.nodeid}"):
+        found = explain_failure(root, task, state.card, time_limit or limit_of(task.stage))
     if as_json:
         print(json.dumps(_document(task, found), indent=1))
     else:
         console.print(summary(task, state), soft_wrap=True)
         console.print()
         if found.finding is not None:
-            console.print(rendered(task, found.card, found.finding, console.width), soft_wrap=True, end="")
+            console.print(render(task, found.card, found.finding, console.width), soft_wrap=True, end="")
         else:
             console.print(Text(found.reason), soft_wrap=True)
             print_advice(console, root, manifest, task, states)
@@ -87,7 +87,7 @@ def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool
 def _nothing_to_explain(
     root: Path, manifest: Manifest, console: Console, task: Task, states: Mapping[str, TaskState], as_json: bool
 ) -> int:
-    """What is said of a task that does not fail."""
+    """Print that a task does not fail; returns the exit code."""
     state = states[task.id].state
     if as_json:
         document = {"task": task.id, "test": "", "says": "", "inputs": {}, "finding": None, "reason": f"the task is {state}"}
@@ -95,23 +95,23 @@ def _nothing_to_explain(
     else:
         console.print(summary(task, states[task.id]), soft_wrap=True)
         if state == "passed":
-            console.print("Nothing fails, so there is nothing to explain. What is next: course next")
+            console.print("No test fails, so there is nothing to explain. Next: course next")
         else:
             print_advice(console, root, manifest, task, states)
     return 0 if state == "passed" else ENVIRONMENT if state == "not run" else TESTS_FAIL
 
 
 def _document(task: Task, found: Explanation) -> dict[str, Any]:
-    """For programs."""
+    """The explanation as JSON values."""
     finding = found.finding.as_json() if found.finding else None
     about = {"task": task.id, "test": found.card.nodeid, "says": found.card.says, "inputs": dict(found.card.inputs)}
     return about | {"finding": finding, "reason": found.reason}
 
 
-def explained(root: Path, task: Task, card: Card, time_limit: float) -> Explanation:
-    """Run the test of a card again in a process of its own, and take down where its calls begin to be wrong."""
+def explain_failure(root: Path, task: Task, card: Card, time_limit: float) -> Explanation:
+    """Rerun the test of a card in a new process and find its first wrong call."""
     if "::" not in card.nodeid:
-        return Explanation(card, None, "No test has got as far as a call that could be followed.")
+        return Explanation(card, None, "No test could be loaded, so there are no calls to compare.")
     with tempfile.TemporaryDirectory(prefix="course-") as folder:
         path = Path(folder) / "divergence.json"
         arguments = ["-p", "course.runner.plugin", "-p", "course.explain.replay", "-p", "no:cacheprovider", "--color=no", "--tb=no", "-q"]
@@ -119,42 +119,39 @@ def explained(root: Path, task: Task, card: Card, time_limit: float) -> Explanat
         around = (COMPILER_OFF if task.stage >= 3 else {}) | (SIMULATOR if task.gpu else {})
         process = launch(arguments, root, os.environ | around)
         try:
-            process.communicate(timeout=PATIENCE * time_limit)
+            process.communicate(timeout=SLOWDOWN * time_limit)
         except subprocess.TimeoutExpired:
-            return Explanation(card, None, f"The test did not end within {PATIENCE * time_limit:g} seconds while its calls were followed.")
+            return Explanation(card, None, f"The test did not end within {SLOWDOWN * time_limit:g} seconds while its calls were recorded.")
         finally:
             kill_tree(process)
             process.wait()
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return Explanation(card, None, "The process in which the test ran again ended before it could tell anything.")
+            return Explanation(card, None, "The process that reran the test ended without a result.")
     if document["hang"] is not None:
-        return Explanation(card, None, told(document["hang"]))
+        return Explanation(card, None, describe(document["hang"]))
     if document["finding"] is not None:
         return Explanation(card, finding_from(document["finding"]))
-    return Explanation(card, None, _reason(document, around))
+    return Explanation(card, None, "\n".join([_reason(document, around), *document["warnings"]]))
 
 
 def _reason(document: Mapping[str, Any], around: Mapping[str, str]) -> str:
-    """Why no call was found that is wrong."""
+    """Why no wrong call was found."""
     if document["passed"] and around:
         return (
-            "The test passes when its kernels run as plain Python, one thread after the other. What fails is in the compiled code alone:\n"
-            "two turns of a parallel loop that share an array or a total, or a type that the compiler treats in another way."
+            "The test passes when its kernels run as plain Python in one thread: the mistake shows only in compiled code. Common causes:\n"
+            "two iterations of a parallel loop share an array or a sum, the compiler gives a variable another type, or no loop is parallel."
         )
     if document["passed"]:
-        return "The test passes when it is run again alone: it does not fail every time, or fails only after another test."
+        return "The test passes when it is rerun alone. It fails only sometimes, or only after another test."
     if document["calls"]:
-        return (
-            f"All {document['calls']} calls that could be compared with an oracle are right. "
-            "The test asks for something else; it says what:"
-        )
-    return "The test calls no function that has an oracle here. It says itself what it asks for:"
+        return f"All {document['calls']} calls that could be compared with an oracle are right. The test checks something else:"
+    return "The test calls no function that has an oracle. This is what the test checks:"
 
 
-def rendered(task: Task, card: Card, finding: Finding, width: int = 80) -> Text:
-    """An explanation as text of about this width, a page at most."""
+def render(task: Task, card: Card, finding: Finding, width: int = 80) -> Text:
+    """An explanation as text of about this width, at most a page long."""
     rows = [("The test says", card.says, "bold")]
     if card.inputs:
         rows.append(("Smallest input", "\n".join(f"{name} = {value}" for name, value in card.inputs.items()), ""))
@@ -164,16 +161,20 @@ def rendered(task: Task, card: Card, finding: Finding, width: int = 80) -> Text:
     rows.append(("First wrong", f"{finding.function}{other}: {finding.wrong.place}", "bold"))
     rows.append(("Your code", f"{finding.file}:{finding.line}  {finding.function}", "cyan"))
     rows += [(label, value, STYLES.get(label, "")) for label, value in finding.wrong.rows]
-    before = f"; {finding.calls} calls before agree with theirs" if finding.calls else ""
+    before = f"; {_earlier(finding.calls)}" if finding.calls else ""
     rows.append(("Oracle", f"{finding.wrong.oracle}{before}", "dim"))
     text = Text()
     for label, value, style in rows:
-        for number, line in enumerate(wrapped(value, width - LABEL_WIDTH)[:MOST]):
+        for number, line in enumerate(wrapped(value, width - LABEL_WIDTH)[:MOST_LINES]):
             text.append(f"{label if number == 0 else '':<{LABEL_WIDTH}}", style="dim").append(line, style=style or "not dim").append("\n")
     for number, command in enumerate((f"course explain {task.id}", f"pytest {shlex.quote(card.nodeid)}")):
-        text.append(f"{'' if number else 'See it again':<{LABEL_WIDTH}}", style="dim").append(command, style="not dim").append("\n")
+        text.append(f"{'' if number else 'Run again':<{LABEL_WIDTH}}", style="dim").append(command, style="not dim").append("\n")
     return text
 
 
-MOST = 12
-"""So many lines of one thing are shown."""
+def _earlier(calls: int) -> str:
+    return f"{calls} earlier calls agree with their oracles" if calls > 1 else "one earlier call agrees with its oracle"
+
+
+MOST_LINES = 12
+"""At most this many lines of one row are shown."""

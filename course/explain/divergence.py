@@ -1,4 +1,4 @@
-"""What is found: one call that answers otherwise than its oracle, and where in the answer the difference lies."""
+"""The difference between a call and its oracle, and its place in the result."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 TOLERANCE = 1e-9
-"""Two floats that differ by less than this share of the expected one are equal: there are several right ways to compute most things."""
+"""The relative difference up to which two floats are equal: most values can be computed in several right ways."""
 
 
 @dataclass(frozen=True)
-class Wrong:
-    """Where an answer is wrong.
+class Difference:
+    """A difference between the result of a call and that of its oracle.
 
     Attributes:
-        place: The first wrong thing in few words: "element 2", "cell (0, 1) of out".
-        rows: What to show of it, each with a label.
-        oracle: What the answer was compared with.
+        place: The first place that differs: "element 2", "cell (0, 1) of out".
+        rows: Details, each with a label.
+        oracle: The source of the expected values.
     """
 
     place: str
@@ -28,38 +28,38 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Finding:
-    """The first divergence of a test.
+    """The first wrong call of a test.
 
     Attributes:
-        task: The task whose function it is.
-        function: Its name in its file, "Mul.backward".
-        file: Where it stands, relative to the workspace.
-        line: The line where it begins.
-        wrong: What is wrong with its answer.
-        calls: How many calls had answered rightly before.
+        task: The task in which students write the function.
+        function: The name of the function in its file, such as "Mul.backward".
+        file: The file, relative to the workspace.
+        line: The first line of the function.
+        wrong: How the call differs from its oracle.
+        calls: The number of calls before it that agree with their oracles.
     """
 
     task: str
     function: str
     file: str
     line: int
-    wrong: Wrong
+    wrong: Difference
     calls: int
 
     def as_json(self) -> dict[str, Any]:
-        """For a file."""
+        """The finding as JSON values."""
         return asdict(self)
 
 
 def finding_from(document: Mapping[str, Any]) -> Finding:
-    """A finding out of a file."""
+    """The finding that `as_json` encoded."""
     wrong = document["wrong"]
     rows = tuple((label, text) for label, text in wrong["rows"])
-    return Finding(**{**document, "wrong": Wrong(wrong["place"], rows, wrong["oracle"])})
+    return Finding(**{**document, "wrong": Difference(wrong["place"], rows, wrong["oracle"])})
 
 
 def same(expected: Any, got: Any, tolerance: float = TOLERANCE) -> bool:
-    """Whether two numbers are the same, as far as floats can be."""
+    """Whether two numbers are equal within a relative tolerance."""
     if isinstance(got, str):  # float would read it
         return False
     try:
@@ -69,8 +69,8 @@ def same(expected: Any, got: Any, tolerance: float = TOLERANCE) -> bool:
     return expected == got or (expected != expected and got != got) or math.isclose(expected, got, rel_tol=tolerance)
 
 
-def shown_number(value: Any) -> str:
-    """A number in few digits, but in as many as it takes to tell it from a shorter one; anything else as Python writes it."""
+def format_number(value: Any) -> str:
+    """A number with six digits if they determine it, else with all of its digits; the repr of anything else."""
     try:
         number = value if isinstance(value, bool | int | float | str) else value.item()
     except (AttributeError, ValueError):

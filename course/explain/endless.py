@@ -1,4 +1,4 @@
-"""A loop that does not end: its line and its variables over some turns, taken down when the time of a test is up."""
+"""A loop that does not end: its line, and its variables in some iterations, recorded when the time limit of a test expires."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import Any
 from course.runner.messages import shown
 from course.workspace.locate import STUDENTS
 
-TURNS = 3
-"""So many turns are taken down."""
+ITERATIONS = 3
+"""The number of iterations that are recorded."""
 
 WAIT = 2.0
-"""Seconds in which they must come."""
+"""The time limit for these iterations, in seconds."""
 
-NAMES, LETTERS = 6, 60
-"""So many variables are shown, with so many letters of each."""
+NAMES, CHARACTERS = 6, 60
+"""At most this many variables are shown, with this many characters each."""
 
 
 class Endless:
-    """Takes the place of what ends a test whose time is up: first the loop goes on for some turns, under observation.
+    """Handles the time limit of a test: it records some more iterations of the innermost student function, then interrupts the test.
 
     Args:
         root: The workspace.
@@ -34,17 +34,17 @@ class Endless:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.frame: FrameType | None = None
-        self.line = 0  # at which a turn is taken down
-        self.turns: list[dict[str, str]] = []
+        self.line = 0  # an iteration is recorded when execution reaches this line
+        self.iterations: list[dict[str, str]] = []
 
     def install(self) -> None:
-        """Be called when a clock runs out; where the system has no such clocks (Windows), nothing happens."""
+        """Handle the signals of the interval timers; a system without such timers (Windows) has no time limit."""
         if hasattr(signal, "setitimer"):
             for number in (signal.SIGVTALRM, signal.SIGALRM):
-                signal.signal(number, self._time_is_up)
+                signal.signal(number, self._on_time_limit)
 
     def found(self) -> dict[str, Any] | None:
-        """Where the test was, and the variables at each turn; None if it was not stopped in a student's code."""
+        """The loop and its variables in every recorded iteration; None if the test was not interrupted in student code."""
         if self.frame is None:
             return None
         code = self.frame.f_code
@@ -54,19 +54,19 @@ class Endless:
             "line": line,
             "source": linecache.getline(code.co_filename, line).strip(),
             "function": code.co_qualname.replace("<locals>.", ""),
-            "turns": self.turns,
+            "iterations": self.iterations,
         }
 
-    def _time_is_up(self, number: int, frame: FrameType | None) -> None:
-        """Observe the innermost call of a student's function, or if that has taken too long, end the test."""
-        mine = self._innermost(frame)
-        if mine is None or self.frame is not None:
+    def _on_time_limit(self, number: int, frame: FrameType | None) -> None:
+        """Start recording the innermost student function, or interrupt the test if recording has taken too long."""
+        innermost = self._innermost(frame)
+        if innermost is None or self.frame is not None:
             sys.settrace(None)
             raise KeyboardInterrupt
-        self.frame, self.line = mine, mine.f_lineno
+        self.frame, self.line = innermost, innermost.f_lineno
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.setitimer(signal.ITIMER_REAL, WAIT)
-        mine.f_trace = self._trace
+        innermost.f_trace = self._trace
         sys.settrace(lambda *call: None)
 
     def _innermost(self, frame: FrameType | None) -> FrameType | None:
@@ -78,26 +78,26 @@ class Endless:
         return None
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Take down the variables each time the loop comes to the same line."""
+        """Record the variables every time execution reaches the same line."""
         if event == "line":
-            if not self.turns:
+            if not self.iterations:
                 self.line = frame.f_lineno
             if frame.f_lineno == self.line:
-                if len(self.turns) == TURNS:
+                if len(self.iterations) == ITERATIONS:
                     sys.settrace(None)
                     raise KeyboardInterrupt
-                self.turns.append(variables(frame))
+                self.iterations.append(variables(frame))
         return self._trace
 
 
 def variables(frame: FrameType) -> dict[str, str]:
-    """The local variables as they are now, those that the function binds last at the front."""
+    """The local variables, the last one that the function defines first."""
     names = [name for name in reversed(frame.f_code.co_varnames) if name in frame.f_locals and name != "self"]
-    return {name: shown(frame.f_locals[name])[:LETTERS] for name in names[:NAMES]}
+    return {name: shown(frame.f_locals[name])[:CHARACTERS] for name in names[:NAMES]}
 
 
 def loop_around(path: Path, line: int) -> int | None:
-    """The line at which the innermost loop around a line begins."""
+    """The first line of the innermost loop around a line."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError):
@@ -106,15 +106,18 @@ def loop_around(path: Path, line: int) -> int | None:
     return max((node.lineno for node in loops), default=None)
 
 
-def told(hang: Mapping[str, Any]) -> str:
-    """What was found, in words."""
-    turns = hang["turns"]
+def describe(hang: Mapping[str, Any]) -> str:
+    """A hang in words."""
+    iterations = hang["iterations"]
     inside = f", in {hang['function']}" if hang["function"] != "<module>" else ""
-    lines = [f"The test did not end. It was still at {hang['file']}:{hang['line']}{inside}:", f"    {hang['source']}"]
-    if not turns:
+    lines = [f"The test did not end. It was still running {hang['file']}:{hang['line']}{inside}:", f"    {hang['source']}"]
+    if not iterations:
         return "\n".join(lines)
-    lines.append(f"{len(turns)} turns of the loop, one after the other:" if len(turns) > 1 else "One turn of the loop:")
-    lines += [f"  {number}  {', '.join(f'{name} = {value}' for name, value in turn.items())}" for number, turn in enumerate(turns, 1)]
-    if len(turns) > 1 and all(turn == turns[0] for turn in turns):
-        lines.append("Nothing changes from turn to turn: what is to end the loop?")
+    lines.append(f"{len(iterations)} consecutive iterations:" if len(iterations) > 1 else "One iteration:")
+    lines += [
+        f"  {number}  {', '.join(f'{name} = {value}' for name, value in iteration.items())}"
+        for number, iteration in enumerate(iterations, 1)
+    ]
+    if len(iterations) > 1 and all(iteration == iterations[0] for iteration in iterations):
+        lines.append("No variable changes from one iteration to the next. What should end the loop?")
     return "\n".join(lines)

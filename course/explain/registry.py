@@ -1,4 +1,4 @@
-"""Which functions have an oracle, and what runs when they are called."""
+"""The functions that have an oracle, by the code that runs when they are called."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from types import CodeType
 from typing import Any
 
 from course.explain.calls import Call, Judge, Target
-from course.explain.divergence import Wrong
+from course.explain.divergence import Difference
 from course.manifest import Manifest
-from course.oracles import graphs, scalars
-from course.oracles import modules as trees
-from course.oracles import operators as numbers
+from course.oracles import graphs, modules, operators, scalars
 
 SIMULATOR = "numba.cuda.simulator.kernel"
-"""The module in which a kernel of the GPU is called, where numba only simulates one."""
+"""The module of the GPU simulator in which kernels are called."""
 
 
 def targets(root: Path, manifest: Manifest) -> dict[CodeType, Target]:
-    """All functions with an oracle whose modules have been loaded, by what runs in them."""
+    """All functions in loaded modules that have an oracle, by their code."""
     tasks = {re.sub(r"\._(map|zip|reduce)$", "", name): task.id for task in manifest.tasks for name in task.write}
     prepare, finish = graphs.PREPARE | scalars.PREPARE, graphs.FINISH | scalars.FINISH
     slow = {*graphs.LATER, *scalars.LATER, *_written()}
@@ -44,19 +42,18 @@ def targets(root: Path, manifest: Manifest) -> dict[CodeType, Target]:
 
 
 def _judges() -> dict[str, tuple[Judge, bool]]:
-    """All judges, each with whether it judges what the function has made instead of itself; those of tensors where these are loaded."""
-    plain, inner = numbers.JUDGES | trees.JUDGES | scalars.JUDGES | graphs.JUDGES, dict(numbers.INNER)
+    """All judges, and whether each compares the calls of the function itself or of the function that it returns (True)."""
+    plain, inner = operators.JUDGES | modules.JUDGES | scalars.JUDGES | graphs.JUDGES, dict(operators.INNER)
     if "minitorch.tensor_data" in sys.modules:
-        from course.oracles import convolutions, functional, kernels, layers, positions, tensors
-        from course.oracles import matrix_products as products
+        from course.oracles import convolutions, functional, kernels, layers, matrix_products, positions, tensors
 
-        plain |= positions.JUDGES | tensors.JUDGES | functional.JUDGES | layers.JUDGES | products.JUDGES | convolutions.JUDGES
+        plain |= positions.JUDGES | tensors.JUDGES | functional.JUDGES | layers.JUDGES | matrix_products.JUDGES | convolutions.JUDGES
         inner |= kernels.INNER
     return {name: (judge, False) for name, judge in plain.items()} | {name: (judge, True) for name, judge in inner.items()}
 
 
 def _written() -> tuple[str, ...]:
-    """The kernels that are judged by the array that they have written, where tensors are loaded."""
+    """The kernels whose written arrays are compared after the test."""
     if "minitorch.tensor_data" not in sys.modules:
         return ()
     from course.oracles import convolutions, matrix_products
@@ -65,7 +62,7 @@ def _written() -> tuple[str, ...]:
 
 
 def _function(name: str) -> Any:
-    """A function by "module:qualified.name", without what is wrapped around it; None if it is not loaded, or is none."""
+    """A function by "module:qualified.name", without its wrappers; None if it is not loaded or not a function."""
     module, _, qualified = name.partition(":")
     value: Any = sys.modules.get(module)
     for part in qualified.split("."):
@@ -76,7 +73,7 @@ def _function(name: str) -> Any:
 
 
 def _inside(code: CodeType) -> Iterator[CodeType]:
-    """The functions that are defined in a function, but no comprehensions."""
+    """The code of the functions defined inside a function, without comprehensions."""
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             if not inner.co_name.startswith("<") or inner.co_name == "<lambda>":
@@ -85,7 +82,7 @@ def _inside(code: CodeType) -> Iterator[CodeType]:
 
 
 class _Launches:
-    """Judges the kernels of the GPU, in the simulator: which one was launched is known only then.
+    """Compares the kernels that the GPU simulator launches; only a launch shows which kernel it is.
 
     Args:
         root: The workspace.
@@ -96,28 +93,27 @@ class _Launches:
         self.root = root
         self.tasks = tasks
 
-    def __call__(self, call: Call) -> Wrong | None:
-        """What is wrong with a launch."""
-        from course.oracles import convolutions, kernels
-        from course.oracles import matrix_products as products
+    def __call__(self, call: Call) -> Difference | None:
+        """How a launch differs from its oracle."""
+        from course.oracles import convolutions, kernels, matrix_products
 
         kernel = call.arguments[0].fn
-        for module, judges in (("cuda_ops", kernels.CUDA | products.CUDA), ("cuda_conv", convolutions.CUDA)):
+        for module, judges in (("cuda_ops", kernels.CUDA | matrix_products.CUDA), ("cuda_conv", convolutions.CUDA)):
             for name, (judge, inner) in judges.items():
                 function = _function(f"minitorch.{module}:{name}")
                 if function is not None and kernel.__code__ in ([*_inside(function.__code__)] if inner else [function.__code__]):
-                    return self._judged(call, f"minitorch.{module}:{name}", function, judge)
+                    return self._compare(call, f"minitorch.{module}:{name}", function, judge)
         return None
 
-    def _judged(self, call: Call, name: str, function: Any, judge: Callable[[Call], Wrong | None]) -> Wrong | None:
-        """What is wrong, with the launch turned into a call of the kernel."""
+    def _compare(self, call: Call, name: str, function: Any, judge: Callable[[Call], Difference | None]) -> Difference | None:
+        """How a kernel differs from its oracle, with the launch as a call of the kernel."""
         kernel = call.arguments[0].fn
         cells = [cell.cell_contents for cell in kernel.__closure__ or ()]
         closure = dict(zip(kernel.__code__.co_freevars, cells, strict=True))
         arguments, before, after = call.arguments[1:], call.before[1:], call.after[1:]
         target = Target(name, judge, function, self.tasks.get(name, ""))
         launched = replace(call, target=target, code=kernel.__code__, arguments=arguments, before=before, after=after, closure=closure)
-        wrong = judge(launched)
-        if wrong is not None:
+        difference = judge(launched)
+        if difference is not None:
             call.target, call.code = target, kernel.__code__
-        return wrong
+        return difference

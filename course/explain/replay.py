@@ -1,13 +1,17 @@
-"""A test run again inside pytest, with every call of a student's function compared with its oracle; the first divergence is written down.
+"""A pytest plugin that compares every call of a student function in a test with its oracle and writes the first difference to a file.
 
-Loaded beside course.runner.plugin, in a process of its own, which `course explain` starts.
+`course explain` starts a process with this plugin and course.runner.plugin.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
+import sys
 import traceback
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -15,18 +19,18 @@ from typing import Any
 import pytest
 
 from course.explain.calls import Call, Recorder, Target
-from course.explain.divergence import Finding, Wrong, shown_number
+from course.explain.divergence import Difference, Finding, format_number
 from course.explain.endless import Endless
 from course.explain.registry import targets
 from course.manifest import load
 from course.runner.messages import error_line
 from course.workspace.atomic_files import write_json
 
-SCHEMA = 2
-"""Version of the file's format."""
+SCHEMA = 3
+"""Version of the format of the file."""
 
 FAILURES = (Exception, pytest.fail.Exception)
-"""What ends a test that fails; the second comes from `pytest.raises`, if nothing was raised."""
+"""The exceptions with which tests fail; `pytest.raises` raises the second if nothing else was raised."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,17 +41,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch, if asked to."""
+    """Register the plugin if the option is given."""
     if path := config.getoption("--course-divergence"):
         config.pluginmanager.register(Replay(config.rootpath, path), "course-replay")
 
 
 class Replay:
-    """Watches the calls of one test, and of a property those of its last failing example, which is the smallest.
+    """Records the calls of one test; of a property, those of the last failing example, which is the smallest.
 
     Args:
         root: The workspace.
-        path: Where to write what was found.
+        path: The file for the result.
     """
 
     def __init__(self, root: Path, path: Path) -> None:
@@ -56,14 +60,14 @@ class Replay:
         self.failed: tuple[Recorder, BaseException] | None = None
         self.endless = Endless(root)
 
-    @pytest.hookimpl(trylast=True)  # behind the plugin that ends what takes too long
+    @pytest.hookimpl(trylast=True)  # after course.runner.plugin, which sets the time limit
     def pytest_sessionstart(self) -> None:
-        """Look at what takes too long before it is ended."""
+        """Take over the handling of the time limit."""
         self.endless.install()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Find the functions that have been loaded, and get between Hypothesis and the test."""
+        """Find the functions that have an oracle, and wrap the function that Hypothesis calls for every example."""
         self.targets = targets(self.root, load(self.root / "course" / "tasks.toml"))
         for item in items:
             handle = getattr(getattr(item, "obj", None), "hypothesis", None)
@@ -72,7 +76,7 @@ class Replay:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-        """Watch a test that is no property."""
+        """Record a test that is not a property."""
         if hasattr(pyfuncitem.obj, "hypothesis"):
             return (yield)
         recorder = Recorder(self.targets)
@@ -84,7 +88,7 @@ class Replay:
             raise
 
     def _watched(self, inner: Callable[..., Any]) -> Callable[..., Any]:
-        """The same property, its calls watched anew in every example."""
+        """The test function of a property, with a new recorder for every example."""
 
         @functools.wraps(inner)
         def watched(*args: Any, **kwargs: Any) -> Any:
@@ -101,50 +105,77 @@ class Replay:
         watched.replayed_by_course = True  # type: ignore[attr-defined]  # parametrized tests share one function
         return watched
 
-    def _finding(self, call: Call, wrong: Wrong, right: int) -> Finding:
+    def _finding(self, call: Call, wrong: Difference, right: int) -> Finding:
         path = Path(call.code.co_filename)
         file = path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.name
         return Finding(call.target.task, call.name, file, call.code.co_firstlineno, wrong, right)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        """Write what is found."""
-        finding, right = None, 0
+        """Write the result."""
+        finding, right, warnings = None, 0, []
         if self.failed is not None:
             recorder, error = self.failed
             found = conclusion(recorder, error)
-            right = recorder.right
+            right, warnings = recorder.right, recorder.warnings
             finding = self._finding(*found, right).as_json() if found else None
-        about = {"passed": self.failed is None, "calls": right, "finding": finding, "hang": self.endless.found()}
+        about = {"passed": self.failed is None, "calls": right, "finding": finding, "warnings": warnings, "hang": self.endless.found()}
         write_json(self.path, {"schema": SCHEMA, **about})
 
 
-def conclusion(recorder: Recorder, error: BaseException) -> tuple[Call, Wrong] | None:
-    """The first divergence of the calls of a failed test: a wrong answer, an error, or nothing where something should be returned."""
+def first_wrong_call(root: Path, test: Callable[[], object]) -> tuple[Call, Difference] | None:
+    """The first wrong call while a failing test runs; None if no oracle finds one.
+
+    Args:
+        root: The workspace.
+        test: Runs the test.
+    """
+    if sys.getprofile() is not None:  # a profiler or a debugger watches already
+        return None
+    recorder = Recorder(targets(root, load(root / "course" / "tasks.toml")))
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), recorder:
+            test()
+    except FAILURES as error:
+        return conclusion(recorder, error)
+    return None
+
+
+def conclusion(recorder: Recorder, error: BaseException) -> tuple[Call, Difference] | None:
+    """The first wrong call of a failed test, with the warnings about the calls that the function itself made."""
+    found = _first_difference(recorder, error)
+    if found is None:
+        return None
+    call, difference = found
+    return call, replace(difference, rows=(*difference.rows, *(("Note", text) for text in call.warnings)))
+
+
+def _first_difference(recorder: Recorder, error: BaseException) -> tuple[Call, Difference] | None:
+    """The first call of a failed test with a wrong result, with an error, or with None instead of a result."""
     through = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
     raised = ("It raises", error_line(error))
     recorder.judge_all()
     if recorder.found is not None:
         call, wrong = recorder.found
         if call.code in through and call.result is None and not isinstance(error, AssertionError):
-            wrong = Wrong(wrong.place, (*wrong.rows, raised), wrong.oracle)
+            wrong = Difference(wrong.place, (*wrong.rows, raised), wrong.oracle)
         return call, wrong
     for code in reversed(through):
         call = recorder.unfinished.get(code)
         if call is not None and not isinstance(error, NotImplementedError):
             expected = recorder.silent[1].rows if recorder.silent and recorder.silent[0] is call else ()
             rows = (*(expected or _given(call)), raised)
-            oracle = recorder.silent[1].oracle if expected and recorder.silent else "the call, which should end without an error"
-            return call, Wrong("the error that it raises", rows, oracle)
+            oracle = recorder.silent[1].oracle if expected and recorder.silent else "a call with these arguments must not raise an error"
+            return call, Difference("the error that it raises", rows, oracle)
     return recorder.silent
 
 
 def _given(call: Call) -> tuple[tuple[str, str], ...]:
-    """What a function was given."""
+    """The arguments of a function."""
     rows = []
     for name, value in zip(call.code.co_varnames, call.before, strict=False):
         if hasattr(value, "strides") and hasattr(value, "itself"):
             rows.append((name, f"a tensor of shape {value.shape}, strides {value.strides}"))
         else:
-            rows.append((name, shown_number(getattr(value, "data", value))))
+            rows.append((name, format_number(getattr(value, "data", value))))
     return tuple(rows)

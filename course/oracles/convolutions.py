@@ -1,134 +1,132 @@
-"""Tasks 4.1, 4.2 and 4.4b: convolutions, compared with NumPy's; which taps of the window are wrong."""
+"""Tasks 4.1, 4.2 and 4.4b: convolutions, compared with NumPy, and the taps of the window that are wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from course.explain.calls import Call, Judge
-from course.explain.divergence import Wrong, shown_number
-from course.oracles.kernels import beside, cell_name, operands, wrong_cell
+from course.explain.divergence import Difference, format_number
+from course.oracles.kernels import cell_name, first_wrong_cell, operands, outside_elements
 from course.oracles.matrix_products import weights
 from course.oracles.strided import Index, Strided, equal
 
-ORACLE = "sums of products in NumPy, a tap of the window at a time"
+ORACLE = "numpy.einsum of sliding windows and weights"
 
 Tap = tuple[Index, Index]
-"""An index of the input and one of the weights, which are multiplied."""
+"""An index of the input and an index of the weights whose elements are multiplied."""
 
 
-def convolution(call: Call) -> Wrong | None:
-    """Whether a kernel of one dimension or of two is right."""
+def convolution(call: Call) -> Difference | None:
+    """Compare a convolution kernel of one or two dimensions."""
     out, (x, weight), after, rest = operands(call, ["input", "weight"], sized=True)
     reverse = bool(rest[0])
-    expected = np.zeros(out.shape)
-    for place in np.ndindex(*weight.shape[2:]):  # one tap for all elements at once
-        for index, source in _shifted(out, x, place, reverse):
-            expected[(slice(None), slice(None), *index)] += np.einsum(
-                "bc,oc->bo", x.array[(slice(None), slice(None), *source)], weight.array[(slice(None), slice(None), *place)]
-            )
-    index = wrong_cell(out, expected, after)
+    axes = tuple(range(2, len(x.shape)))
+    sizes = weight.shape[2:]
+    padded = np.pad(x.array, [(0, 0), (0, 0), *((size - 1, size - 1) for size in sizes)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, sizes, axis=axes)
+    windows = windows[(..., *(slice(0 if reverse else size - 1, None) for size in sizes), *(slice(None) for _ in sizes))]
+    windows = windows[(slice(None), slice(None), *(slice(length) for length in out.shape[2:]))]
+    taps = np.flip(weight.array, axes) if reverse else weight.array
+    expected = np.einsum("bc...k,ock->bo...", windows.reshape(*windows.shape[: 2 + len(axes)], -1), taps.reshape(*taps.shape[:2], -1))
+    index = first_wrong_cell(out, expected, after)
     if index is None:
-        return beside(out, after)
-    taps = [tap for tap in _taps(x, weight, index, reverse) if _inside(tap[0], x.shape)]
-    terms = [float(x.array[source]) * float(weight.array[place]) for source, place in taps]
+        return outside_elements(out, after)
+    inside = [tap for tap in _taps(weight, index, reverse) if _is_inside(tap[0], x.shape)]
+    terms = [float(x.array[source]) * float(weight.array[place]) for source, place in inside]
     got = float(after[out.position(index)])
-    words = " + ".join(f"{shown_number(x.array[source])}·{shown_number(weight.array[place])}" for source, place in taps[:5])
+    words = " + ".join(f"{format_number(x.array[source])}·{format_number(weight.array[place])}" for source, place in inside[:5])
+    side = "left" if reverse else "right"
     rows = (
-        ("Expected", f"{shown_number(expected[index])} = {words or 'nothing in the window'}{' + …' if len(taps) > 5 else ''}"),
-        ("Yours", f"{shown_number(got)}, {_origin(out, x, weight, index, reverse, taps, terms, got)}"),
-        (
-            "Window",
-            f"begins at {index[2:]}, reaches {'back' if reverse else 'on'} (reverse is {reverse}), {len(taps)} taps inside the input",
-        ),
+        ("Expected", f"{format_number(expected[index])} = {words or 'nothing in the window'}{' + …' if len(inside) > 5 else ''}"),
+        ("Yours", f"{format_number(got)}, {_origin(out, x, weight, index, reverse, inside, terms, got)}"),
+        ("Window", f"starts at {index[2:]}, extends {side} (reverse is {reverse}), {len(inside)} taps inside the input"),
         ("out", Strided("out", after, out.shape, out.strides).drawn({index: "><"})),
-        ("input", x.drawn({source: "[]" for source, _ in taps})),
-        ("weight", weight.drawn({place: "[]" for _, place in taps})),
+        ("input", x.drawn({source: "[]" for source, _ in inside})),
+        ("weight", weight.drawn({place: "[]" for _, place in inside})),
     )
-    return Wrong(cell_name(out, index), rows, ORACLE)
+    return Difference(cell_name(out, index), rows, ORACLE)
 
 
-def _shifted(out: Strided, x: Strided, place: Index, reverse: bool) -> Iterator[tuple[Index, Index]]:
-    """For every place of out that of the input which a tap multiplies."""
-    for index in np.ndindex(*out.shape[2:]):
-        source = tuple(i - k if reverse else i + k for i, k in zip(index, place, strict=True))
-        if _inside(source, x.shape[2:]):
-            yield index, source
+def _taps(weight: Strided, index: Index, reverse: bool, start: Callable[[int, int], int] | None = None) -> list[Tap]:
+    """The taps of the window of an element, those outside of the input included.
 
-
-def _taps(x: Strided, weight: Strided, index: Index, reverse: bool, start: Callable[[int, int], int] | None = None) -> list[Tap]:
-    """All taps of the window of an element, those beyond the edge too; `start` says where a window begins, given the place and size."""
+    Args:
+        weight: The weights.
+        index: The index of the element in out.
+        reverse: Whether the window extends to the left.
+        start: The start of a window, given the place of the element and the size of the window.
+    """
     batch, channel, *place = index
-    taps = []
-    for c, *tap in np.ndindex(*weight.shape[1:]):
-        begin = [start(i, size) for i, size in zip(place, weight.shape[2:], strict=True)] if start else place
-        source = [i - k if reverse else i + k for i, k in zip(begin, tap, strict=True)]
-        taps.append(((batch, c, *source), (channel, c, *tap)))
-    return taps
+    begin = [start(i, size) for i, size in zip(place, weight.shape[2:], strict=True)] if start else place
+    steps = np.indices(weight.shape[1:]).reshape(len(weight.shape) - 1, -1).T
+    sources = np.multiply(steps, [1, *[-1 if reverse else 1] * len(begin)]) + np.array([0, *begin])
+    return [((batch, *source), (channel, *step)) for source, step in zip(sources.tolist(), steps.tolist(), strict=True)]
 
 
-def _inside(source: Index, shape: Index) -> bool:
+def _is_inside(source: Index, shape: Index) -> bool:
     return all(0 <= i < size for i, size in zip(source, shape, strict=True))
 
 
 def _origin(out: Strided, x: Strided, weight: Strided, index: Index, reverse: bool, taps: list[Tap], terms: list[float], got: float) -> str:
-    """What a wrong element is, as far as that can be told: another window, or this one with taps left out."""
+    """Which window or which taps give a wrong number, if that can be found out."""
     before = float(out.array[index])
     if equal(before, got) and terms:
-        return "which stood there before: nothing was written"
+        return "the old content: nothing was written"
     if before and equal(before + sum(terms), got):
-        return "which is that and what stood there before"
+        return "which is the sum of the right value and the old content"
     guesses: list[tuple[str, list[Tap]]] = [
-        ("the window reaches the other way", _taps(x, weight, index, not reverse)),
-        ("the weights are turned round", [(source, _turned(weight, place)) for source, place in _taps(x, weight, index, reverse)]),
-        ("the window is centred", _taps(x, weight, index, reverse, lambda i, size: i + size // 2 if reverse else i - size // 2)),
+        ("the window extends in the other direction", _taps(weight, index, not reverse)),
+        ("the weights are flipped", [(source, _flipped(weight, place)) for source, place in _taps(weight, index, reverse)]),
+        ("the window is centered", _taps(weight, index, reverse, lambda i, size: i + size // 2 if reverse else i - size // 2)),
         (
-            "the window ends where it should begin",
-            _taps(x, weight, index, reverse, lambda i, size: i + size - 1 if reverse else i - size + 1),
+            "the window ends where it should start",
+            _taps(weight, index, reverse, lambda i, size: i + size - 1 if reverse else i - size + 1),
         ),
-        ("the window begins one place further", _taps(x, weight, index, reverse, lambda i, size: i + 1)),
-        ("the window begins one place before", _taps(x, weight, index, reverse, lambda i, size: i - 1)),
+        ("the window starts one place later", _taps(weight, index, reverse, lambda i, size: i + 1)),
+        ("the window starts one place earlier", _taps(weight, index, reverse, lambda i, size: i - 1)),
     ]
     for words, guess in guesses:
         if equal(_total(x, weight, guess), got, 1e-7):
-            return f"which comes out if {words}"
-    beyond = [tap for tap in _taps(x, weight, index, reverse) if not _inside(tap[0], x.shape)]
+            return f"which is the result if {words}"
+    beyond = [tap for tap in _taps(weight, index, reverse) if not _is_inside(tap[0], x.shape)]
     sizes = np.array(x.shape[2:])
     edges: list[tuple[str, Callable[[Any], Any]]] = [
-        ("the number at the edge is repeated", lambda place: np.clip(place, 0, sizes - 1)),
-        ("the window goes on at the other end", lambda place: np.remainder(place, sizes)),
+        ("the element at the edge is repeated past the end", lambda place: np.clip(place, 0, sizes - 1)),
+        ("the window wraps around at the end", lambda place: np.remainder(place, sizes)),
     ]
     for words, edge in edges:
         moved = [((*source[:2], *map(int, edge(source[2:]))), place) for source, place in beyond]
         if beyond and equal(sum(terms) + _total(x, weight, moved), got, 1e-7):
-            return f"which comes out if beyond the edge {words}"
+            return f"which is the result if {words}"
     if beyond and (extra := _read_beyond(x, weight, beyond, got - sum(terms))):
         return extra
     if (fit := weights(terms, got)) is not None:
-        parts = [f"{_tap(taps[k])} {'left out' if weight == 0 else 'twice'}" for k, weight in enumerate(fit) if weight != 1]
-        return f"which comes out with {', '.join(parts[:3])}{', …' if len(parts) > 3 else ''}"
-    return "which is no sum of the products of this window"
+        parts = [f"{'without' if weight == 0 else 'with twice'} {_tap(taps[k])}" for k, weight in enumerate(fit) if weight != 1]
+        return f"which is the sum {', '.join(parts[:3])}{', …' if len(parts) > 3 else ''}"
+    return "which no products of this window add up to"
 
 
-def _turned(weight: Strided, place: Index) -> Index:
-    """The weight at the other end of the window, in every direction."""
+def _flipped(weight: Strided, place: Index) -> Index:
+    """The weight at the opposite end of the window in every dimension."""
     return (*place[:2], *(size - 1 - k for k, size in zip(place[2:], weight.shape[2:], strict=True)))
 
 
 def _read_beyond(x: Strided, weight: Strided, beyond: list[Tap], rest: float) -> str:
-    """Whether what is too much is what stands in storage where a tap beyond the edge would lead."""
+    """Whether the rest of a sum is what the taps outside of the input read from the storage."""
     value = 0.0
     for source, place in beyond:
         position = x.position(source)
         if -len(x.storage) <= position < len(x.storage):
             value += float(x.storage[position]) * float(weight.array[place])
-    return "which comes out if beyond the edge is read what stands next in the storage" if equal(value, rest, 1e-7) and rest else ""
+    words = "which is the result if the window reads past the end of a row into the next numbers of the storage"
+    return words if rest and equal(value, rest, 1e-7) else ""
 
 
 def _total(x: Strided, weight: Strided, taps: list[Tap]) -> float:
-    return sum(float(x.array[source]) * float(weight.array[place]) for source, place in taps if _inside(source, x.shape))
+    return sum(float(x.array[source]) * float(weight.array[place]) for source, place in taps if _is_inside(source, x.shape))
 
 
 def _tap(tap: Tap) -> str:
@@ -141,4 +139,4 @@ CUDA: dict[str, tuple[Judge, bool]] = {"_tensor_conv1d": (convolution, False), "
 JUDGES: dict[str, Judge] = {f"minitorch.fast_conv:_tensor_conv{dims}d": convolution for dims in (1, 2)}
 
 LATER = tuple(JUDGES)
-"""Those that are compared with what they have written, after the test."""
+"""Compared after the test, with the arrays that they have written."""

@@ -1,40 +1,77 @@
-"""Finite differences that choose their step by themselves."""
+"""Finite differences that choose their own step."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 
 STEPS = 9
-"""So many steps are tried, each a tenth of the one before."""
+"""The number of steps that are tried, each a tenth of the previous one."""
 
 TRUST = 1e-4
-"""So closely must two steps agree for their difference to count."""
+"""The relative difference up to which the estimates of two steps agree, and the share of an estimate that rounding may make up."""
+
+NOISE = 1e-8
+"""The absolute error up to which rounding is negligible."""
 
 
 def slope(f: Callable[[float], float], x: float) -> float | None:
-    """The derivative of f at x by central differences; None where no two steps agree, as at a kink or a pole."""
+    """The derivative of f at x by central differences.
+
+    None if no two consecutive steps agree, as at a pole; if the graph bends as much for a smaller step, as at a kink; or if f is so
+    large that its rounding errors hide the derivative.
+    """
     estimates = []
     step = 0.01 * max(abs(x), 0.1)
     for _ in range(STEPS):
-        try:
-            estimates.append((f(x + step) - f(x - step)) / ((x + step) - (x - step)))
-        except (ArithmeticError, ValueError):
-            estimates.append(math.nan)
+        estimates.append(_estimate(f, x, step))
         step /= 10
-    pairs = [(_apart(a, b), b) for a, b in pairwise(estimates) if math.isfinite(a) and math.isfinite(b)]
-    apart, best = min(pairs, default=(math.inf, math.nan))
-    return best if apart < TRUST else None
+    pairs = [(_apart(a.slope, b.slope), a, b) for a, b in pairwise(estimates) if a is not None and b is not None]
+    apart, wide, narrow = min(pairs, key=lambda pair: pair[0], default=(math.inf, None, None))
+    if wide is None or narrow is None or apart >= TRUST:
+        return None
+    is_kink = narrow.bend > wide.bend / 2 and narrow.bend > 10 * narrow.noise
+    return None if is_kink else narrow.slope
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Differences with one step.
+
+    Attributes:
+        slope: The central difference.
+        bend: Half the difference of the forward and the backward difference, without its sign.
+        noise: The rounding error of both.
+    """
+
+    slope: float
+    bend: float
+    noise: float
+
+
+def _estimate(f: Callable[[float], float], x: float, step: float) -> Estimate | None:
+    """The estimate with one step; None if f is not defined there or its rounding errors are too large."""
+    low, high = x - step, x + step
+    try:
+        below, here, above = f(low), f(x), f(high)
+        slope, bend = (above - below) / (high - low), abs(above - 2 * here + below) / (high - low)
+        noise = sys.float_info.epsilon * max(abs(below), abs(here), abs(above)) / (high - low)
+    except (ArithmeticError, ValueError):
+        return None
+    is_precise = math.isfinite(slope) and noise <= max(TRUST * abs(slope), NOISE)
+    return Estimate(slope, bend, noise) if is_precise else None
 
 
 def _apart(a: float, b: float) -> float:
-    """How far two estimates are apart, as a share of their size."""
+    """The relative difference of two estimates."""
     return abs(a - b) / max(abs(a), abs(b), 1e-7)
 
 
 def agrees(expected: float, got: object, scale: float = 1.0) -> bool:
-    """Whether a derivative is that of finite differences, as far as these can tell."""
+    """Whether a derivative equals that of finite differences, within their precision."""
     try:
         number = float(got)  # type: ignore[arg-type]  # what a student's backward returns may be anything
     except (TypeError, ValueError):

@@ -1,32 +1,33 @@
-"""Task 1.4: the order of a graph, and derivatives compared with finite differences through the whole expression."""
+"""Task 1.4: the order of a graph, and derivatives compared with finite differences of the whole expression."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from typing import Any
 
 from course.explain.calls import NOTHING, Call, Judge
-from course.explain.divergence import Wrong, shown_number
+from course.explain.divergence import Difference, format_number
 from course.oracles.finite_differences import agrees, slope
 from course.oracles.scalars import FORWARDS
 
 MOST, MOST_COMPUTED = 2000, 40
-"""Graphs of more variables are not followed; those of more than the second number not computed again for every variable."""
+"""Larger graphs than the first number are not compared, and derivatives are compared in graphs up to the second number only."""
 
-ORDER = "the graph itself, followed from the output by its histories"
-DIFFERENCES = "finite differences through the whole expression, computed again on Python's floats"
+ORDER = "the histories of the graph, followed from the output"
+DIFFERENCES = "finite differences of the whole expression, recomputed with Python floats"
 
 
 @dataclass(frozen=True)
 class Node:
-    """A variable of a graph as it was when a call began.
+    """A snapshot of a variable of a graph.
 
     Attributes:
         variable: The variable.
-        history: How it was made.
-        derivative: What it kept.
+        history: Its history.
+        derivative: The derivative that it has accumulated.
     """
 
     variable: Any
@@ -35,58 +36,49 @@ class Node:
 
     @property
     def inputs(self) -> Sequence[Any]:
-        """What it was computed from."""
+        """The inputs of the function that computed it."""
         return self.history.inputs
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the user made it."""
+        """Whether the user created it."""
         return self.history.last_fn is None
 
 
 class Graph:
-    """All variables that are not constant and lead to one, each behind all that use it.
+    """The variables that an output was computed from, without constants.
 
     Args:
         root: The output.
 
     Attributes:
-        nodes: In order, by the identity of the variable.
-        names: A letter for each leaf, function and number for others, likewise.
-        constants: The others.
+        nodes: By the id of the variable, the output first and every other after those computed from it.
+        names: A letter for every leaf, the name of the function and a number for every other variable, by the id of the variable.
+        constants: The constants that it was computed from.
 
     Raises:
-        ValueError: If there are too many.
+        ValueError: If there are more than MOST variables.
     """
 
     def __init__(self, root: Any) -> None:
         found: dict[int, Node] = {}
         self.constants: list[Any] = []
-        uses: dict[int, int] = {}
-        waiting = [root]
+        waiting = {id(root): root}
         while waiting:
-            variable = waiting.pop()
-            if id(variable) in found:
-                continue
-            history = variable.history  # read once: the variables of some tests count that
+            key, variable = waiting.popitem()
+            history = variable.history  # read once: the variables of some tests count how often
             if history is None:
                 self.constants.append(variable)
                 continue
-            found[id(variable)] = Node(variable, history, getattr(variable, "derivative", None))
+            found[key] = Node(variable, history, getattr(variable, "derivative", None))
             if len(found) > MOST:
                 raise ValueError(f"more than {MOST} variables")
-            waiting += history.inputs
-        for node in found.values():
+            waiting |= {id(x): x for x in history.inputs if id(x) not in found}
+        sorter: TopologicalSorter[int] = TopologicalSorter({key: [] for key in found})
+        for key, node in found.items():
             for x in node.inputs:
-                uses[id(x)] = uses.get(id(x), 0) + 1
-        ready, self.nodes = [id(root)] if found else [], {}
-        while ready:
-            key = ready.pop(0)
-            self.nodes[key] = found[key]
-            for x in found[key].inputs:
-                uses[id(x)] -= 1
-                if not uses[id(x)] and id(x) in found:
-                    ready.append(id(x))
+                sorter.add(id(x), key)
+        self.nodes = {key: found[key] for key in sorter.static_order() if key in found}
         self.names = self._named()
 
     def _named(self) -> dict[int, str]:
@@ -103,15 +95,15 @@ class Graph:
         return {key: names[key] for key in self.nodes}
 
     def name(self, variable: Any) -> str:
-        """The name of a variable; of a constant its value."""
+        """The name of a variable, or the value of a constant."""
         return self.names.get(id(variable)) or value(variable)
 
     def users(self, variable: Any) -> list[Node]:
-        """The variables computed from one, once for every use."""
+        """The variables computed from a variable, once for every use."""
         return [node for node in self.nodes.values() for x in node.inputs if x is variable]
 
     def drawn(self) -> str:
-        """From the output on, a line for each variable."""
+        """One line for every variable, starting with the output."""
         lines = []
         for key, node in self.nodes.items():
             inputs = ", ".join(map(self.name, node.inputs))
@@ -120,7 +112,7 @@ class Graph:
         return "\n".join(lines[:9] + ([f"… {len(lines) - 9} more"] if len(lines) > 9 else []))
 
     def output(self, changed: Any, number: float) -> float:
-        """The output's value if one variable had another."""
+        """The value of the output if one variable had another value."""
         values: dict[int, float] = {id(changed): number}
         for key, node in reversed(self.nodes.items()):
             if key in values:
@@ -135,7 +127,7 @@ class Graph:
         return values[next(iter(self.nodes))]
 
     def derivative(self, variable: Any, d_output: float) -> float | None:
-        """d_output times the derivative of the output by one variable; None where differences cannot tell."""
+        """d_output times the derivative of the output with respect to a variable; None where finite differences do not exist."""
         if id(variable) == next(iter(self.nodes)):
             return d_output
         for user in self.users(variable):
@@ -147,26 +139,26 @@ class Graph:
 
 
 def value(variable: Any) -> str:
-    """The value of a variable."""
-    return shown_number(getattr(variable, "data", variable))
+    """The value of a variable, formatted."""
+    return format_number(getattr(variable, "data", variable))
 
 
 def graph_of(call: Call) -> Graph:
-    """The graph of a call's variable when it begins."""
+    """The graph of the argument at the beginning of a call."""
     return Graph(call.arguments[0])
 
 
 def derivatives(call: Call) -> dict[int, float | None]:
-    """What the variables of the graph keep when the call returns."""
+    """The derivatives that the variables of the graph have accumulated at the end of a call."""
     variables = [node.variable for node in call.start.nodes.values()] + call.start.constants
     return {id(variable): getattr(variable, "derivative", None) for variable in variables}
 
 
-def order(call: Call) -> Wrong | None:
-    """Whether the order begins with the output, has every variable once that is not constant, and none before one that uses it."""
+def order(call: Call) -> Difference | None:
+    """Compare an order: every variable that is not a constant exactly once, after all variables that were computed from it."""
     graph: Graph = call.start
     if call.result is None:
-        return Wrong(NOTHING, (("Expected", f"{len(graph.nodes)} variables in order"),), ORDER)
+        return Difference(NOTHING, (("Expected", f"{len(graph.nodes)} variables in order"),), ORDER)
     if not isinstance(call.result, list | tuple):
         return None
     got = list(call.result)
@@ -176,21 +168,24 @@ def order(call: Call) -> Wrong | None:
     for place, variable in enumerate(got):
         name = graph.name(variable)
         if id(variable) in placed:
-            return Wrong(f"place {place}: {name} stands there again", (*rows, ("Expected", f"{name} once")), ORDER)
+            return Difference(f"place {place}: {name}, which is there twice", (*rows, ("Expected", f"{name} once")), ORDER)
         placed.add(id(variable))
         if id(variable) not in graph.names:
-            kind = "a constant" if any(variable is x for x in graph.constants) else "no part of the graph"
-            return Wrong(f"place {place}: {name}, {kind}", (*rows, ("Expected", "the variables of the graph that are not constant")), ORDER)
+            kind = "a constant" if any(variable is x for x in graph.constants) else "which is not part of the graph"
+            return Difference(
+                f"place {place}: {name}, {kind}", (*rows, ("Expected", "no constants and only variables of the graph")), ORDER
+            )
         missing = [graph.name(user.variable) for user in graph.users(variable) if id(user.variable) not in placed]
         if missing:
-            expected = f"{name} behind {' and '.join(dict.fromkeys(missing))}, which {'uses' if len(set(missing)) == 1 else 'use'} it"
-            return Wrong(f"place {place}: {name} comes before {missing[0]}", (*rows, ("Expected", expected)), ORDER)
+            users = " and ".join(dict.fromkeys(missing))
+            expected = f"{name} after {users}, which {'was' if len(set(missing)) == 1 else 'were'} computed from it"
+            return Difference(f"place {place}: {name} comes before {missing[0]}", (*rows, ("Expected", expected)), ORDER)
     missing = [name for key, name in graph.names.items() if key not in placed]
-    return Wrong(f"{missing[0]}, which is missing", (*rows, ("Expected", " ".join(graph.names.values()))), ORDER) if missing else None
+    return Difference(f"{missing[0]}, which is missing", (*rows, ("Expected", " ".join(graph.names.values()))), ORDER) if missing else None
 
 
-def backpropagation(call: Call) -> Wrong | None:
-    """Whether the derivative that arrives at each variable is that of finite differences, from the output on."""
+def backpropagation(call: Call) -> Difference | None:
+    """Compare the derivative that reaches each variable with finite differences, starting at the output."""
     graph, d_output = call.start, float(call.arguments[1])
     followed = any(target.name == "minitorch.scalar:Scalar.chain_rule" for target in call.recorder.targets.values())
     if len(graph.nodes) > MOST_COMPUTED or not followed or not all(hasattr(node.variable, "derivative") for node in graph.nodes.values()):
@@ -207,39 +202,39 @@ def backpropagation(call: Call) -> Wrong | None:
         if node.is_leaf:
             got = now if node.derivative is None or now is None else now - node.derivative
         elif now is not None and node.derivative is None:
-            return _wrong(graph, node.variable, expected, [now], f"{name}, which is no leaf and keeps a derivative")
+            return _wrong(graph, node.variable, expected, [now], f"{name}, which is not a leaf and must not keep a derivative")
         elif len(visits.get(key, ())) > 1:
             return _wrong(graph, node.variable, expected, visits[key], f"{name}, which is visited {len(visits[key])} times")
         else:
             got = visits[key][0] if key in visits else None
             if got is None and expected == 0:
                 continue
-        if not agrees(expected, math.nan if got is None else got):
+        if not agrees(expected, math.nan if got is None else got, max(1.0, abs(d_output))):
             return _wrong(graph, node.variable, expected, [got], f"the derivative of {name}")
     for constant in graph.constants:
         if (given := kept[id(constant)]) is not None:
-            return _wrong(graph, constant, 0.0, [given], f"the constant {value(constant)}, which is given a derivative")
+            return _wrong(graph, constant, 0.0, [given], f"the constant {value(constant)}, which must not have a derivative")
     return None
 
 
-def _wrong(graph: Graph, variable: Any, expected: float, got: Sequence[Any], place: str) -> Wrong:
+def _wrong(graph: Graph, variable: Any, expected: float, got: Sequence[Any], place: str) -> Difference:
     users = [graph.name(user.variable) for user in graph.users(variable)]
     rows = (
         ("The graph", graph.drawn()),
-        ("Expected", f"the derivative {shown_number(float(f'{expected:.6g}'))} at {graph.name(variable)}"),
-        ("Yours", " and ".join("none" if value is None else shown_number(value) for value in got[:4])),
-        ("It comes from", ", ".join(users) or "what backpropagate was given"),
+        ("Expected", f"the derivative {format_number(float(f'{expected:.6g}'))} at {graph.name(variable)}"),
+        ("Yours", " and ".join("none" if value is None else format_number(value) for value in got[:4])),
+        ("It comes from", ", ".join(users) or "the argument of backpropagate"),
     )
-    return Wrong(place, rows, DIFFERENCES)
+    return Difference(place, rows, DIFFERENCES)
 
 
 JUDGES: dict[str, Judge] = {"minitorch.autodiff:topological_sort": order, "minitorch.autodiff:backpropagate": backpropagation}
 
 PREPARE: dict[str, Callable[[Call], Any]] = dict.fromkeys(JUDGES, graph_of)
-"""What is looked at when a call begins."""
+"""What is read at the beginning of a call."""
 
 FINISH: dict[str, Callable[[Call], Any]] = {"minitorch.autodiff:backpropagate": derivatives}
-"""What is looked at when it returns."""
+"""What is read at the end of a call."""
 
 LATER = tuple(JUDGES)
-"""Their judges take long, or call the test's functions again."""
+"""Compared after the test, because that is slow and calls functions of the test again."""

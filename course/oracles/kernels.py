@@ -1,33 +1,33 @@
-"""The kernels of Modules 2 and 3: map, zip and reduce, on storages; compared with NumPy, which reads the same storages by their strides."""
+"""Tasks 2.3, 3.1 and 3.3: map, zip and reduce kernels, compared with NumPy on the same storages, shapes and strides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import reduce
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from course.explain.calls import Call, Judge
-from course.explain.divergence import Wrong, shown_number
+from course.explain.divergence import Difference, format_number
 from course.oracles.strided import Index, Strided, equal, operand, tolerance
 
-ORACLE = "NumPy, which reads and writes the same storages by their shapes and strides"
+ORACLE = "NumPy on the same storages, shapes and strides"
 
 SMALL = 12
-"""Of so many elements every choice is tried, to say which were folded."""
+"""For up to this many elements every subset is tried, to say which elements were reduced."""
 
 
 def function(call: Call) -> Any:
-    """The function on numbers that a kernel was made for."""
+    """The scalar function that a kernel applies."""
     names = call.target.function.__code__.co_varnames
     fn = call.closure["fn"] if "fn" in call.closure else call.closure[names[0]]
-    return getattr(fn, "fn", getattr(fn, "py_func", fn))  # of a compiled function, and of one for the GPU, what was compiled
+    return getattr(fn, "fn", getattr(fn, "py_func", fn))  # the Python function of a compiled one
 
 
-def called(fn: Any) -> str:
-    """Its name; of a function that `ieee` or the simulator has wrapped the inner one's."""
+def function_name(fn: Any) -> str:
+    """The name of a scalar function, without the wrappers of `ieee` and of the GPU simulator."""
     while getattr(fn, "__name__", "") in ("quiet", "simulated"):
         inner = [cell.cell_contents for cell in fn.__closure__ or () if callable(cell.cell_contents)]
         if not inner:
@@ -38,15 +38,15 @@ def called(fn: Any) -> str:
 
 
 def operands(call: Call, names: Sequence[str], sized: bool) -> tuple[Strided, list[Strided], Any, list[Any]]:
-    """What a kernel was given.
+    """The operands of a kernel.
 
     Args:
-        call: Its call.
-        names: Of the inputs.
-        sized: Whether the size of out stands behind its strides.
+        call: The call.
+        names: The names of the inputs.
+        sized: Whether the size of out follows its strides in the arguments.
 
     Returns:
-        Out as it was, the inputs, out's storage as it is now, and the other arguments.
+        out before the call, the inputs, the storage of out after the call, and the other arguments.
     """
     values = list(call.before)
     out = operand("out", *values[:3])
@@ -55,80 +55,69 @@ def operands(call: Call, names: Sequence[str], sized: bool) -> tuple[Strided, li
     return out, inputs, np.asarray(call.after[0]), values[3 * len(names) :]
 
 
-def map_kernel(call: Call) -> Wrong | None:
-    """Whether map is right."""
-    fn = function(call)
-    out, inputs, after, _ = operands(call, _input_names(call, 1), len(call.before) == 7)
-    return _with_notes(call, elementwise(fn, out, inputs, after))
+def map_kernel(call: Call) -> Difference | None:
+    """Compare a map kernel."""
+    out, inputs, after, _ = operands(call, ["in"], len(call.before) == 7)
+    return elementwise(function(call), out, inputs, after)
 
 
-def zip_kernel(call: Call) -> Wrong | None:
-    """Whether zip is right."""
-    fn = function(call)
+def zip_kernel(call: Call) -> Difference | None:
+    """Compare a zip kernel."""
     out, inputs, after, _ = operands(call, ["a", "b"], len(call.before) == 10)
-    return _with_notes(call, elementwise(fn, out, inputs, after))
+    return elementwise(function(call), out, inputs, after)
 
 
-def _with_notes(call: Call, wrong: Wrong | None) -> Wrong | None:
-    """What is wrong with a kernel, with what was noted while it ran."""
-    return replace(wrong, rows=(*wrong.rows, *(("Mind", note) for note in dict.fromkeys(call.inside)))) if wrong else None
-
-
-def _input_names(call: Call, count: int) -> list[str]:
-    return ["in"] if count == 1 else ["a", "b"]
-
-
-def elementwise(fn: Callable[..., float], out: Strided, inputs: Sequence[Strided], after: Any) -> Wrong | None:
-    """Whether a kernel has written fn of its inputs' elements into the elements of out."""
+def elementwise(fn: Callable[..., float], out: Strided, inputs: Sequence[Strided], after: Any) -> Difference | None:
+    """Compare the elements of out with fn of the elements of the inputs."""
     columns = [np.broadcast_to(x.array, out.shape).reshape(-1).tolist() for x in inputs]
     with np.errstate(all="ignore"):
         expected = np.array([fn(*values) for values in zip(*columns, strict=True)], np.float64).reshape(out.shape)
-    index = wrong_cell(out, expected, after)
+    index = first_wrong_cell(out, expected, after)
     if index is None:
-        return beside(out, after)
+        return outside_elements(out, after)
     sources = [x.source(index) for x in inputs]
     terms = ", ".join(f"{x.name}[{_shown(source)}]" for x, source in zip(inputs, sources, strict=True))
-    numbers = ", ".join(shown_number(x.array[source]) for x, source in zip(inputs, sources, strict=True))
+    numbers = ", ".join(format_number(x.array[source]) for x, source in zip(inputs, sources, strict=True))
     got = after[out.position(index)]
     read = _read(fn, inputs, sources, got)
     rows = [
-        ("Expected", f"{called(fn)}({terms}) = {called(fn)}({numbers}) = {shown_number(expected[index])}"),
-        ("Yours", f"{shown_number(got)}, {_origin(fn, out, inputs, index, got, read)}"),
+        ("Expected", f"{function_name(fn)}({terms}) = {function_name(fn)}({numbers}) = {format_number(expected[index])}"),
+        ("Yours", f"{format_number(got)}, {_origin(fn, out, inputs, index, got, read)}"),
         ("out", _now(out, after).drawn({index: "><"})),
     ]
     for x, source, other in zip(inputs, sources, read or [None] * len(inputs), strict=True):
         marks = {source: "[]"} | ({other: "()"} if other is not None and other != source else {})
         rows.append((x.name, x.drawn(marks)))
-    return Wrong(cell_name(out, index), (*rows, LEGEND), ORACLE)
+    return Difference(cell_name(out, index), (*rows, LEGEND), ORACLE)
 
 
 LEGEND = ("", ">wrong<  [should be read]  (gives what was written)")
 
 
-def wrong_cell(out: Strided, expected: Any, after: Any) -> Index | None:
-    """The first element of out, last dimension fastest, that does not hold what is expected."""
+def first_wrong_cell(out: Strided, expected: Any, after: Any) -> Index | None:
+    """The first element of out, last dimension fastest, that differs from the expected one."""
     wrong = ~equal(expected, _now(out, after).array, tolerance(after))
     places = np.argwhere(wrong)
     return tuple(map(int, places[0])) if len(places) else None
 
 
 def cell_name(out: Strided, index: Index) -> str:
-    """An element in words."""
+    """An element of out in words."""
     return f"cell ({_shown(index)}) of out, position {out.position(index)} of its storage"
 
 
-def beside(out: Strided, after: Any) -> Wrong | None:
-    """Whether a kernel has written beside the elements of out."""
-    cells = {out.position(index) for index in np.ndindex(*out.shape)}
-    others = [i for i in range(len(after)) if i not in cells and not equal(after[i], out.storage[i])]
+def outside_elements(out: Strided, after: Any) -> Difference | None:
+    """Compare the positions of the storage of out that hold no element: a kernel must not write there."""
+    positions = Strided(out.name, np.arange(len(after)), out.shape, out.strides).array
+    others = [i for i in np.setdiff1d(np.arange(len(after)), positions) if not equal(after[i], out.storage[i])]
     if not others:
         return None
     rows = (
-        ("Expected", f"{shown_number(out.storage[others[0]])}, which stood there before"),
-        ("Yours", shown_number(after[others[0]])),
+        ("Expected", f"{format_number(out.storage[others[0]])}, the old content"),
+        ("Yours", format_number(after[others[0]])),
         ("out", _now(out, after).drawn({})),
     )
-    return Wrong(f"position {others[0]} of out's storage, where no element of out stands", rows, ORACLE)
+    return Difference(f"position {others[0]} in the storage of out, which holds no element of out", rows, ORACLE)
 
 
 def _now(out: Strided, after: Any) -> Strided:
@@ -140,7 +129,7 @@ def _shown(index: Sequence[int]) -> str:
 
 
 def _read(fn: Callable[..., float], inputs: Sequence[Strided], sources: Sequence[Index], got: Any) -> list[Index] | None:
-    """From which elements of the inputs a number comes, as near as can be to those it should come from; None if from none."""
+    """The elements of the inputs that give a number, those near the right ones first; None if no elements do."""
     indices = [
         sorted(np.ndindex(*x.shape), key=lambda index, near=source: _far(index, near)) for x, source in zip(inputs, sources, strict=True)
     ]
@@ -160,7 +149,7 @@ def _far(index: Sequence[int], other: Sequence[int]) -> int:
 
 
 def _value(fn: Callable[..., float], values: Sequence[Any]) -> float:
-    """fn of numbers; NaN where it has none."""
+    """The value of fn; NaN where fn is not defined."""
     try:
         return float(fn(*[value.item() for value in values]))
     except (ArithmeticError, ValueError):
@@ -168,26 +157,27 @@ def _value(fn: Callable[..., float], values: Sequence[Any]) -> float:
 
 
 def _origin(fn: Callable[..., float], out: Strided, inputs: Sequence[Strided], index: Index, got: Any, read: list[Index] | None) -> str:
-    """Where a wrong number comes from, as far as that can be told."""
+    """Where a wrong number comes from, if that can be found out."""
     if equal(out.array[index], got):
-        return "which stood there before: nothing was written"
+        return "the old content: nothing was written"
     sources = [x.source(index) for x in inputs]
     if len(inputs) == 2 and equal(_value(fn, [inputs[1].array[sources[1]], inputs[0].array[sources[0]]]), got):
-        return f"which is {called(fn)}(b, a): the arguments are swapped"
+        return f"which is {function_name(fn)}(b, a): the arguments are swapped"
     if read is None:
         if len(inputs) == 2:
-            return "which comes from none of the elements near these"
+            return "which no elements near these give"
         read_at = [i for i, number in enumerate(inputs[0].storage) if equal(_value(fn, [number]), got)]
-        gap = f"which is {called(fn)} of position {read_at[0]} of in's storage, where no element of in stands" if read_at else ""
-        return gap or "which comes from nothing in the input's storage"
-    return "which is " + f"{called(fn)}(" + ", ".join(f"{x.name}[{_shown(place)}]" for x, place in zip(inputs, read, strict=True)) + ")"
+        gap = f"which is {function_name(fn)} of position {read_at[0]} in the storage, which holds no element of in" if read_at else ""
+        return gap or "which no number in the storage of in gives"
+    elements = ", ".join(f"{x.name}[{_shown(place)}]" for x, place in zip(inputs, read, strict=True))
+    return f"which is {function_name(fn)}({elements})"
 
 
 # Reduce
 
 
-def reduce_kernel(call: Call) -> Wrong | None:
-    """Whether reduce is right: every element of out folds a line of a, from what stood in out on; on the GPU from a given number on."""
+def reduce_kernel(call: Call) -> Difference | None:
+    """Compare a reduce kernel: an element of out reduces a line of a, starting with its old content or, on a GPU, with an argument."""
     fn = function(call)
     on_gpu = len(call.before) == 9
     out, (a,), after, rest = operands(call, ["a"], on_gpu)
@@ -199,62 +189,57 @@ def reduce_kernel(call: Call) -> Wrong | None:
         stop = min(start + block, a.shape[dim]) if block else a.shape[dim]
         lines[index] = [(*index[:dim], k, *index[dim + 1 :]) for k in range(start, stop)]
         first = rest[1] if on_gpu else out.array[index]
-        expected[index] = fold(fn, float(first), [a.array[place] for place in lines[index]])
-    index = wrong_cell(out, expected, after)
+        expected[index] = reduced(fn, float(first), [a.array[place] for place in lines[index]])
+    index = first_wrong_cell(out, expected, after)
     if index is None:
-        return beside(out, after)
+        return outside_elements(out, after)
     first = float(rest[1] if on_gpu else out.array[index])
     got = after[out.position(index)]
     values = [a.array[place] for place in lines[index]]
     rows = [
-        ("Expected", f"{shown_number(expected[index])}, {called(fn)} of {shown_number(first)} and {_values(values)}"),
-        ("Yours", f"{shown_number(got)}, {_folded(fn, first, a, lines[index], index, got, out)}"),
+        ("Expected", f"{format_number(expected[index])}, {function_name(fn)} of {format_number(first)} and {_values(values)}"),
+        ("Yours", f"{format_number(got)}, {_reduction(fn, first, a, lines[index], index, got, out)}"),
         ("out", _now(out, after).drawn({index: "><"})),
-        ("a", f"folded along dimension {dim}\n" + a.drawn(dict.fromkeys(lines[index], "[]"))),
+        ("a", f"reduced along dimension {dim}\n" + a.drawn(dict.fromkeys(lines[index], "[]"))),
     ]
-    return Wrong(cell_name(out, index), (*rows, ("", ">wrong<  [should be folded]")), ORACLE)
+    return Difference(cell_name(out, index), (*rows, ("", ">wrong<  [should be reduced]")), ORACLE)
 
 
 def _block(call: Call) -> int:
-    """How many elements a block of threads folds."""
+    """The number of elements that one block of threads reduces."""
     import sys
 
     return sys.modules["minitorch.cuda_ops"].REDUCE_BLOCK
 
 
-def fold(fn: Callable[..., float], total: float, values: Sequence[Any]) -> float:
-    """The elements folded from the first to the last."""
+def reduced(fn: Callable[..., float], start: float, values: Sequence[Any]) -> float:
+    """The reduction of values from left to right."""
     with np.errstate(all="ignore"):
-        for value in values:
-            total = fn(total, float(value))
-    return total
+        return reduce(fn, map(float, values), start)
 
 
 def _values(values: Sequence[Any]) -> str:
-    words = list(map(shown_number, values))
+    words = list(map(format_number, values))
     return ", ".join(words[:8]) + (f", … ({len(words)} elements)" if len(words) > 8 else "") or "nothing"
 
 
-def _folded(fn: Callable[..., float], first: float, a: Strided, line: Sequence[Index], index: Index, got: Any, out: Strided) -> str:
-    """What was folded instead, as far as that can be told."""
+def _reduction(fn: Callable[..., float], first: float, a: Strided, line: Sequence[Index], index: Index, got: Any, out: Strided) -> str:
+    """Which reduction gives a wrong number, if that can be found out."""
     values = [float(a.array[place]) for place in line]
     if equal(got, out.array[index]) and values:
-        return "which stood there before: nothing was written"
-    if equal(fold(fn, first, values[::-1]), got):
-        return "which comes out from the last element to the first"
-    total = first
-    for value in values:
-        total = fn(value, total)
-    if equal(total, got):
-        return f"which comes out if {called(fn)} is given the element first and what was folded second"
-    starts = {"": first, "without what stood in out, ": None, "from 0 on, ": 0.0}
+        return "the old content: nothing was written"
+    if equal(reduced(fn, first, values[::-1]), got):
+        return "which is the reduction from the last element to the first"
+    if equal(reduced(lambda total, value: fn(value, total), first, values), got):
+        return f"which is the result if {function_name(fn)} takes the element first and the total second"
+    starts = {"": first, "without the old content of out": None, "starting with 0": 0.0}
     for words, start in starts.items():
         if equal(_from(fn, start, values), got) and words:
-            return f"which comes out {words}of all elements"
+            return f"which is the reduction of all elements {words}"
     for words, start in starts.items():
         if (chosen := chosen_elements(lambda kept, start=start: _from(fn, start, kept), values, got)) is not None:
             left = [f"a[{_shown(place)}]" for i, place in enumerate(line) if i not in chosen]
-            return f"which comes out {words}if {', '.join(left)} {'is' if len(left) == 1 else 'are'} left out"
+            return f"which is the reduction without {', '.join(left)}{f', {words}' if words else ''}"
     for dim, size in enumerate(a.shape):
         other = [
             float(a.array[(*index[:dim], k, *index[dim + 1 :])])
@@ -262,19 +247,19 @@ def _folded(fn: Callable[..., float], first: float, a: Strided, line: Sequence[I
             if all(i < n for i, n in zip(index, a.shape, strict=True))
         ]
         if equal(_from(fn, first, other), got):
-            return f"which comes out along dimension {dim}"
-    return "which comes from no choice of these elements"
+            return f"which is the reduction along dimension {dim}"
+    return "which no subset of these elements gives"
 
 
 def _from(fn: Callable[..., float], start: float | None, values: Sequence[float]) -> float:
-    """A fold; without a start from its first element."""
+    """A reduction; without a start, it starts with the first element."""
     if start is None:
-        return fold(fn, values[0], values[1:]) if values else float("nan")
-    return fold(fn, start, values)
+        return reduced(fn, values[0], values[1:]) if values else float("nan")
+    return reduced(fn, start, values)
 
 
 def chosen_elements(total: Callable[[list[float]], float], values: Sequence[float], got: Any) -> tuple[int, ...] | None:
-    """The numbers of those elements, as many as possible, that give what was written; None if no choice does, or there are too many."""
+    """The largest subset of the elements that gives a number, by their ordinals; None if no subset does or there are too many."""
     if len(values) > SMALL:
         return None
     for size in range(len(values) - 1, -1, -1):
@@ -287,8 +272,8 @@ def chosen_elements(total: Callable[[list[float]], float], values: Sequence[floa
 # Practice on the GPU
 
 
-def sum_practice(call: Call) -> Wrong | None:
-    """Whether every block has written the sum of its 32 elements."""
+def sum_practice(call: Call) -> Difference | None:
+    """Compare the sums of 32 elements that every block writes."""
     out, a, size = np.asarray(call.before[0]), np.asarray(call.before[1]), int(call.before[2])
     after = np.asarray(call.after[0])
     blocks = -(-size // 32)
@@ -297,12 +282,12 @@ def sum_practice(call: Call) -> Wrong | None:
         e = expected[place] if place < blocks else out[place]
         if not equal(e, after[place], tolerance(after)):
             part = a[32 * place : min(32 * place + 32, size)]
-            what = f"the sum of a[{32 * place}] to a[{min(32 * place + 32, size) - 1}]" if place < blocks else "which stood there before"
-            rows = [("Expected", f"{shown_number(e)}, {what}"), ("Yours", shown_number(after[place]))]
+            what = f"the sum of a[{32 * place}] to a[{min(32 * place + 32, size) - 1}]" if place < blocks else "the old content"
+            rows = [("Expected", f"{format_number(e)}, {what}"), ("Yours", format_number(after[place]))]
             if place < blocks and len(part) > 1:
                 halves = {f"a[{32 * place + i}]": value for i, value in enumerate(part) if equal(e - value, after[place])}
                 rows += [("Which is", f"the sum without {next(iter(halves))}")] if halves else []
-            return Wrong(f"out[{place}], of block {place}", tuple(rows), "numpy.sum of every 32 elements")
+            return Difference(f"out[{place}], of block {place}", tuple(rows), "numpy.sum of every 32 elements")
     return None
 
 

@@ -1,28 +1,30 @@
-"""The training tasks from Module 2 on: linear layers, compared with the matrix product of NumPy."""
+"""Tasks 2.5, 3.5 and 4.5: linear layers, compared with NumPy."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from course.explain.calls import Call, Judge
-from course.explain.divergence import Wrong
+from course.explain.divergence import Difference
 from course.oracles.tensors import array, value
 
 
-def linear(call: Call) -> Wrong | None:
-    """Whether a layer of tensors gives inputs @ weights + bias."""
+def linear(call: Call) -> Difference | None:
+    """Compare the outputs of a linear layer."""
     layer = call.arguments[0]
     weights, bias = array(layer.weights.value), array(layer.bias.value)
 
     def oracle(inputs: Any) -> Any:
-        return inputs @ weights + bias
+        return np.einsum("pi,io->po", inputs, weights) + bias
 
-    words = "for every point Σ input · weight, plus the bias"
+    words = "Σ input · weight + bias for every point"
     wrong = value(call, "Linear.forward", words, oracle, call.before[1:2])
     if wrong is None:
         return None
     shapes = ("Parameters", f"weights of shape {weights.shape}, bias of shape {bias.shape}")
-    return Wrong(wrong.place, (wrong.rows[0], shapes, *wrong.rows[1:]), wrong.oracle)
+    return Difference(wrong.place, (wrong.rows[0], shapes, *wrong.rows[1:]), wrong.oracle)
 
 
 JUDGES: dict[str, Judge] = {

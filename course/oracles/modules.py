@@ -1,64 +1,79 @@
-"""Task 0.4: what is asked of a tree of modules, compared with a walk through what its modules have registered."""
+"""Task 0.4: methods of a tree of modules, compared with the modules and parameters that it has registered."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
 from typing import Any
 
 from course.explain.calls import NOTHING, Call, Judge
-from course.explain.divergence import Wrong
+from course.explain.divergence import Difference
 
-ORACLE = "a walk through what every module has registered: its _parameters, then its _modules"
+ORACLE = "the dictionaries _parameters and _modules of every module of the tree"
 
-
-def walk(module: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every module of a tree with its path, the root's empty."""
-    yield path, module
-    for name, child in vars(module)["_modules"].items():
-        yield from walk(child, f"{path}.{name}" if path else name)
+Entry = tuple[str, Any]
+"""A module or a parameter with its dotted path; the path of the root is empty."""
 
 
-def mode(call: Call) -> Wrong | None:
-    """Whether train or eval has reached every module."""
+def tree(root: Any) -> list[Entry]:
+    """The modules and parameters of a tree, each module followed by its parameters and then by its child modules.
+
+    `json` visits the objects and joins the paths, so that this file contains no solution of the task.
+    """
+    objects: dict[int, Any] = {}
+
+    def encode(value: Any) -> Any:
+        objects[id(value)] = value
+        return {"": id(value)} | vars(value)["_parameters"] | vars(value)["_modules"] if _is_module(value) else id(value)
+
+    def join(pairs: list[tuple[str, Any]]) -> list[tuple[str, int]]:
+        entries = [(name, inner if isinstance(inner, list) else [("", inner)]) for name, inner in pairs]
+        return [(".".join(filter(None, (name, path))), key) for name, inner in entries for path, key in inner]
+
+    encoded = json.JSONEncoder(default=encode, check_circular=False).encode(root)
+    return [(path, objects[key]) for path, key in json.loads(encoded, object_pairs_hook=join)]
+
+
+def _is_module(value: Any) -> bool:
+    return "_modules" in getattr(value, "__dict__", ())
+
+
+def mode(call: Call) -> Difference | None:
+    """Compare the mode of every module after train or eval."""
     expected = call.outer == "train"
-    for path, module in walk(call.arguments[0]):
-        if vars(module).get("training") is not expected:
+    for path, module in tree(call.arguments[0]):
+        if _is_module(module) and vars(module).get("training") is not expected:
             rows = (
                 ("The tree", _drawn(call.arguments[0], path)),
                 ("Expected", f"training is {expected} after {call.outer}()"),
                 ("Yours", f"training is {vars(module).get('training')}"),
             )
-            return Wrong(f"the module {path}" if path else "the module itself", rows, ORACLE)
+            return Difference(f"the module {path}" if path else "the module itself", rows, ORACLE)
     return None
 
 
-def named(call: Call) -> Wrong | None:
-    """Whether named_parameters lists every parameter by its path."""
+def named(call: Call) -> Difference | None:
+    """Compare the names and parameters that named_parameters lists."""
     expected = _parameters(call.arguments[0])
     if call.result is None:
-        return Wrong(NOTHING, (("Expected", ", ".join(name for name, _ in expected)),), ORACLE)
+        return Difference(NOTHING, (("Expected", ", ".join(name for name, _ in expected)),), ORACLE)
     return _compare(call, expected, [(pair[0], pair[1]) for pair in call.result])
 
 
-def listed(call: Call) -> Wrong | None:
-    """Whether parameters lists every parameter."""
+def listed(call: Call) -> Difference | None:
+    """Compare the parameters that parameters lists."""
     expected = _parameters(call.arguments[0])
     if call.result is None:
-        return Wrong(NOTHING, (("Expected", ", ".join(name for name, _ in expected)),), ORACLE)
+        return Difference(NOTHING, (("Expected", ", ".join(name for name, _ in expected)),), ORACLE)
     names = {id(parameter): name for name, parameter in expected}
     return _compare(call, expected, [(names.get(id(parameter), "?"), parameter) for parameter in call.result])
 
 
-def _parameters(root: Any) -> list[tuple[str, Any]]:
-    return [
-        (f"{path}.{name}" if path else name, parameter)
-        for path, module in walk(root)
-        for name, parameter in vars(module)["_parameters"].items()
-    ]
+def _parameters(root: Any) -> list[Entry]:
+    return [(path, value) for path, value in tree(root) if not _is_module(value)]
 
 
-def _compare(call: Call, expected: list[tuple[str, Any]], got: list[tuple[str, Any]]) -> Wrong | None:
-    """The first entry that differs, by name or by parameter."""
+def _compare(call: Call, expected: list[tuple[str, Any]], got: list[tuple[str, Any]]) -> Difference | None:
+    """The first entry that differs, in its name or its parameter."""
     length = max(len(expected), len(got))
     for place in range(length):
         theirs = expected[place] if place < len(expected) else ("nothing more", None)
@@ -73,14 +88,16 @@ def _compare(call: Call, expected: list[tuple[str, Any]], got: list[tuple[str, A
                 ("All expected", ", ".join(name for name, _ in expected) or "none"),
                 ("All of yours", ", ".join(str(name) for name, _ in got) or "none"),
             )
-            return Wrong(f"entry {place}, {theirs[0]}", rows, ORACLE)
+            return Difference(f"entry {place}, {theirs[0]}", rows, ORACLE)
     return None
 
 
 def _drawn(root: Any, mark: str) -> str:
-    """The tree, a line for each module, one of them marked."""
+    """The tree, one line for every module, one of them marked."""
     lines = []
-    for path, module in walk(root):
+    for path, module in tree(root):
+        if not _is_module(module):
+            continue
         depth = path.count(".") + 1 if path else 0
         name = path.rpartition(".")[2] or type(module).__name__
         own = ", ".join(vars(module)["_parameters"])

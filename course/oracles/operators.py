@@ -1,4 +1,4 @@
-"""Module 0: functions on numbers and on lists, compared with Python's own arithmetic."""
+"""Tasks 0.1 and 0.3: functions on numbers and on lists, compared with the standard library and NumPy."""
 
 from __future__ import annotations
 
@@ -12,12 +12,19 @@ from typing import Any
 import numpy as np
 
 from course.explain.calls import NOTHING, Call, Judge
-from course.explain.divergence import Wrong, same, shown_number
+from course.explain.divergence import Difference, format_number, same
 
 EPS = 1e-6
 """The shift of the course's logarithm."""
 
-ORACLE = "Python's own arithmetic on floats"
+ORACLE = "Python's standard library and NumPy"
+
+
+def derivative(f: Callable[[Any], Any], x: float) -> float:
+    """The derivative of an analytic function, exact to rounding: the imaginary part of a complex step (Squire and Trapp, 1998)."""
+    f(x)  # raises an error where f is not defined
+    step = 1e-100
+    return complex(f(complex(x, step))).imag / step
 
 
 OPERATORS: dict[str, tuple[str, Callable[..., Any]]] = {
@@ -33,39 +40,41 @@ OPERATORS: dict[str, tuple[str, Callable[..., Any]]] = {
     "relu": ("x above 0, else 0.0", lambda x: float(np.maximum(x, 0.0))),
     "log": ("ln(x + 0.000001)", lambda x: math.log(x + EPS)),
     "exp": ("e^x", math.exp),
-    "log_back": ("d / (x + 0.000001)", lambda x, d: d / (x + EPS)),
-    "inv": ("1 / x", lambda x: 1.0 / x),
-    "inv_back": ("-d / x²", lambda x, d: -d / x / x),
+    "log_back": ("d / (x + 0.000001)", lambda x, d: d * derivative(lambda z: np.log(z + EPS), x)),
+    "inv": ("1 / x", lambda x: math.pow(x, -1.0)),
+    "inv_back": ("-d / x²", lambda x, d: d * derivative(lambda z: z**-1, x)),
     "relu_back": ("d if x > 0, else 0.0", lambda x, d: float(np.where(x > 0, d, 0.0))),
 }
-"""What each function on numbers computes, in words, and what knows its value: the standard library and NumPy, where they have it."""
+"""The functions on numbers: what they compute, in words, and their values by another route than the task's."""
 
 
-def operator(call: Call) -> Wrong | None:
-    """Whether a function on numbers is right."""
+def operator(call: Call) -> Difference | None:
+    """Compare the value of a function on numbers."""
     words, oracle = OPERATORS[call.outer]
     return compare(call.outer, words, oracle, call.before, call.result)
 
 
-def compare(name: str, words: str, oracle: Callable[..., Any], values: Sequence[Any], got: Any) -> Wrong | None:
-    """Whether a result is what the oracle has for these numbers; where all of these are Python's floats, it must be one, too."""
+def compare(name: str, words: str, oracle: Callable[..., Any], values: Sequence[Any], got: Any) -> Difference | None:
+    """Compare a result with the value of the oracle; if all arguments are Python floats, the type of the result as well."""
     plain = all(type(value) is float for value in values)
-    made = f"{name}({', '.join(map(shown_number, values))})"
+    made = f"{name}({', '.join(map(format_number, values))})"
     shown = (("Call", made), ("It should be", words))
     try:
         expected = oracle(*map(float, values))
     except (ArithmeticError, ValueError) as error:
         if got is None or not plain or isinstance(error, OverflowError):
             return None
-        return Wrong(f"the value of {made}", (*shown, ("Expected", type(error).__name__), ("Yours", shown_number(got))), ORACLE)
-    rows = (*shown, ("Expected", shown_number(expected)), ("Yours", shown_number(got)))
+        return Difference(f"the value of {made}", (*shown, ("Expected", type(error).__name__), ("Yours", format_number(got))), ORACLE)
+    rows = (*shown, ("Expected", format_number(expected)), ("Yours", format_number(got)))
     if got is None:
-        return Wrong(NOTHING, rows, ORACLE)
+        return Difference(NOTHING, rows, ORACLE)
     if not same(expected, got):
-        return Wrong(f"the value of {made}", rows, ORACLE)
+        return Difference(f"the value of {made}", rows, ORACLE)
     if plain and type(got) is not type(expected) and type(got).__name__ in ("bool", "int"):
         what = type(expected).__name__
-        return Wrong(f"the type of {made}", (*rows[:2], ("Expected", f"a {what}"), ("Yours", f"{got!r}, a {type(got).__name__}")), ORACLE)
+        return Difference(
+            f"the type of {made}", (*rows[:2], ("Expected", f"a {what}"), ("Yours", f"{got!r}, a {type(got).__name__}")), ORACLE
+        )
     return None
 
 
@@ -73,104 +82,108 @@ def compare(name: str, words: str, oracle: Callable[..., Any], values: Sequence[
 
 
 def as_list(value: Any) -> list[Any]:
-    """A list that was copied when the call began; of other iterables nobody knows what they held."""
+    """The elements of a list or tuple.
+
+    Raises:
+        TypeError: If it is another iterable, whose elements are unknown because reading them would use them up.
+    """
     if not isinstance(value, list | tuple):
         raise TypeError("not a list")
     return list(value)
 
 
 def around(call: Call, name: str, place: int) -> Any:
-    """A value that an inner function has from the function around it: by the name that this gave to its argument number `place`."""
+    """A value that an inner function takes from the enclosing function, by its name or the position of that function's argument."""
     names = call.target.function.__code__.co_varnames
     return call.closure[name if name in call.closure else names[place]]
 
 
-def mapped(call: Call) -> Wrong | None:
-    """Whether what `map` has made is right."""
+def mapped(call: Call) -> Difference | None:
+    """Compare the list that the result of `map` returns."""
     fn, values = around(call, "fn", 0), as_list(call.before[0])
     return elements(call, list(map(fn, values)), f"map({_name(fn)})", "the function of every element, in order")
 
 
-def zipped(call: Call) -> Wrong | None:
-    """Whether what `zipWith` has made is right."""
+def zipped(call: Call) -> Difference | None:
+    """Compare the list that the result of `zipWith` returns."""
     fn, left, right = around(call, "fn", 0), as_list(call.before[0]), as_list(call.before[1])
     expected = list(map(fn, left, right))
-    return elements(call, expected, f"zipWith({_name(fn)})", "the function of every pair; elements without a partner are left out")
+    return elements(call, expected, f"zipWith({_name(fn)})", "the function of every pair; elements without a partner are dropped")
 
 
-def folded(call: Call) -> Wrong | None:
-    """Whether what `reduce` has made is right."""
+def reduced(call: Call) -> Difference | None:
+    """Compare the value that the result of `reduce` returns."""
     fn, start, values = around(call, "fn", 0), around(call, "start", 1), as_list(call.before[0])
     totals = list(accumulate(values, fn, initial=start))
-    steps = [f"{shown_number(start)}, the start"]
+    steps = [f"{format_number(start)}, the start"]
     steps += [
-        f"{_name(fn)}({shown_number(a)}, {shown_number(x)}) = {shown_number(b)}"
+        f"{_name(fn)}({format_number(a)}, {format_number(x)}) = {format_number(b)}"
         for a, x, b in zip(totals, values, totals[1:], strict=False)
     ]
     if wrong := _changed(call):
         return wrong
     if same(totals[-1], call.result):
         return None
-    made = f"reduce({_name(fn)}, {shown_number(start)})({_shown(values)})"
+    made = f"reduce({_name(fn)}, {format_number(start)})({_shown(values)})"
     rows = [
         ("Call", made),
         ("Step by step", "\n".join(steps[:6])),
-        ("Expected", shown_number(totals[-1])),
-        ("Yours", shown_number(call.result)),
+        ("Expected", format_number(totals[-1])),
+        ("Yours", format_number(call.result)),
     ]
     partial = [i for i, total in enumerate(totals[:-1]) if same(total, call.result)]
     if partial:
         rows.append(("Which is", f"the total after {partial[-1]} of {len(values)} elements"))
     elif same(reduce(lambda a, b: fn(b, a), values, start), call.result):
-        rows.append(("Which is", "what comes out if the total stands second and the element first"))
+        rows.append(("Which is", "the result if the function takes the element first and the total second"))
     elif same(reduce(fn, values[::-1], start), call.result):
-        rows.append(("Which is", "what comes out from the right to the left"))
+        rows.append(("Which is", "the result from right to left"))
     elif len(values) and same(reduce(fn, values[1:], values[0]), call.result):
-        rows.append(("Which is", "what comes out without the start"))
-    return Wrong(NOTHING if call.result is None else "the total", tuple(rows), ORACLE)
+        rows.append(("Which is", "the result without the start"))
+    return Difference(NOTHING if call.result is None else "the total", tuple(rows), ORACLE)
 
 
 LISTS: dict[str, tuple[str, Callable[..., list[Any]]]] = {
-    "negList": ("every element negated", lambda ls: list(map(op.neg, ls))),
-    "addLists": ("element by element, the sum", lambda *lists: list(map(op.add, *lists))),
+    "negList": ("every element negated", lambda ls: np.negative(ls).tolist()),
+    "addLists": ("the sums, element by element", lambda *lists: list(map(op.add, *lists))),
 }
 
 TOTALS: dict[str, tuple[str, Callable[[list[float]], float]]] = {
-    "sum": ("the sum of the elements, 0 of none", lambda ls: reduce(op.add, ls, 0.0)),
-    "prod": ("the product of the elements, 1 of none", lambda ls: reduce(op.mul, ls, 1.0)),
+    "sum": ("the sum of the elements; 0 for an empty list", math.fsum),
+    "prod": ("the product of the elements; 1 for an empty list", math.prod),
 }
 
 
-def list_of(call: Call) -> Wrong | None:
-    """Whether a function from lists to a list is right."""
+def list_of(call: Call) -> Difference | None:
+    """Compare the list that a function of lists returns."""
     words, oracle = LISTS[call.outer]
     return elements(call, oracle(*map(as_list, call.before)), call.outer, words)
 
 
-def total_of(call: Call) -> Wrong | None:
-    """Whether a function from a list to a number is right."""
+def total_of(call: Call) -> Difference | None:
+    """Compare the number that a function of a list returns."""
     words, oracle = TOTALS[call.outer]
     values = as_list(call.before[0])
     rows = (
         ("Call", f"{call.outer}({_shown(values)})"),
         ("It should be", words),
-        ("Expected", shown_number(oracle(values))),
-        ("Yours", shown_number(call.result)),
+        ("Expected", format_number(oracle(values))),
+        ("Yours", format_number(call.result)),
     )
-    size = sum(map(abs, values))  # what rounding may do to a sum whose terms cancel
+    size = sum(map(abs, values))  # bounds the rounding error of a sum whose terms cancel
     if same(oracle(values), call.result, 1e-7) or (call.outer == "sum" and abs(oracle(values) - call.result) <= 1e-9 * size):
         return None
-    return Wrong(NOTHING if call.result is None else "the total", rows, ORACLE)
+    return Difference(NOTHING if call.result is None else "the total", rows, ORACLE)
 
 
-def elements(call: Call, expected: list[Any], name: str, words: str) -> Wrong | None:
-    """Whether a list has the expected elements, and the lists that were given are as they were."""
+def elements(call: Call, expected: list[Any], name: str, words: str) -> Difference | None:
+    """Compare the elements of a list, and the arguments with their state before the call."""
     given = ", ".join(_shown(as_list(value)) for value in call.before)
     rows = [("Call", f"{name}({given})"), ("It should be", words)]
     if wrong := _changed(call):
         return wrong
     if call.result is None:
-        return Wrong(NOTHING, (*rows, ("Expected", _shown(expected)), ("Yours", "None")), ORACLE)
+        return Difference(NOTHING, (*rows, ("Expected", _shown(expected)), ("Yours", "None")), ORACLE)
     got = list(call.result) if isinstance(call.result, list | tuple) else as_list(call.result)
     first = next((i for i, (e, g) in enumerate(zip(expected, got, strict=False)) if not same(e, g)), None)
     if first is None and len(expected) == len(got):
@@ -178,17 +191,17 @@ def elements(call: Call, expected: list[Any], name: str, words: str) -> Wrong | 
     if first is None:
         first = min(len(expected), len(got))
     rows += [("Expected", _shown(expected, first)), ("Yours", _shown(got, first))]
-    place = f"element {first}" if first < len(got) and first < len(expected) else f"the length, {len(got)} for {len(expected)}"
-    return Wrong(place, tuple(rows), ORACLE)
+    place = f"element {first}" if first < len(got) and first < len(expected) else f"the length, {len(got)} instead of {len(expected)}"
+    return Difference(place, tuple(rows), ORACLE)
 
 
-def _changed(call: Call) -> Wrong | None:
-    """What was done to a list that was given."""
+def _changed(call: Call) -> Difference | None:
+    """Compare the lists that were passed with their state before the call."""
     for place, (before, after) in enumerate(zip(call.before, call.after or call.arguments, strict=True)):
         if isinstance(before, list) and (len(before) != len(after) or any(x is not y for x, y in zip(before, after, strict=True))):
             name = call.code.co_varnames[place]
-            rows = (("It was", _shown(before)), ("It is", _shown(list(after))))
-            return Wrong(f"the list {name} that was given, which has changed", rows, "the list as it was before the call")
+            rows = (("Before", _shown(before)), ("After", _shown(list(after))))
+            return Difference(f"the list {name}, which the call changed", rows, "the list as it was before the call")
     return None
 
 
@@ -197,8 +210,8 @@ def _name(fn: Any) -> str:
 
 
 def _shown(values: Sequence[Any], mark: int | None = None) -> str:
-    """A list in one line, one element of it in marks."""
-    words = [shown_number(value) for value in values]
+    """A list in one line, one element of it marked."""
+    words = [format_number(value) for value in values]
     if mark is not None and mark < len(words):
         words[mark] = f">{words[mark]}<"
     start = max(0, (mark or 0) - 6)
@@ -212,5 +225,5 @@ JUDGES: dict[str, Judge] = (
     | {f"minitorch.operators:{name}": total_of for name in TOTALS}
 )
 
-INNER: dict[str, Judge] = {"minitorch.operators:map": mapped, "minitorch.operators:zipWith": zipped, "minitorch.operators:reduce": folded}
-"""Of what these return the calls are judged."""
+INNER: dict[str, Judge] = {"minitorch.operators:map": mapped, "minitorch.operators:zipWith": zipped, "minitorch.operators:reduce": reduced}
+"""The calls of the functions that these return are compared."""

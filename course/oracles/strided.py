@@ -8,23 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from course.explain.divergence import shown_number
+from course.explain.divergence import format_number
 
 Index = tuple[int, ...]
 
-ROWS, COLUMNS = 6, 7
-"""So much of a matrix is drawn."""
+ROWS, COLUMNS, STORAGE = 6, 7, 10
+"""At most this much of a matrix and of a storage is drawn."""
+
+
+def memory_offset(index: Sequence[int], strides: Sequence[int]) -> int:
+    """The distance from the first element of an array to the element at an index, from the addresses that NumPy computes."""
+    base = np.zeros(1, np.int8)
+    steps = [stride if i >= 0 else -stride for i, stride in zip(index, strides, strict=True)]
+    array = np.lib.stride_tricks.as_strided(base, [abs(i) + 1 for i in index], steps, writeable=False)
+    return array[(..., *(slice(abs(i), None) for i in index))].ctypes.data - base.ctypes.data  # nothing is read
 
 
 @dataclass(frozen=True)
 class Strided:
-    """An operand as a kernel is given it.
+    """An operand of a kernel.
 
     Attributes:
         name: "a", "out".
-        storage: Its numbers in a row.
-        shape, strides: How its elements lie there.
-        offset: Where the first one stands.
+        storage: The storage.
+        shape, strides: The layout of the elements in the storage.
+        offset: The position of the first element.
     """
 
     name: str
@@ -35,58 +43,61 @@ class Strided:
 
     @property
     def array(self) -> Any:
-        """Its elements, as NumPy reads them; an error if an index leads out of the storage."""
+        """The elements as NumPy reads them.
+
+        Raises:
+            IndexError: If an element lies outside of the storage.
+        """
         last = self.position(tuple(size - 1 for size in self.shape))
         if 0 not in self.shape and not 0 <= last < len(self.storage):
-            raise IndexError(f"shape {self.shape} with strides {self.strides} leads out of a storage of {len(self.storage)}")
+            raise IndexError(f"shape {self.shape} with strides {self.strides} does not fit into a storage of {len(self.storage)}")
         steps = [stride * self.storage.itemsize for stride in self.strides]
         return np.lib.stride_tricks.as_strided(self.storage[self.offset :], self.shape, steps, writeable=False)
 
     def position(self, index: Sequence[int]) -> int:
-        """Where an element stands in storage."""
-        return self.offset + sum(i * stride for i, stride in zip(index, self.strides, strict=True))
+        """The position of an element in the storage."""
+        return self.offset + memory_offset(index, self.strides)
 
     def source(self, index: Index) -> Index:
-        """The index of its element that belongs to an index of a shape that it is broadcast to."""
+        """The index of the element that a broadcast repeats at an index of the larger shape."""
         own = index[len(index) - len(self.shape) :]
-        return tuple(0 if size == 1 else i for i, size in zip(own, self.shape, strict=True))
+        if not own:
+            return ()
+        return tuple(map(int, np.unravel_index(np.ravel_multi_index(own, self.shape, mode="clip"), self.shape)))
 
     def places(self, value: Any, near: Index) -> list[Index]:
-        """Where a number stands among its elements, those near an index first."""
+        """The indices of the elements that equal a number, those near an index first."""
         found = [tuple(map(int, index)) for index in np.argwhere(equal(self.array, value))]
         return sorted(found, key=lambda index: sum(abs(i - j) for i, j in zip(index, near, strict=True)))
 
     def drawn(self, marks: Mapping[Index, str]) -> str:
-        """Shape, strides, a grid and the storage; a mark such as "[]" stands around an element."""
+        """Shape, strides, a grid and the storage; a mark such as "[]" encloses an element."""
         offset = f", offset {self.offset}" if self.offset else ""
         lines = [f"shape {self.shape}, strides {self.strides}{offset}", *grid(self.array, marks)]
-        dense = np.prod(self.shape, dtype=int) > 1 and tuple(self.strides) != row_by_row(self.shape)
-        if dense or self.offset:
+        is_dense = np.prod(self.shape, dtype=int) < 2 or tuple(self.strides) == contiguous_strides(self.shape)
+        if self.offset or not is_dense:
             words = {self.position(index): mark for index, mark in marks.items()}
             lines.append(f"storage {row(self.storage, words)}")
         return "\n".join(lines)
 
 
 def operand(name: str, storage: Any, shape: Any, strides: Any) -> Strided:
-    """An operand from a kernel's arguments."""
+    """An operand made from the arguments of a kernel."""
     return Strided(name, np.asarray(storage), tuple(map(int, shape)), tuple(map(int, strides)))
 
 
-def row_by_row(shape: Sequence[int]) -> Index:
-    """The strides of elements that lie one after the other."""
-    strides = [1]
-    for size in reversed(shape[1:]):
-        strides.append(strides[-1] * size)
-    return tuple(reversed(strides)) if shape else ()
+def contiguous_strides(shape: Sequence[int]) -> Index:
+    """The strides of contiguous elements, last dimension fastest."""
+    return np.empty(tuple(shape), np.int8).strides
 
 
 def tolerance(*arrays: Any) -> float:
-    """How far two ways of computing may lie apart, as a share: more where numbers are narrow."""
+    """The relative difference that rounding may cause: larger for float32 and half precision."""
     return 2e-3 if any(array.dtype.itemsize < 8 and array.dtype.kind == "f" for array in arrays) else 1e-6
 
 
 def equal(array: Any, value: Any, share: float = 1e-9) -> Any:
-    """Where an array is a number, or another array."""
+    """Where an array equals a number or another array, within a relative tolerance."""
     with np.errstate(all="ignore"):
         array, value = np.asarray(array, np.float64), np.asarray(value, np.float64)
         size = np.maximum(np.abs(array), np.abs(value))
@@ -101,7 +112,7 @@ def first_difference(expected: Any, got: Any) -> Index | None:
 
 
 def grid(array: Any, marks: Mapping[Index, str]) -> list[str]:
-    """An array as rows of numbers; of more dimensions than two that part in which the first mark stands."""
+    """An array as rows of numbers; of more than two dimensions, the matrix that contains the first mark."""
     array = np.asarray(array)
     if array.ndim == 0:
         return [_cell(array[()], marks.get((), ""))]
@@ -114,31 +125,31 @@ def grid(array: Any, marks: Mapping[Index, str]) -> list[str]:
         first = first[len(head) :]
     if array.ndim == 1:
         array, marks, first = array[None], {(0, *index): mark for index, mark in marks.items()}, (0, *first)
-    top, left = (_window(place, size, room) for place, size, room in zip(first, array.shape, (ROWS, COLUMNS), strict=True))
+    top, left = (_window(place, size, length) for place, size, length in zip(first, array.shape, (ROWS, COLUMNS), strict=True))
     cells = [
         [_cell(array[i, j], marks.get((i, j), "")) for j in range(left, min(left + COLUMNS, array.shape[1]))]
         for i in range(top, min(top + ROWS, array.shape[0]))
     ]
     width = max((len(cell) for line in cells for cell in line), default=0)
-    before, behind = "… " if left else "", " …" if left + COLUMNS < array.shape[1] else ""
+    before, after = "… " if left else "", " …" if left + COLUMNS < array.shape[1] else ""
     lines += ["…"] if top else []
-    lines += [before + " ".join(f"{cell:>{width}}" for cell in line).rstrip() + behind for line in cells]
+    lines += [before + " ".join(f"{cell:>{width}}" for cell in line).rstrip() + after for line in cells]
     return lines + (["…"] if top + ROWS < array.shape[0] else []) if array.size else ["no elements"]
 
 
 def row(storage: Any, marks: Mapping[int, str]) -> str:
     """A storage in one line, the part around the first mark."""
-    start = _window(next(iter(marks), 0), len(storage), 10)
-    cells = [_cell(storage[i], marks.get(i, "")).strip() for i in range(start, min(start + 10, len(storage)))]
-    return f"{'… ' if start else ''}{' '.join(cells)}{' …' if start + 10 < len(storage) else ''}"
+    start = _window(next(iter(marks), 0), len(storage), STORAGE)
+    cells = [_cell(storage[i], marks.get(i, "")).strip() for i in range(start, min(start + STORAGE, len(storage)))]
+    return f"{'… ' if start else ''}{' '.join(cells)}{' …' if start + STORAGE < len(storage) else ''}"
 
 
-def _window(place: int, size: int, room: int) -> int:
-    """Where to begin, so that a place is seen."""
-    return max(0, min(place - room // 2, size - room))
+def _window(place: int, size: int, length: int) -> int:
+    """The beginning of a window of some length that contains a place."""
+    return max(0, min(place - length // 2, size - length))
 
 
 def _cell(value: Any, mark: str) -> str:
-    text = shown_number(value)
+    text = format_number(value)
     text = text if len(text) <= 7 else f"{float(value):.3g}"
     return f"{mark[0]}{text}{mark[1]}" if mark else f" {text} "

@@ -1,4 +1,4 @@
-"""Tasks 2.3 and 2.4: functions and methods of tensors, compared with NumPy; gradients, entry by entry, with finite differences."""
+"""Tasks 2.3 and 2.4: functions and methods of tensors, compared with NumPy; gradients, compared with finite differences."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 
 from course.explain.calls import NOTHING, Call, Judge, Layout
-from course.explain.divergence import Wrong, shown_number
+from course.explain.divergence import Difference, format_number
 from course.oracles.finite_differences import agrees, slope
 from course.oracles.strided import Index, Strided, first_difference, grid
 
-NUMPY = "NumPy, on the same arrays"
+NUMPY = "NumPy on the same arrays"
 DIFFERENCES = "central differences of the function in NumPy, entry by entry"
 
 ENTRIES = 64
-"""Gradients of larger tensors are compared at so many entries."""
+"""The number of entries at which the gradients of larger tensors are compared."""
 
 
 def _sigmoid(a: Any) -> Any:
-    small = np.exp(-np.abs(a))
-    return np.where(a >= 0, 1.0, small) / (1.0 + small)
+    return np.exp(-np.logaddexp(0.0, -a))
 
 
 FORWARDS: dict[str, tuple[str, Callable[..., Any]]] = {
@@ -31,7 +30,7 @@ FORWARDS: dict[str, tuple[str, Callable[..., Any]]] = {
     "Add": ("a + b", lambda a, b: a + b),
     "Mul": ("a · b, element by element", lambda a, b: a * b),
     "Sigmoid": ("1 / (1 + e^-a)", _sigmoid),
-    "ReLU": ("a above 0, else 0", lambda a: np.where(a > 0, a, 0.0)),
+    "ReLU": ("a where a > 0, else 0", lambda a: np.maximum(a, 0.0)),
     "Log": ("ln(a + 0.000001)", lambda a: np.log(a + 1e-6)),
     "Exp": ("e^a", lambda a: np.exp(a)),
     "LT": ("whether a < b", lambda a, b: a < b),
@@ -40,16 +39,16 @@ FORWARDS: dict[str, tuple[str, Callable[..., Any]]] = {
     "Sum": ("the sum along dim, which keeps size 1", lambda a, dim: a.sum(dim, keepdims=True)),
     "Permute": ("the dimensions in another order", lambda a, order: a.transpose(order)),
 }
-"""What the functions of tensors compute, in words and in NumPy."""
+"""The functions of tensors: what they compute, in words, and their values."""
 
 
-def _reduction(fold: Callable[..., Any]) -> Callable[..., Any]:
-    """A reduction as the methods of tensors have it: without a dimension over all elements, with a result of shape (1,)."""
+def _reduction(reduction: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction with the arguments of the tensor methods: without a dimension it reduces all elements, to shape (1,)."""
 
     def reduced(a: Any, dim: Any = None, keepdim: bool = True) -> Any:
         if dim is None:
-            return fold(a.reshape(-1), axis=0, keepdims=keepdim)
-        return fold(a, axis=tuple(dim) if isinstance(dim, list | tuple) else dim, keepdims=keepdim)
+            return reduction(a.reshape(-1), axis=0, keepdims=keepdim)
+        return reduction(a, axis=tuple(dim) if isinstance(dim, list | tuple) else dim, keepdims=keepdim)
 
     return reduced
 
@@ -59,7 +58,11 @@ def _one_or_many(values: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _viewed(a: Any, *shape: Any) -> Any:
-    """An array in another shape; as the course has it, only if its elements lie one after the other."""
+    """A contiguous array in another shape.
+
+    Raises:
+        ValueError: If the array is not contiguous.
+    """
     if not a.flags.c_contiguous:
         raise ValueError
     return a.reshape(_one_or_many(shape))
@@ -86,14 +89,14 @@ METHODS: dict[str, tuple[str, Callable[..., Any]]] = {
     "permute": ("the dimensions in another order", lambda a, *order: a.transpose(_one_or_many(order))),
     "view": ("the same elements in another shape", _viewed),
 }
-"""What the methods of tensors compute."""
+"""The methods of tensors, likewise."""
 
 VIEWS = ("Permute.forward", "permute", "view")
-"""They answer with the same storage."""
+"""These return a view of the same storage."""
 
 
 def array(value: Any) -> Any:
-    """A tensor as it was, or one that was returned, as a NumPy array; other values as they are."""
+    """The NumPy array of a snapshot or of a tensor; other values unchanged."""
     if isinstance(value, Layout):
         return value.array
     if hasattr(value, "_tensor"):
@@ -102,14 +105,14 @@ def array(value: Any) -> Any:
     return value
 
 
-def forward(call: Call) -> Wrong | None:
-    """Whether a function's value is NumPy's."""
+def forward(call: Call) -> Difference | None:
+    """Compare the value of a function of tensors."""
     words, oracle = FORWARDS[call.owner]
     return value(call, f"{call.owner}.forward", words, oracle, call.before[1:])
 
 
-def method(call: Call) -> Wrong | None:
-    """Whether a method's value is NumPy's."""
+def method(call: Call) -> Difference | None:
+    """Compare the value of a method."""
     words, oracle = METHODS[call.outer]
     names = call.code.co_varnames[1 : call.code.co_argcount]
     keywords = {"keepdim": call.closure["keepdim"]} if "keepdim" in names else {}
@@ -118,24 +121,24 @@ def method(call: Call) -> Wrong | None:
 
 def value(
     call: Call, name: str, words: str, oracle: Callable[..., Any], values: Sequence[Any], keywords: dict[str, Any] | None = None
-) -> Wrong | None:
-    """Whether a result is what the oracle makes of the same tensors, in shape and in every element."""
+) -> Difference | None:
+    """Compare a result with the value of the oracle for the same tensors, in shape and in every element."""
     with np.errstate(all="ignore"):
         expected = np.asarray(oracle(*map(array, values), **(keywords or {})))
     rows = [("Call", f"{name}({', '.join(_argument(value) for value in values)})"), ("It should be", words)]
     if call.result is None:
-        return Wrong(NOTHING, (*rows, ("Expected", f"a tensor of shape {expected.shape}")), NUMPY)
+        return Difference(NOTHING, (*rows, ("Expected", f"a tensor of shape {expected.shape}")), NUMPY)
     if not hasattr(call.result, "_tensor"):
-        return Wrong("the type of the result", (*rows, ("Expected", "a Tensor"), ("Yours", f"a {type(call.result).__name__}")), NUMPY)
+        return Difference("the type of the result", (*rows, ("Expected", "a Tensor"), ("Yours", f"a {type(call.result).__name__}")), NUMPY)
     got = array(call.result)
     if got.shape != expected.shape:
-        return Wrong("the shape of the result", (*rows, ("Expected", str(expected.shape)), ("Yours", str(got.shape))), NUMPY)
+        return Difference("the shape of the result", (*rows, ("Expected", str(expected.shape)), ("Yours", str(got.shape))), NUMPY)
     index = first_difference(expected, got)
     if index is not None:
-        return Wrong(f"element {index} of the result", (*rows, *_compared(expected, got, index), *_operands(values, index)), NUMPY)
+        return Difference(f"element {index} of the result", (*rows, *_compared(expected, got, index), *_operands(values, index)), NUMPY)
     if name.rpartition("Tensor.")[2] in VIEWS and not _shared(call.result, values[0]):
-        rows += [("Expected", "a view: the same storage"), ("Yours", "another storage, with copies of the elements")]
-        return Wrong("the storage of the result, which is another", tuple(rows), NUMPY)
+        rows += [("Expected", "a view of the same storage"), ("Yours", "a copy with another storage")]
+        return Difference("the storage of the result, which is a different one", tuple(rows), NUMPY)
     return None
 
 
@@ -146,19 +149,19 @@ def _shared(result: Any, given: Layout) -> bool:
 
 def _argument(value: Any) -> str:
     if not isinstance(value, Layout):
-        return shown_number(value) if isinstance(value, float) else repr(value)[:30]
+        return format_number(value) if isinstance(value, float) else repr(value)[:30]
     return f"tensor of shape {value.shape}"
 
 
 def _compared(expected: Any, got: Any, index: Index) -> list[tuple[str, str]]:
     return [
-        ("Expected", "\n".join([shown_number(expected[index]), *(grid(expected, {index: "[]"}) if expected.size > 1 else [])])),
-        ("Yours", "\n".join([shown_number(got[index]), *(grid(got, {index: "><"}) if got.size > 1 else [])])),
+        ("Expected", "\n".join([format_number(expected[index]), *(grid(expected, {index: "[]"}) if expected.size > 1 else [])])),
+        ("Yours", "\n".join([format_number(got[index]), *(grid(got, {index: "><"}) if got.size > 1 else [])])),
     ]
 
 
 def _operands(values: Sequence[Any], index: Index) -> list[tuple[str, str]]:
-    """The tensors of a call, with the element marked that belongs to one of the result where that is plain."""
+    """The tensors of a call, each with the element marked that an element of the result was computed from, if there is one."""
     rows = []
     for name, value in zip("abcd", values, strict=False):
         if isinstance(value, Layout):
@@ -173,29 +176,29 @@ def _operands(values: Sequence[Any], index: Index) -> list[tuple[str, str]]:
 # Gradients
 
 
-def backward(call: Call) -> Wrong | None:
-    """Whether the gradients of all tensors are those of finite differences, at what forward was given with the same context."""
+def backward(call: Call) -> Difference | None:
+    """Compare gradients with finite differences at the arguments of the call of forward that had the same context."""
     forward = call.recorder.forwards[id(call.arguments[0])]
     inputs = forward.before[1:]
     oracle = FORWARDS[call.owner][1]
     return gradients(call, inputs, oracle, array(call.before[1]), call.result)
 
 
-def gradients(call: Call, inputs: Sequence[Any], oracle: Callable[..., Any], grad_output: Any, result: Any) -> Wrong | None:
-    """Whether what backward has returned are the gradients, given what forward was given."""
+def gradients(call: Call, inputs: Sequence[Any], oracle: Callable[..., Any], grad_output: Any, result: Any) -> Difference | None:
+    """Compare the result of backward with the gradients of a function at the inputs of forward."""
     got = list(result) if isinstance(result, list | tuple) else [result]
     tensors = [place for place, x in enumerate(inputs) if isinstance(x, Layout)]
     rows = [("At", f"{call.owner}({', '.join(_argument(x) for x in inputs)}), grad_output of shape {grad_output.shape}")]
     if len(got) < len(tensors):
-        rows += [("Expected", f"{len(tensors)} gradients, one for each tensor"), ("Yours", str(len(got)))]
-        return Wrong(f"the number of gradients, {len(got)} for {len(tensors)}", tuple(rows), DIFFERENCES)
+        rows += [("Expected", f"{len(tensors)} gradients, one for every tensor"), ("Yours", str(len(got)))]
+        return Difference(f"the number of gradients, {len(got)} instead of {len(tensors)}", tuple(rows), DIFFERENCES)
     for place, name in zip(tensors, "abc", strict=False):
         x = inputs[place]
         if got[place] is None:
             if x.constant:
                 continue
             rows += [("Expected", f"a gradient of shape {x.shape}"), ("Yours", "None")]
-            return Wrong(NOTHING if result is None else f"the gradient of {name}, which is missing", tuple(rows), DIFFERENCES)
+            return Difference(NOTHING if result is None else f"the gradient of {name}, which is missing", tuple(rows), DIFFERENCES)
         if wrong := gradient(call.owner, inputs, place, name, oracle, grad_output, array(got[place]), rows):
             return wrong
     return None
@@ -210,28 +213,28 @@ def gradient(
     grad_output: Any,
     got: Any,
     rows: Sequence[tuple[str, str]],
-) -> Wrong | None:
-    """Whether the gradient of one input is right; it may still have the shape that the input was broadcast to."""
+) -> Difference | None:
+    """Compare the gradient of one input; it may have the shape to which the input was broadcast."""
     x = inputs[place].array
     summed = summed_back(got, x.shape)
     if summed is None:
-        more = (("Expected", f"shape {x.shape}, that of {name}, or one that it was broadcast to"), ("Yours", f"shape {got.shape}"))
-        return Wrong(f"the shape of the gradient of {name}", (*rows, *more), DIFFERENCES)
+        more = (("Expected", f"shape {x.shape} as {name} has, or the shape to which it was broadcast"), ("Yours", f"shape {got.shape}"))
+        return Difference(f"the shape of the gradient of {name}", (*rows, *more), DIFFERENCES)
     for index in list(np.ndindex(*x.shape))[:ENTRIES]:
         expected = entry(kind, inputs, place, oracle, grad_output, index)
         if expected is None or not math.isfinite(expected):
             continue
         if not agrees(expected, summed[index], float(np.abs(grad_output).max(initial=1.0))):
-            shown = [("Expected", shown_number(float(f"{expected:.6g}"))), ("Yours", shown_number(summed[index]))]
+            shown = [("Expected", format_number(float(f"{expected:.6g}"))), ("Yours", format_number(summed[index]))]
             shown.append(("Its gradient", "\n".join([f"shape {summed.shape}", *grid(summed, {index: "><"})])))
             shown.append((name, "\n".join([f"shape {x.shape}", *grid(x, {index: "[]"})])))
             shown.append(("grad_output", "\n".join(grid(grad_output, {}))))
-            return Wrong(f"entry {index} of the gradient of {name}", (*rows, *shown), DIFFERENCES)
+            return Difference(f"entry {index} of the gradient of {name}", (*rows, *shown), DIFFERENCES)
     return None
 
 
 def summed_back(got: Any, shape: Index) -> Any:
-    """A gradient in the shape of its input: summed over the dimensions in which this was stretched; None if the shapes do not fit."""
+    """A gradient reduced to the shape of its input by sums over the broadcast dimensions; None if the shapes do not broadcast."""
     try:
         big = np.broadcast_shapes(got.shape, shape)
     except ValueError:
@@ -245,13 +248,13 @@ def summed_back(got: Any, shape: Index) -> Any:
 
 
 def entry(kind: str, inputs: Sequence[Any], place: int, oracle: Callable[..., Any], grad_output: Any, index: Index) -> float | None:
-    """The derivative of grad_output · f by one entry of an input; where f has a kink as the course agrees on it."""
+    """The derivative of Σ grad_output · f with respect to one entry of an input, at a kink by the convention of the course."""
     values = [array(x) for x in inputs]
     x = values[place].astype(np.float64)
     if kind in ("LT", "EQ"):
         return 0.0
-    if kind == "ReLU" and x[index] == 0:
-        return 0.0
+    if kind == "ReLU":  # differences cannot tell the derivative near the kink
+        return float(np.heaviside(x[index], 0.0) * np.broadcast_to(grad_output, x.shape)[index])
 
     def output(number: float) -> float:
         moved = x.copy()

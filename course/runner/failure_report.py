@@ -147,9 +147,12 @@ def _row(text: Text, label: str, lines: list[str], style: str) -> None:
 
 
 def wrapped(value: str, width: int) -> list[str]:
-    """The lines of a value, each broken to the width with its own indentation."""
+    """The lines of a value, each wrapped to the width with its own indentation; rows of a drawing, which start with |, are cut."""
     lines = []
     for line in value.splitlines():
+        if line.lstrip().startswith("|"):  # a row of a drawing
+            lines.append(line[: max(width, 20)])
+            continue
         indent = line[: len(line) - len(line.lstrip())]
         lines += textwrap.wrap(line, max(width, 20), subsequent_indent=indent, break_on_hyphens=False) or [""]
     return lines

@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
+import inspect
 import re
 import signal
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,9 @@ WAITING = 4
 """By the clock a test may take so many times its limit: on a busy machine a right answer must not fail, and compiling takes its time."""
 
 
+QUICK = 1.0
+"""A failing test that took at most this many seconds may run once more to find the function that is wrong."""
+
 LOADING = 4
 """The loading of the tests may take so many times the limit of one."""
 
@@ -102,6 +106,7 @@ class Watcher:
         self.comparison: tuple[str, str, str] | None = None  # the last one that failed: operator, left, right
         self.failure: tuple[dict[str, str], tuple[str, str, str] | None] | None = None  # of the last failing example
         self.printed: str | None = None  # what that example printed; None if it is not known apart from that of others
+        self.example: Callable[[], object] | None = None  # runs the last failing example of a property again
 
     # Time
 
@@ -152,6 +157,7 @@ class Watcher:
                 return inner(*args, **kwargs)
             except BaseException:
                 self.failure, self.printed = (inputs, self.comparison), self._take_printed()
+                self.example = functools.partial(inner, *args, **kwargs)
                 raise
 
         watched.watched_by_course = True  # type: ignore[attr-defined]  # parametrized tests share one function
@@ -171,7 +177,7 @@ class Watcher:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Forget the test before."""
-        self.item, self.comparison, self.failure, self.printed = item, None, None, None
+        self.item, self.comparison, self.failure, self.printed, self.example = item, None, None, None, None
         self._wind_up()
         result = yield
         self.item = None  # stays if the run was interrupted
@@ -207,7 +213,10 @@ class Watcher:
             error = _leaf(call.excinfo.value)
             row = self._row(item.nodeid, task_of(item), error)
             printed = "".join(text for name, text in report.sections if name.startswith(("Captured stdout", "Captured stderr")))
-            row["card"] = asdict(self._card(item, error, report.longreprtext, printed if self.printed is None else self.printed))
+            card = self._card(item, error, report.longreprtext, printed if self.printed is None else self.printed)
+            if call.when == "call" and call.duration < QUICK and isinstance(error, AssertionError):
+                card = self._with_the_wrong_function(card, item)
+            row["card"] = asdict(card)
             report.course_state = row["state"]  # type: ignore[attr-defined]  # read by pytest_report_teststatus
             self.rows[item.nodeid] = row
             if self.early is not None and row["state"] == "failing":
@@ -293,6 +302,23 @@ class Watcher:
             traceback=shown_traceback(text),
             printed=shown_output(printed),
         )
+
+    def _with_the_wrong_function(self, card: Card, item: pytest.Item) -> Card:
+        """The card with the function that an oracle finds wrong, where the names in the test do not settle which one it is.
+
+        The failing test, or the failing example of a property, runs once more while its calls are compared.
+        """
+        if card.place is None or not card.place.file.startswith("tests/") or len(card.called) == 1 or not isinstance(item, pytest.Function):
+            return card
+        arguments = {name: item.funcargs[name] for name in inspect.signature(item.obj).parameters if name in item.funcargs}
+        test = self.example or functools.partial(item.obj, **arguments)
+        place = None
+        with contextlib.suppress(Exception):  # a workspace may lack the oracles, and a test may not run a second time
+            from course.explain.replay import first_wrong_call
+
+            found = first_wrong_call(self.root, test)
+            place = self.places.beginning(found[0].code) if found else None
+        return replace(card, called=(place,)) if place else card
 
     # Telling
 

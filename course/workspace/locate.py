@@ -123,6 +123,12 @@ class Places:
         """The line where a function begins that a student has written."""
         return Place(file, line, linecache.getline(str(self.root / file), line).strip(), function, in_task=True)
 
+    def beginning(self, code: CodeType) -> Place | None:
+        """Where a function begins; None if it is not one of a student's files."""
+        file = self._student_file(code.co_filename)
+        name = code.co_qualname.replace("<locals>.", "")
+        return Place(file, _first_line(code), function=name, in_task=True) if file else None
+
     def named(self, error: BaseException, task: str | None, place: Place | None) -> tuple[Place, ...]:
         """Where the methods of a task begin that the message names, as Mul.backward, if the error came through none of its functions."""
         if place is None or self._task(place) == task:

@@ -220,7 +220,7 @@ def test_a_leak_stops_the_handout_and_both_places_are_named(repository: Reposito
     assert str(error.value).splitlines() == [
         "the handout would give solutions away:",
         "  docs/module0/index.md:3 shows the solution of minitorch.operators:relu: return x if x > 0 else 0.0",
-        "  minitorch/scalar.py: _twice serves removed solutions alone; "
+        "  minitorch/scalar.py: only removed solutions use _twice; "
         "define it in the function that uses it, or add it to `write` or `leave_out`",
     ]
     assert [path.name for path in root.parent.iterdir()] == ["reference"]

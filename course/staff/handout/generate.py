@@ -1,4 +1,4 @@
-"""A student's workspace made from the reference: what its stages hold, with the bodies of all tasks taken out."""
+"""Generates a student's workspace: the files of the reference up to a stage, without the bodies of all tasks."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from course.staff.handout.selection import TEMPLATES, marks, select
 from course.workspace import pristine
 
 MARKER = ".handout.json"
-"""A file in every handout that says what it is, so that a later one may take its place."""
+"""A file in every handout that identifies it, so that a later handout may replace it."""
 
 GUIDED, BARE = "guided", "bare"
-"""The styles of stubs: with their docstrings, or with a plain list of what to write."""
+"""The styles of stubs: with docstrings, or with a list of what to write."""
 
 UNWATCHED = {".git", ".venv", ".course", ".hypothesis", ".pytest_cache", ".ruff_cache", "__pycache__", "_build", MARKER}
-"""What the student's tools make: it may be lost."""
+"""Files that the student's tools create; they may be deleted."""
 
 
 @dataclass(frozen=True)
 class Handout:
-    """A workspace that has been written.
+    """A generated workspace.
 
     Attributes:
-        folder: Where.
+        folder: Its folder.
         files: Number of files.
         stubs: Number of functions to write.
-        commit: The commit that holds it; None without git.
+        commit: Its only commit; None without git.
     """
 
     folder: Path
@@ -49,23 +49,23 @@ class Handout:
 
 
 def write_names(manifest: Manifest, last: int, only: str | None = None) -> dict[str, dict[str, str]]:
-    """The functions whose bodies are taken out, by file: function name → task id.
+    """The functions whose bodies are removed, by file: function name → task id.
 
     Args:
         manifest: The course.
-        last: Number of the last stage.
-        only: Leave all tasks but this one written.
+        last: The last stage.
+        only: Remove the bodies of this task alone.
     """
     return _by_file([(full, task) for task in manifest.tasks if task.stage <= last and only in (None, task.id) for full in task.write])
 
 
 def left_out_names(manifest: Manifest, last: int) -> dict[str, dict[str, str]]:
-    """The functions that are not in the workspace at all, as in `write_names`."""
+    """The functions that the workspace lacks completely, as in `write_names`."""
     return _by_file([(full, task) for task in manifest.tasks if task.stage <= last for full in task.leave_out if ":" in full])
 
 
 def left_out_modules(manifest: Manifest, last: int) -> dict[str, str]:
-    """The modules that are not in the workspace at all: dotted name → task id."""
+    """The modules that the workspace lacks completely: dotted name → task id."""
     return {full: task.id for task in manifest.tasks if task.stage <= last for full in task.leave_out if ":" not in full}
 
 
@@ -81,10 +81,10 @@ def _by_file(entries: Iterable[tuple[str, Task]]) -> dict[str, dict[str, str]]:
 
 
 def stub_files(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]], bare: bool = False) -> dict[str, str | bytes]:
-    """The files with the bodies of the named functions taken out; if `bare`, the docstrings of functions too.
+    """The files without the bodies of the named functions and, if `bare`, without their docstrings.
 
     Raises:
-        StaffError: If a file or function that the manifest names is not there; the message names the entry.
+        StaffError: If a file or function of the manifest does not exist; the message names the entry.
     """
     stubbed = dict(files)
     for path, tasks in names.items():
@@ -97,10 +97,10 @@ def stub_files(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str
 
 
 def leave_out(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]]) -> dict[str, str | bytes]:
-    """The files without the named functions, neither defined nor imported.
+    """The files without the definitions and imports of the named functions.
 
     Raises:
-        StaffError: If a file or function that the manifest names is not there, or one is still used.
+        StaffError: If a file or function of the manifest does not exist, or a function is still used.
     """
     result = dict(files)
     for path, tasks in names.items():
@@ -117,10 +117,10 @@ def leave_out(files: Mapping[str, str | bytes], names: Mapping[str, Mapping[str,
 
 
 def leave_out_modules(files: Mapping[str, str | bytes], modules: Mapping[str, str]) -> dict[str, str | bytes]:
-    """The files without the named modules, without what the package's table of contents, the manifest and the book say of them.
+    """The files without the named modules and their entries in the package's table of contents, the manifest and the book.
 
     Raises:
-        StaffError: If a module that the manifest names is not there, or is still imported.
+        StaffError: If a module of the manifest does not exist, or is still imported.
     """
     result = dict(files)
     for module, task in modules.items():
@@ -141,20 +141,20 @@ def leave_out_modules(files: Mapping[str, str | bytes], modules: Mapping[str, st
 
 
 def _lost_modules(source: str, modules: Iterable[str]) -> list[str]:
-    """Those of the modules that a source needs."""
+    """The modules among these that a source imports."""
     named = {module for module in modules if module.rpartition(".")[2] in source}
     return sorted(rewriter.needed_modules(source) & named) if named else []
 
 
 def _without_modules(page: str, modules: Iterable[str]) -> str:
-    """A page of the reference without the directives that show these modules, and without the headings that are left with nothing."""
+    """A page of the API reference without the directives for these modules and without headings that become empty."""
     for module in modules:
         page = re.sub(rf"(?ms)^```\{{eval-rst\}}\n\.\. auto\w+:: {re.escape(module)}\b.*?^```\n\n?", "", page)
     return re.sub(r"(?m)^## .*\n\n(?=## |\Z)", "", page).rstrip() + "\n"
 
 
 def _named_source(files: Mapping[str, str | bytes], path: str, tasks: Mapping[str, str]) -> str:
-    """A file that the manifest speaks of."""
+    """The source of a file in the manifest."""
     source = files.get(path)
     if not isinstance(source, str):
         raise StaffError(
@@ -164,7 +164,7 @@ def _named_source(files: Mapping[str, str | bytes], path: str, tasks: Mapping[st
 
 
 def _module(path: str) -> str:
-    """The dotted name of a file."""
+    """The dotted name of the module in a file."""
     return path.removesuffix(".py").replace("/", ".")
 
 
@@ -174,13 +174,13 @@ def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED
     Args:
         root: The reference repository.
         manifest: Its manifest.
-        last: Number of the last stage.
+        last: The last stage.
         style: GUIDED, where stubs keep their docstrings, or BARE, where a list says what each has to do.
-        staff: Release the bodies of all tasks up to this stage; none if left out.
+        staff: Include the released bodies of all tasks up to this stage.
 
     Raises:
-        RequestError: If there are no such stages.
-        StaffError: If the repository cannot be cut, the manifest does not fit it, or a solution would leak; the message names the places.
+        RequestError: If a stage does not exist.
+        StaffError: If the repository cannot be cut after the stage, the manifest does not match it, or a solution would leak.
     """
     if staff is not None and staff > last:
         raise RequestError(f"--staff {staff} expected a module of the workspace, which ends with Module {last}")
@@ -202,7 +202,7 @@ def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED
 
 
 def _check_tested(manifest: Manifest, last: int, reference: Mapping[str, str | bytes]) -> None:
-    """Refuse a task without tests."""
+    """Raise StaffError for a task without tests."""
     tests = [content for path, content in reference.items() if path.startswith("tests/") and isinstance(content, str)]
     tested = {mark for content in tests for mark in marks(content)}
     for task in manifest.tasks:
@@ -211,7 +211,7 @@ def _check_tested(manifest: Manifest, last: int, reference: Mapping[str, str | b
 
 
 def _known_programs(text: str, files: Mapping[str, str | bytes]) -> str:
-    """A template without the lines that show programs, or targets of make, which the workspace does not hold."""
+    """A template without the lines that show programs or Make targets that the workspace lacks."""
     lines, makefile = [], str(files["Makefile"])
     for line in text.splitlines(keepends=True):
         programs, targets = re.findall(r"python (project/\w+\.py)", line), re.findall(r"`make (\S+)`", line)
@@ -223,20 +223,19 @@ def _known_programs(text: str, files: Mapping[str, str | bytes]) -> str:
 def make_handout(
     root: Path, manifest: Manifest, last: int, folder: Path, force: bool = False, style: str = GUIDED, staff: int | None = None
 ) -> Handout:
-    """Write a handout. It is built beside the folder and moved there when it is complete.
+    """Write a handout: into a temporary folder first, which is renamed when the handout is complete.
 
     Args:
         root: The reference repository.
         manifest: Its manifest.
-        last: Number of the last stage.
-        folder: Where to; must not exist or be empty, or with `force` an earlier handout in which nothing was changed.
+        last: The last stage.
+        folder: The target; must not exist or be empty or, with `force`, contain an unchanged earlier handout.
         force: Replace an earlier handout.
-        style: As in `handout_files`.
-        staff: As there.
+        style, staff: As in `handout_files`.
 
     Raises:
-        RequestError: If the folder is not free, or there are no such stages.
-        StaffError: If the handout would be wrong.
+        RequestError: If the folder is not free, or a stage does not exist.
+        StaffError: As in `handout_files`.
     """
     folder = folder.absolute()
     _check_free(folder, force)
@@ -263,7 +262,7 @@ def make_handout(
 
 
 def _check_free(folder: Path, force: bool) -> None:
-    """Refuse to write over anything but an untouched earlier handout."""
+    """Raise RequestError unless the folder is free or contains an unchanged earlier handout."""
     if not folder.exists() and not folder.is_symlink():
         return
     if folder.is_symlink() or not folder.is_dir():
@@ -283,7 +282,7 @@ def _check_free(folder: Path, force: bool) -> None:
 
 
 def write_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
-    """Write files below a folder."""
+    """Write files into a folder."""
     for path, content in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -291,7 +290,7 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def _digest(folder: Path) -> str:
-    """A hash of all files but those that tools make."""
+    """A hash of all files except those that tools create."""
     digest = hashlib.sha256()
     for file in sorted(folder.rglob("*")):
         path = file.relative_to(folder)
@@ -303,7 +302,7 @@ def _digest(folder: Path) -> str:
 
 
 def _commit(folder: Path, message: str) -> str | None:
-    """Start a git history with one commit; nothing of the user's or the reference's git reaches into it."""
+    """Start a git history with one commit, independent of the git configuration of the user and of the reference."""
     if shutil.which("git") is None:
         return None
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}

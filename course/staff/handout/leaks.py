@@ -1,8 +1,8 @@
 """The search for solutions that a workspace still shows: in other functions, tests, pages, comments and docstrings.
 
-A removed body leaks where N of its tokens in a row stand in a file. Names, numbers and signs count, of a string only that there is one;
-layout and comments do not, and the comments of a file are searched as a text of their own. What two different bodies have in common
-is a pattern, not a solution: given functions follow it, too.
+A removed body leaks where N of its consecutive tokens occur in a file. Names, numbers and operators count; all strings are the same token;
+layout and comments do not count, and the comments of a file are searched as a separate text. Tokens that two different bodies have in
+common are a pattern, not a solution, because given functions follow it as well. `shapes` finds copies that were renamed or reordered.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from course.staff.handout.shapes import find_near_copies
 from course.workspace.function_source import codes
 
 N = 14
-"""Tokens in a row that make a leak."""
+"""The number of consecutive tokens that make a leak."""
 
 SHORTEST = 8
-"""A body with fewer tokens says too little to be recognised; one between this and N counts as a whole."""
+"""A body with fewer tokens cannot be recognized; a body with fewer than N tokens leaks as a whole."""
 
 TOKEN = re.compile(r'"[^"\n]*"|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\w+|[^\w\s]')
 
 INNER_HEADER = re.compile(r"\bdef \w+\((?:[^()]|\([^()]*\))*\)[^:]*:")
-"""The header of a function in a function: its types say no more than those of the given function around it."""
+"""The header of an inner function: its types tell no more than those of the given function around it."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,12 @@ class Leak:
 
 
 def find_leaks(removed: Mapping[str, str], files: Mapping[str, str | bytes], also: Mapping[str, str] | None = None) -> list[Leak]:
-    """Where the files still show a removed body, one leak for each pair of body and file.
+    """The places at which files still show a removed body, one for each pair of body and file.
 
     Args:
-        removed: Removed bodies by the manifest's name of their function.
+        removed: The removed bodies by the manifest's name of their function.
         files: The workspace.
-        also: Other bodies of which no long piece, of 2 N tokens, must show: shorter ones are idioms that every page may use.
+        also: Other bodies of which no 2 N consecutive tokens may show; shorter pieces are idioms that any page may use.
     """
     grams: dict[tuple[str, ...], list[str]] = {}
     bodies: dict[tuple[str, ...], set[str]] = {}
@@ -87,18 +88,18 @@ def find_leaks(removed: Mapping[str, str], files: Mapping[str, str | bytes], als
 
 
 def find_orphans(before: str, after: str) -> list[str]:
-    """The private functions, classes, constants and imports of a source's top level that only the removed bodies used.
+    """The private top-level functions, classes, constants and imports that only the removed bodies used.
 
     Args:
-        before: The reference's file.
-        after: The same with stubs.
+        before: The file of the reference.
+        after: The same file with stubs.
     """
     used, still = _uses(before), _uses(after)
     return [name for name in _private(before) if used[name] > 1 and still[name] <= 1]
 
 
 def bodies_of_modules(reference: Mapping[str, str | bytes], modules: Iterable[str]) -> dict[str, str]:
-    """The bodies of all functions of these modules; what stands inside another function belongs to that."""
+    """The bodies of all functions of these modules; an inner function is part of the outer one."""
     bodies = {}
     for module in modules:
         found = codes(str(reference[module.replace(".", "/") + ".py"]))
@@ -112,24 +113,25 @@ def leaks_of(
     names: Mapping[str, Mapping[str, str]],
     also: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """What still shows solutions, one line each: pieces of removed bodies, and private helpers that only they used.
+    """What still shows solutions, one line each: pieces and near copies of removed bodies, and private helpers that only they used.
 
     Args:
         reference: The workspace with the solutions.
         files: The workspace.
-        names: The functions that were taken out of files, as in `write_names`.
-        also: Other bodies of which no long piece must show, by what they are called.
+        names: The functions that were removed from files, as in `write_names`.
+        also: Other bodies of which no long piece may show, by name.
     """
     orphans = [
-        f"{path}: {name} serves removed solutions alone; define it in the function that uses it, or add it to `write` or `leave_out`"
+        f"{path}: only removed solutions use {name}; define it in the function that uses it, or add it to `write` or `leave_out`"
         for path in names
         for name in find_orphans(str(reference[path]), str(files[path]))
     ]
-    return [*map(str, find_leaks(removed_bodies(reference, names), files, also)), *orphans]
+    removed = removed_bodies(reference, names)
+    return [*map(str, find_leaks(removed, files, also)), *map(str, find_near_copies(removed, files)), *orphans]
 
 
 def removed_bodies(reference: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """The bodies of the functions that were taken out, by "module:name"."""
+    """The removed bodies by "module:name"."""
     removed = {}
     for path, tasks in names.items():
         bodies = codes(str(reference[path]))
@@ -150,7 +152,7 @@ def _private(source: str) -> list[str]:
 
 
 def _uses(source: str) -> Counter[str]:
-    """How often each name stands in the code, its definition included."""
+    """How often each name occurs in the code, its definition included."""
     return Counter(token for token, _ in _tokens(_without_comments(source)))
 
 
@@ -159,8 +161,8 @@ def _windows(tokens: list[str], size: int) -> Iterable[tuple[str, ...]]:
 
 
 def _tokens(text: str) -> list[tuple[str, int]]:
-    """The tokens with their lines; every string is the same token, whatever it says."""
-    text = re.sub(r'"""|\'\'\'', " ", text)  # what stands in a docstring is searched
+    """The tokens with their lines; all strings are the same token."""
+    text = re.sub(r'"""|\'\'\'', " ", text)  # the content of docstrings is searched
     tokens = []
     for number, line in enumerate(text.split("\n"), start=1):
         tokens += [('"…"' if token.startswith('"') and len(token) > 1 else token, number) for token in TOKEN.findall(line)]
@@ -172,5 +174,5 @@ def _without_comments(text: str) -> str:
 
 
 def _comments_alone(text: str) -> str:
-    """The text with only its comments left, each in its line."""
+    """The comments of a text, each on its own line."""
     return "\n".join(line.partition("#")[2].replace("#", " ") for line in text.split("\n"))

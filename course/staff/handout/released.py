@@ -1,6 +1,7 @@
-"""What a teacher releases for those who are stuck: bodies for all tasks of a stage and those before it, one file a stage.
+"""The bodies that a teacher releases to students who are stuck: for every stage a file with all tasks up to that stage.
 
-The bodies are the reference's. A function that only solutions call, and that a workspace lacks, is put inside the body that calls it.
+The bodies are those of the reference. A function that a workspace lacks because only solutions call it is inserted into the body that
+calls it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from course.workspace.released import SCHEMA
 
 
 def released_bodies(root: Path, manifest: Manifest, reference: Mapping[str, str | bytes], last: int) -> dict[str, str]:
-    """Definitions of all that students write up to a stage, by "module:name".
+    """The definitions of all functions that students write up to a stage, by "module:name".
 
     Args:
         root: The repository.
@@ -29,7 +30,7 @@ def released_bodies(root: Path, manifest: Manifest, reference: Mapping[str, str 
 
     Raises:
         RequestError: If the stage does not exist.
-        StaffError: If a body needs what a workspace does not hold.
+        StaffError: If a body needs a module that a workspace lacks.
     """
     tasks = [task for task in manifest.tasks if task.stage <= last]
     if last not in [task.stage for task in tasks]:
@@ -59,17 +60,17 @@ def released_files(given: Mapping[str, str], manifest: Manifest, last: int) -> d
 
 
 def _left_out(manifest: Manifest, reference: Mapping[str, str | bytes]) -> tuple[dict[str, str], set[str]]:
-    """The functions of the reference that no workspace has, by their names alone, and the modules."""
+    """The functions that every workspace lacks, by their names without the module, and the modules."""
     entries = [full for task in manifest.tasks for full in task.leave_out]
     helpers = {}
     for module, _, name in (full.partition(":") for full in entries if ":" in full):
-        if f"{module.replace('.', '/')}.py" in reference:  # else it belongs to a later stage
+        if f"{module.replace('.', '/')}.py" in reference:  # otherwise it belongs to a later stage
             helpers[name] = function_source.definitions(_source(reference, module))[name]
     return helpers, {full for full in entries if ":" not in full}
 
 
 def _with_helpers(definition: str, helpers: Mapping[str, str]) -> str:
-    """The definition of a function with those in it that it calls and a workspace lacks."""
+    """The definition of a function with the functions inside that it calls and a workspace lacks."""
     tree = ast.parse(definition)
     (name,) = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     for helper in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & set(helpers)):

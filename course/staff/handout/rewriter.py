@@ -1,6 +1,7 @@
-"""Solutions taken out of a source through its syntax tree: bodies of functions, whole functions, and imports. All else stays byte for byte.
+"""Removes solutions from a source through its syntax tree: bodies of functions, whole functions, and imports.
 
-A function is named by its path, as in `course.workspace.function_source`, which finds functions and puts bodies back.
+The rest of the source stays the same byte for byte. A function is named by its path, as in `course.workspace.function_source`, which finds
+functions and restores bodies.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ PRAGMA = re.compile(r"#\s*(type:|noqa|pyright:|pragma:|fmt:)")
 
 
 class SyntaxTreeError(StaffError):
-    """A name that a source does not have, or code that cannot be taken apart."""
+    """A source lacks a name, or its code cannot be rewritten."""
 
 
 WIDTH = 140
@@ -33,17 +34,17 @@ WIDTH = 140
 def stub(source: str, tasks: Mapping[str, str], is_test: bool = False, bare: bool = False) -> str:
     """The source with the bodies of the named functions replaced by an error that names their task.
 
-    The docstring stays, and so does the `super().__init__()` of an `__init__`. A test that students write loses its arguments and its
-    decorators too, but for its marks: choosing them is part of the task.
+    Docstrings and the `super().__init__()` of an `__init__` stay. A test that students write also loses its arguments and its decorators
+    except marks, because choosing them is part of the task.
 
     Args:
         source: Python source.
-        tasks: Task id by function name.
+        tasks: The task id by function name.
         is_test: Whether the source is a file of tests.
-        bare: Take the docstrings of functions out as well, and say at the top of the file in a plain list what each has to do.
+        bare: Remove the docstrings of functions as well, and list at the top of the file what each function must do.
 
     Raises:
-        SyntaxTreeError: If a name does not stand in the source exactly once, or has nothing but a docstring.
+        SyntaxTreeError: If a name does not occur in the source exactly once, or the function consists of a docstring.
     """
     said: dict[str, str] = {}
 
@@ -66,7 +67,7 @@ def stub(source: str, tasks: Mapping[str, str], is_test: bool = False, bare: boo
 
 
 def _listed(source: str, tasks: Mapping[str, str], said: Mapping[str, str]) -> str:
-    """The source with a comment below its docstring: by task the functions to write, what each gives and what it raises."""
+    """The source with a comment below its docstring that lists the functions to write by task, with their results and errors."""
     lines = ["", "# To be written in this file, docstrings included:"]
     for task in dict.fromkeys(tasks.values()):
         lines += ["#", f"# Task {task}"]
@@ -84,7 +85,7 @@ def _listed(source: str, tasks: Mapping[str, str], said: Mapping[str, str]) -> s
 
 
 def remove(source: str, names: Collection[str]) -> str:
-    """The source without the named functions and the comments right above them.
+    """The source without the named functions and the comments directly above them.
 
     Raises:
         SyntaxTreeError: If a name does not stand in the source exactly once, or is used by what stays.
@@ -106,7 +107,7 @@ def remove_imports(source: str, module: str, names: Collection[str]) -> str:
 
 
 def _unused(source: str, names: Collection[str]) -> str:
-    """The source, if it does not use what it no longer has."""
+    """The source, after a check that it does not use the removed names."""
     used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     if lost := sorted(used & set(names)):
         raise SyntaxTreeError(f"{', '.join(lost)} is taken out, but still used")
@@ -114,7 +115,7 @@ def _unused(source: str, names: Collection[str]) -> str:
 
 
 def needed_modules(source: str) -> set[str]:
-    """The dotted names that the source imports, wherever the import stands; not where it says that the module may be missing.
+    """The dotted names that the source imports anywhere, except where it handles a missing module.
 
     `from a import b` counts as a and a.b.
     """
@@ -133,7 +134,7 @@ def needed_modules(source: str) -> set[str]:
 
 
 class _Walker(cst.CSTTransformer):
-    """Calls `change(name, node)` for every function, inner ones first, and puts what it returns in its place.
+    """Replaces every function, inner functions first, by the result of `change(name, node)`.
 
     Args:
         change: What to do with a function.
@@ -147,7 +148,7 @@ class _Walker(cst.CSTTransformer):
         self.path: list[str] = []
 
     def leads_on(self) -> bool:
-        """Whether one of the names can stand below this path."""
+        """Whether one of the names may be inside of this path."""
         path = ".".join(self.path) + "."
         return self.names is None or any(name.startswith(path) for name in self.names)
 
@@ -173,7 +174,7 @@ class _Walker(cst.CSTTransformer):
 
 
 class _Importer(cst.CSTTransformer):
-    """Takes names out of the imports from a module.
+    """Removes names from the imports of a module.
 
     Args:
         module: Its dotted name.
@@ -202,7 +203,7 @@ class _Importer(cst.CSTTransformer):
 
 
 def _rewrite(source: str, names: Mapping[str, object], change: Change) -> str:
-    """The source after `change` of the named functions, each of which must stand in it once."""
+    """The source after `change` of the named functions, each of which must occur in it once."""
     hits = dict.fromkeys(names, 0)
 
     def counted(name: str, node: cst.FunctionDef) -> cst.FunctionDef | cst.RemovalSentinel:
@@ -220,7 +221,7 @@ def _rewrite(source: str, names: Mapping[str, object], change: Change) -> str:
 
 @lru_cache(maxsize=32)
 def _parse(source: str) -> cst.Module:
-    """The tree, which nobody changes: what is visited is copied. Wrong answers and stubs change the same few files again and again."""
+    """The syntax tree, which is immutable; cached because wrong answers and stubs change the same few files many times."""
     try:
         return cst.parse_module(source)
     except cst.ParserSyntaxError as error:
@@ -242,19 +243,19 @@ def _split(node: cst.FunctionDef) -> tuple[list[cst.BaseStatement], list[cst.Bas
 
 
 def _bare(line: cst.BaseStatement) -> cst.BaseStatement:
-    """The statement without comments before and behind it."""
+    """The statement without the comments before and after it."""
     return line.with_changes(leading_lines=(), trailing_whitespace=cst.TrailingWhitespace())
 
 
 def _header(node: cst.FunctionDef) -> cst.TrailingWhitespace:
-    """What follows the colon of `def`: a comment only if a tool reads it."""
+    """The rest of the line of `def`: only a comment that a tool reads."""
     header = node.body.header if isinstance(node.body, cst.IndentedBlock) else cst.TrailingWhitespace()
     comment = header.comment
     return header if comment is None or PRAGMA.match(comment.value) else cst.TrailingWhitespace()
 
 
 def _role(node: cst.FunctionDef) -> str:
-    """ "@setter" and its like for the parts of a property, "@overload" for an overload."""
+    """The suffix of a name: "@setter" and similar for the parts of a property, "@overload" for an overload."""
     for line in node.decorators:
         last = (get_full_name_for_node(line.decorator) or "").split(".")[-1]
         if last in ("setter", "getter", "deleter", "overload"):

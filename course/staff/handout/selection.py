@@ -1,7 +1,7 @@
-"""Which files a workspace up to some stage holds, and what the cut changes in them.
+"""The files of a workspace up to a stage, and what is cut from them.
 
-A file of the app belongs to the stage of the latest name that it imports, or to the one in its own name; tests to that of their marks.
-What pages share goes in if a page that is in the workspace needs it.
+A file of the app belongs to the stage in its name or, without one, to the latest stage whose names it imports; tests belong to the stage
+of their marks. Files that pages share are included if a page of the workspace needs them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PATTERNS = (
     "project/**/config.toml",
     "project/*.ipynb",
 )
-"""The files that a workspace may hold beside the package and the tests."""
+"""The files that a workspace may contain besides the package and the tests."""
 
 NOT_FOR_STUDENTS = (
     "docs/_build/",
@@ -45,7 +45,7 @@ NOT_FOR_STUDENTS = (
     "docs/teachers",
     "project/reproduc",  # project/reproduce.py and its folder
 )
-"""What the patterns catch and a workspace does not need."""
+"""Files that match PATTERNS but do not belong in a workspace."""
 
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
@@ -53,30 +53,30 @@ STAGE_OF_PAGES = {
     "docs/data.md": 4,
     **dict.fromkeys((f"docs/{page}.md" for page in ("autograd", "custom_operators", "dtypes", "figures", "library", "reproductions")), 5),
 }
-"""The first stage that needs a page of the book whose name does not say it."""
+"""The first stage that needs a page of the book, for pages whose names do not contain it."""
 
 TEMPLATES = Path(__file__).parent / "templates"
 RENDERED = ("Makefile", "pyproject.toml", ".pre-commit-config.yaml")
-"""Files that a workspace has in a version of its own, rendered from a template in TEMPLATES."""
+"""Files whose version for workspaces is rendered from a template in TEMPLATES."""
 
 STAFF_PACKAGES = {"pytest-xdist", "jinja2", "libcst", "micrograd", "playwright"}
-"""Packages of requirements.dev.txt that only the staff needs."""
+"""Packages in requirements.dev.txt that only the staff needs."""
 
 GPU_FILES = ("requirements.cuda.txt", "project/gpu.ipynb")
-"""The files that do."""
+"""Files that only a course with GPU tasks needs."""
 
 
 def select(root: Path, manifest: Manifest, last: int) -> dict[str, str | bytes]:
-    """The files of a workspace that ends with a stage, by path, with the solutions still in them.
+    """The files of a workspace up to a stage, by path, with the solutions.
 
     Args:
         root: The repository.
         manifest: Its manifest.
-        last: Number of the last stage that the workspace holds.
+        last: The last stage of the workspace.
 
     Raises:
         RequestError: If the stage does not exist.
-        StaffError: If a file that must go in needs something that does not.
+        StaffError: If a file of the workspace needs a file that does not belong to it.
     """
     if last not in [stage.number for stage in manifest.stages]:
         raise RequestError(f"there is no stage {last}; the stages are {', '.join(str(stage.number) for stage in manifest.stages)}")
@@ -98,27 +98,27 @@ def select(root: Path, manifest: Manifest, last: int) -> dict[str, str | bytes]:
 
 @cache
 def marks(source: str) -> frozenset[str]:
-    """The marks in a file of tests, those of tasks among them; asked for every file and task, and by the proofs for every answer."""
+    """The pytest marks in a file of tests; cached because the proofs ask for every file, task and answer."""
     attributes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
     return frozenset(node.attr for node in attributes if isinstance(node.value, ast.Attribute) and node.value.attr == "mark")
 
 
 def imports(root: Path, path: str, later: bool = False) -> frozenset[str]:
-    """What a file imports when it is imported itself, as dotted names.
+    """The dotted names that a file imports.
 
     `from a import b` counts as a and a.b, and so does a use of a.b after `import a`, or of b.c after `from a import b` as a.b.c.
 
     Args:
         root: The repository.
         path: The file.
-        later: Count what its functions import when they are called, too.
+        later: Include the imports inside its functions.
     """
     return _imports(path, (root / path).read_text(encoding="utf-8"), later)
 
 
 @cache
 def _imports(path: str, source: str, later: bool) -> frozenset[str]:
-    """`imports` of a file with this source: the proofs ask for each file hundreds of times."""
+    """`imports` of a file with this source; cached because the proofs ask for every file hundreds of times."""
     tree = ast.parse(source)
     names: set[str] = set()
     for node in ast.walk(tree) if later else _top_level(tree):
@@ -134,7 +134,7 @@ def _imports(path: str, source: str, later: bool) -> frozenset[str]:
 
 
 def _dotted(node: ast.expr) -> str:
-    """`a.b.c` as it stands in the source; "" if it begins with something else than a name."""
+    """The dotted name of an expression such as `a.b.c`; "" if it does not start with a name."""
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -143,7 +143,7 @@ def _dotted(node: ast.expr) -> str:
 
 
 def import_closure(root: Path, paths: set[str], later: bool = False) -> set[str]:
-    """The given files and all of the same folder of the repository that they import, directly or not (of `import minitorch`, no module)."""
+    """The given files and all files of the same top-level folder that they import, directly or indirectly."""
     closure, waiting = set(), sorted(paths)
     while waiting:
         path = waiting.pop()
@@ -159,7 +159,7 @@ def import_closure(root: Path, paths: set[str], later: bool = False) -> set[str]
 
 
 def _find(root: Path, patterns: tuple[str, ...]) -> list[str]:
-    """The regular files that match; nothing from hidden folders and caches."""
+    """The regular files that match a pattern, outside of hidden folders and caches."""
     found = set()
     for pattern in patterns:
         for file in root.glob(pattern):
@@ -172,7 +172,7 @@ def _find(root: Path, patterns: tuple[str, ...]) -> list[str]:
 
 
 def _needed(root: Path, paths: list[str]) -> list[str]:
-    """The files without those parts of the app that no page or program imports, and those of the book that no page names."""
+    """The files without the parts of the app that no page or program imports and the extensions of the book that no page uses."""
     python = {path for path in paths if path.endswith(".py") and not path.endswith("/__init__.py")}
     of_app, of_book = ({path for path in python if path.startswith(folder)} for folder in ("project/lab/", "docs/_ext/"))
     used = import_closure(root, {path for path in python if path.startswith("project/")} - of_app, later=True)
@@ -182,7 +182,7 @@ def _needed(root: Path, paths: list[str]) -> list[str]:
 
 
 def _package(root: Path, manifest: Manifest, last: int) -> list[str]:
-    """The modules of the package, the tables of contents of its folders, and the data that lie beside them."""
+    """The modules of the package, the `__init__.py` of its folders, and the data files next to them."""
     modules = [manifest.path(module) for stage in manifest.stages if stage.number <= last for module in stage.modules]
     folders = [posixpath.dirname(path) for path in contents(manifest, last)]
     data = [path for path in _find(root, tuple(f"{folder}/*" for folder in folders)) if not path.endswith(".py")]
@@ -190,17 +190,17 @@ def _package(root: Path, manifest: Manifest, last: int) -> list[str]:
 
 
 def contents(manifest: Manifest, last: int) -> list[str]:
-    """The tables of contents of the package and of its folders that are there after a stage."""
+    """The `__init__.py` of the package and of its folders up to a stage."""
     return [manifest.path(f"{folder}.__init__".removeprefix(".")) for folder in manifest.folders(last)]
 
 
 def _tests(root: Path, manifest: Manifest, last: int) -> list[str]:
-    """The files whose tests grade tasks up to this stage, and what they import."""
+    """The files whose tests grade tasks up to this stage, and the files that these import."""
     stage_of = {task.mark: task.stage for task in manifest.tasks}
     graded = set()
     for path in _find(root, ("tests/**/test_*.py",)):
         source = (root / path).read_text(encoding="utf-8")
-        if not any(f"mark.{mark}" in source for mark in stage_of):  # most files of tests are of the reference alone
+        if not any(f"mark.{mark}" in source for mark in stage_of):  # most test files belong to the reference only
             continue
         stages = {stage_of[mark] for mark in marks(source) if mark in stage_of}
         if len(stages) > 1:
@@ -214,7 +214,7 @@ def _tests(root: Path, manifest: Manifest, last: int) -> list[str]:
 
 
 def _project_stages(root: Path, manifest: Manifest, paths: list[str]) -> dict[str, int]:
-    """The first stage in which a file works: by its name, or else by the latest name of the package that it imports."""
+    """The first stage in which each file works: the stage in its name or, without one, that of the latest name that it imports."""
     last = manifest.stages[-1].number
     first = {f"{manifest.package}.{module}": stage.number for stage in manifest.stages for module in stage.modules}
     for path in contents(manifest, last):
@@ -223,7 +223,7 @@ def _project_stages(root: Path, manifest: Manifest, paths: list[str]) -> dict[st
             if number is None:
                 continue
             for name in _bound(section):
-                first.setdefault(f"{package}.{name}", number)  # a later stage may put something with more arguments in its place
+                first.setdefault(f"{package}.{name}", number)  # a later stage may replace it
     stages = {}
     for path in paths:
         if path in STAGE_OF_PAGES:
@@ -237,7 +237,7 @@ def _project_stages(root: Path, manifest: Manifest, paths: list[str]) -> dict[st
 
 
 def _top_level(tree: ast.AST) -> Iterator[ast.AST]:
-    """The statements that run on import: not those in functions, nor those for the type checker alone."""
+    """The statements that run on import: none in functions, and none for type checkers."""
     for node in ast.iter_child_nodes(tree):
         checking = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and not checking:
@@ -249,7 +249,7 @@ def _top_level(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _cut(files: dict[str, str | bytes], manifest: Manifest, last: int, dropped: set[str]) -> None:
-    """Take out of the files what serves the teacher alone or belongs to later stages."""
+    """Cut from the files what only teachers need and what belongs to later stages."""
     later = [task for task in manifest.tasks if task.stage > last]
     for_gpu = any(task.gpu and task not in later for task in manifest.tasks)
     for path in () if for_gpu else GPU_FILES:
@@ -271,7 +271,7 @@ def _cut(files: dict[str, str | bytes], manifest: Manifest, last: int, dropped: 
 
 
 def _rendered(path: str, **values: object) -> str:
-    """The version of a file that workspaces have."""
+    """The version of a file for workspaces."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
@@ -306,7 +306,7 @@ def _bound(source: str) -> set[str]:
 
 
 def _cut_manifest(text: str, last: int) -> str:
-    """tasks.toml without the tables of later stages and of their tasks, and without what it says to the teacher alone."""
+    """tasks.toml without the tables of later stages and their tasks, and without the entries for teachers."""
 
     def stays(table: str) -> bool:
         number = re.match(r'\[\[stage\]\]\nnumber = (\d+)|\[\[task\]\]\nid = "(\d+)\.', table)
@@ -317,7 +317,7 @@ def _cut_manifest(text: str, last: int) -> str:
 
 
 def _cut_toctrees(path: str, text: str, dropped: set[str]) -> str:
-    """A page of the book without the entries of its tables of contents that lead to pages left out."""
+    """A page of the book whose tables of contents list no pages that the workspace lacks."""
 
     def cut(fence: re.Match[str]) -> str:
         lines = []

@@ -1,4 +1,4 @@
-"""Wrong answers: plausible mistakes as small patches of the reference, and the ledger of those that the tests are known to catch."""
+"""Wrong answers: plausible mistakes as small patches of the reference, and the ledger of the mistakes that the tests catch."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class WrongAnswer:
     Attributes:
         task: The task whose tests must catch it.
         name: Its name, unique in the task.
-        mistake: What the student did, in a sentence.
+        mistake: The mistake in one sentence.
         patch: Definitions by "module:function".
-        compiled: Whether its tests must run with numba's compiler on, because the mistake shows in compiled code alone.
+        compiled: Whether its tests run with numba's compiler, because the mistake shows only in compiled code.
     """
 
     task: str
@@ -45,17 +45,17 @@ class WrongAnswer:
 
     @property
     def key(self) -> str:
-        """Its name in the ledger."""
+        """Its key in the ledger."""
         return f"{self.task}/{self.name}"
 
 
 def load_answers(folder: Path, tasks: Iterable[Task], root: Path = ROOT) -> list[WrongAnswer]:
     """The wrong answers of these tasks, in order.
 
-    An entry has a patch (whole definitions), or a change (old text, new text) of the function as it is in the repository at root.
+    An entry has a patch (whole definitions) or a change (old text, new text) of the function in the repository at root.
 
     Raises:
-        StaffError: If a file is not TOML or an entry does not say what it must, naming both.
+        StaffError: If a file is not TOML or an entry is incomplete; the message names both.
     """
     answers = []
     for task in tasks:
@@ -78,7 +78,7 @@ def load_answers(folder: Path, tasks: Iterable[Task], root: Path = ROOT) -> list
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """A file of wrong answers; a task may have none."""
+    """The content of a file of wrong answers; a task need not have one."""
     if not file.is_file():
         return {}
     try:
@@ -88,7 +88,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _changed(file: Path, name: str, root: Path, change: Mapping[str, list[str]]) -> dict[str, str]:
-    """The functions that an entry changes: the old text, which must be in the function once, becomes the new one."""
+    """The patch for a change, whose old text must occur once in the function."""
     patch = {}
     for full, (old, new) in change.items():
         definition = _published(root, full)
@@ -109,12 +109,12 @@ def _published(root: Path, full: str) -> str:
 
 @cache
 def _functions(source: str) -> dict[str, str]:
-    """The functions of a source; hundreds of entries change the same file."""
+    """The functions of a source; cached because hundreds of entries change the same file."""
     return function_source.definitions(source)
 
 
 def patched(answer: WrongAnswer, files: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
-    """The files with the mistake in them.
+    """The files with the mistake.
 
     Raises:
         StaffError: If a patch names a function that does not exist, or is not its definition.
@@ -141,18 +141,18 @@ def graded_files(task: Task, files: Mapping[str, str | bytes]) -> list[str]:
 
 
 def content_hash(answer: WrongAnswer, root: Path, files: Mapping[str, str | bytes], run: Iterable[str]) -> str:
-    """A hash of what decides whether the answer is caught: the patch, the files that are run, those patched, and what all these import.
+    """A hash of everything that decides whether the answer is caught: the patch, the test files, the patched files, and their imports.
 
     Comments and docstrings do not run, so they do not count.
 
     Args:
         answer: The wrong answer.
         root: The repository.
-        files: What stands in the workspace of a proof, by path; nothing else counts.
-        run: Those that are run.
+        files: The files of the workspace of a proof, by path; no others count.
+        run: The files that are run.
 
     Raises:
-        StaffError: If a patch names a file that is not there.
+        StaffError: If a patch names a file that does not exist.
     """
     targets = {full.partition(":")[0].replace(".", "/") + ".py" for full in answer.patch}
     for path in sorted(targets):
@@ -191,7 +191,7 @@ def executable_source(text: str) -> str:
 
 
 def read_ledger(path: Path) -> dict[str, dict[str, str]]:
-    """The entries of the ledger by key; none if there is no ledger, or one of another format."""
+    """The entries of the ledger by key; empty if the ledger is missing or has another schema."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
@@ -200,7 +200,7 @@ def read_ledger(path: Path) -> dict[str, dict[str, str]]:
 
 
 def write_ledger(path: Path, entries: Mapping[str, Mapping[str, str]], manifest: Manifest) -> None:
-    """Write the ledger in the order of the tasks, all of it or nothing."""
+    """Write the ledger atomically, in the order of the tasks."""
     order = {task.id: i for i, task in enumerate(manifest.tasks)}
     keys = sorted(entries, key=lambda key: (order[key.split("/")[0]], key))
     document = {"schema": SCHEMA, "answers": {key: dict(entries[key]) for key in keys}}

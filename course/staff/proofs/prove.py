@@ -1,4 +1,4 @@
-"""The proof that the tests of every task catch its wrong answers."""
+"""Proves that the tests of every task catch its wrong answers."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from course.staff.proofs.answers import WrongAnswer, content_hash, graded_files,
 from course.staff.proofs.runs import LIMIT, PATIENCE, copy, each, run_tests
 
 COMPILED = {"NUMBA_DISABLE_JIT": "0", "NUMBA_NUM_THREADS": "2"}
-"""The environment of a proof in compiled code; a race needs two threads."""
+"""The environment for compiled code; a race needs two threads."""
 
 PLAIN = {"NUMBA_DISABLE_JIT": "1"}
-"""That of all others: in a copy of the repository every kernel would be compiled anew, and answer the same."""
+"""The environment for all other proofs: compiling every kernel in every copy of the repository would take long and change nothing."""
 
 BROKEN = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError")
-"""Errors that say that the patch is broken, not that a test caught the mistake."""
+"""Errors that mean that the patch is broken, not that a test caught the mistake."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How the tests of its task met a wrong answer.
+    """The result of the tests of a wrong answer.
 
     Attributes:
         answer: The wrong answer.
         state: "killed", "survived" or "broken".
-        by: The test that killed it, or what is broken.
+        by: The test that killed it, or the reason why it is broken.
     """
 
     answer: WrongAnswer
@@ -40,7 +40,7 @@ class Verdict:
 
 
 def needed_files(root: Path, manifest: Manifest) -> dict[str, str | bytes]:
-    """What the tests of all tasks need, with the reference's solutions."""
+    """The files that the tests of all tasks need, with the solutions of the reference."""
     files = select(root, manifest, max(task.stage for task in manifest.tasks))
     folders = (f"{manifest.package}/", "course/", "tests/", "project/run_", "project/lab/", "pyproject.toml")
     return {path: content for path, content in files.items() if path.startswith(folders)}
@@ -49,7 +49,7 @@ def needed_files(root: Path, manifest: Manifest) -> dict[str, str | bytes]:
 def choose(
     answers: list[WrongAnswer], hashes: Mapping[str, str], ledger: Mapping[str, Mapping[str, str]], seed: int
 ) -> tuple[list[WrongAnswer], list[WrongAnswer]]:
-    """The answers whose entry in the ledger does not hold any more, and a random twentieth of the others."""
+    """The answers whose entry in the ledger is out of date, and a random twentieth of the others."""
     changed = [answer for answer in answers if ledger.get(answer.key, {}).get("hash") != hashes[answer.key]]
     rest = [answer for answer in answers if answer not in changed]
     sample = random.Random(seed).sample(rest, -(-len(rest) // 20))
@@ -57,9 +57,9 @@ def choose(
 
 
 def textbook_solutions(answers: Iterable[WrongAnswer], manifest: Manifest) -> list[WrongAnswer]:
-    """The published functions as they are, for each task of these answers that has optimized kernels, compiled or not as the answers are.
+    """An empty patch for every task of these answers that has optimized kernels, compiled if its answers are.
 
-    Without these kernels they must pass. Otherwise the tests catch the wrong answers, but not for their mistakes.
+    The textbook functions must pass without these kernels; otherwise a wrong answer may fail for the lack of a kernel.
     """
     settings = dict.fromkeys((answer.task, answer.compiled) for answer in answers if manifest.task(answer.task).leave_out)
     return [WrongAnswer(task, "textbook solution", "None.", {}, compiled) for task, compiled in settings]
@@ -73,13 +73,13 @@ def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: 
 
 
 def in_order(tests: list[str], answer: WrongAnswer) -> list[str]:
-    """Files of tests, those first that are named after a module that the answer changes: they tell sooner whether it is caught."""
+    """Test files, those of the changed modules first, because they catch the mistake sooner."""
     changed = {full.partition(":")[0].rpartition(".")[2] for full in answer.patch}
     return sorted(tests, key=lambda path: Path(path).stem.removeprefix("test_") not in changed)
 
 
 def without_kernels(files: Mapping[str, str | bytes], manifest: Manifest, task: Task) -> dict[str, str | bytes]:
-    """The repository as students have it at a task: without its optimized kernels and those of later tasks, which may import them."""
+    """The repository as students have it at a task: without its optimized kernels and those of later tasks."""
     later = manifest.tasks[manifest.tasks.index(task) :]
     return leave_out_modules(files, {module: each.id for each in later for module in each.leave_out if ":" not in module})
 
@@ -91,14 +91,14 @@ def prove(
     done: Callable[[], object] = lambda: None,
     limit: float = LIMIT,
 ) -> list[Verdict]:
-    """Meet every answer with the tests of its task.
+    """Run the tests of its task on every answer.
 
     Args:
         answers: The wrong answers.
         manifest: The course.
-        files: What `needed_files` gives.
-        done: Called after each.
-        limit: Seconds that the tests of one answer may compute; an answer that takes longer is killed by that.
+        files: The result of `needed_files`.
+        done: Called after every answer.
+        limit: Processor time limit of the tests of one answer in seconds; an answer that exceeds it counts as killed.
     """
 
     def meet(answer: WrongAnswer) -> Verdict:

@@ -1,4 +1,4 @@
-"""Tests of a task run in a copy of the repository, in a process of their own, with a time limit and always with the same random inputs."""
+"""Runs tests in a copy of the repository, in a new process with a time limit and with the same random inputs every time."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from course.manifest import ROOT
 from course.staff.handout.generate import write_files
 
 LIMIT = 90.0
-"""Seconds of computing that one run may take."""
+"""Processor time limit of a run in seconds."""
 
 PATIENCE = 8
-"""So many times that long a run may take by the clock, for the machine may have other things to do."""
+"""The wall time limit of a run, in multiples of its processor time limit: the machine may be busy."""
 
 LAUNCH = """
 import sys
@@ -38,7 +38,7 @@ sys.path[:] = ['', *(p for p in sys.path[1:] if p != sys.argv[1])]
 import pytest
 sys.exit(pytest.main(sys.argv[3:]))
 """
-"""Starts pytest with the copy on the path, and without the repository, which an editable install puts there; ends it after the limit."""
+"""Starts pytest with the copy on the path and without the repository, which an editable install adds; ends it after the limit."""
 
 _running: set[subprocess.Popen[bytes]] = set()
 
@@ -48,13 +48,13 @@ B = TypeVar("B")
 
 @dataclass(frozen=True)
 class Run:
-    """How the tests ended.
+    """The result of a run.
 
     Attributes:
-        rows: The rows of the course's report, one a test; None if pytest ended without writing it.
-        timed_out: Whether it has computed for longer than the limit.
-        stopped: Whether it was stopped because it took too long by the clock, of which nothing follows on a busy machine.
-        output: The end of what pytest printed.
+        rows: The rows of the course's report, one for every test; None if pytest ended without a report.
+        timed_out: Whether it exceeded its processor time limit.
+        stopped: Whether it exceeded its wall time limit, which proves nothing on a busy machine.
+        output: The end of the output of pytest.
     """
 
     rows: list[dict[str, Any]] | None
@@ -69,12 +69,11 @@ def copy(files: Mapping[str, str | bytes], warm: Path | None = None) -> Iterator
 
     Args:
         files: By path.
-        warm: A folder with other versions of some of them, in which tests have run: what was compiled there need not be compiled again,
-            except in files that differ.
+        warm: A folder in which tests have run on other versions of some files; only files that differ are compiled again.
     """
     with tempfile.TemporaryDirectory(prefix="course-staff-", ignore_cleanup_errors=True) as folder:
         if warm is not None:
-            shutil.copytree(warm, folder, dirs_exist_ok=True)  # with the times of files, by which numba recognizes sources
+            shutil.copytree(warm, folder, dirs_exist_ok=True)  # keeps the modification times, by which numba recognizes sources
             files = {path: content for path, content in files.items() if (warm / path).read_bytes() != _bytes(content)}
         write_files(Path(folder), files)
         yield Path(folder)
@@ -88,11 +87,10 @@ def run_tests(folder: Path, arguments: Sequence[str], limit: float = LIMIT, envi
     """Run pytest in a folder.
 
     Args:
-        folder: A copy of the repository, or a handout.
-        arguments: Files, `-m mark`, `-x` …
-        limit: Seconds of computing after which it is ended; PATIENCE times as long by the clock, and it is stopped with all processes
-            that it started.
-        environment: What the process finds in its environment besides this one's.
+        folder: A copy of the repository or a handout.
+        arguments: Arguments of pytest: files, `-m mark`, `-x`.
+        limit: Processor time limit in seconds. After PATIENCE times this wall time, the process and its children are killed.
+        environment: Variables added to the environment of this process.
     """
     report = folder / ".course" / "report.json"
     report.unlink(missing_ok=True)
@@ -125,11 +123,11 @@ def run_tests(folder: Path, arguments: Sequence[str], limit: float = LIMIT, envi
 
 
 def each(function: Callable[[A], B], items: Iterable[A], done: Callable[[], object] = lambda: None) -> list[B]:
-    """The function of every item, in order, computed on all cores.
+    """The results of a function for every item, in order, computed on all cores.
 
     Args:
-        function: What to call, in threads.
-        items: Its arguments.
+        function: The function; it is called in threads.
+        items: The arguments.
         done: Called after each.
     """
     executor = ThreadPoolExecutor(os.cpu_count())
@@ -139,7 +137,7 @@ def each(function: Callable[[A], B], items: Iterable[A], done: Callable[[], obje
             future.result()
             done()
         return [future.result() for future in futures]
-    except BaseException:  # Ctrl-C, too: the tests run in sessions of their own and would not notice
+    except BaseException:  # Ctrl-C as well: the tests run in their own sessions and do not receive it
         executor.shutdown(wait=False, cancel_futures=True)
         for process in tuple(_running):
             _kill(process)
@@ -149,7 +147,7 @@ def each(function: Callable[[A], B], items: Iterable[A], done: Callable[[], obje
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a run and what it has started; it may just have ended by itself."""
+    """Kill a run and its children; it may have ended already."""
     if sys.platform == "win32":
         process.kill()
         return

@@ -93,8 +93,8 @@ class Convolution:
         """The rows (axis 1) or columns (2) that the window covers, which may lie beyond the edge."""
         walk, size = self.walk, self.weight.shape[axis + 1]
         if walk.padding is None or (self.dims == 1 and axis == 1):
-            return [place - i if walk.reverse else place + i for i in range(size)]
-        return [place * walk.stride - walk.padding + i * walk.dilation for i in range(size)]
+            return (place + np.arange(size) * (-1 if walk.reverse else 1)).tolist()
+        return (place * walk.stride - walk.padding + np.arange(size) * walk.dilation).tolist()
 
     def index(self, number: int) -> Index:
         """The cell of the result with this number, from 0."""

@@ -52,8 +52,8 @@ class Pooling:
     @cached_property
     def tiles(self) -> np.ndarray:
         """The numbers of each window in a row: shape (rows, columns, numbers of a window)."""
-        (kh, kw), (height, width) = self.window, self.shape
-        return self.image.reshape(height, kh, width, kw).swapaxes(1, 2).reshape(height, width, kh * kw)
+        windows = np.lib.stride_tricks.sliding_window_view(self.image, self.window)[:: self.window[0], :: self.window[1]]
+        return windows.reshape(*self.shape, -1)
 
     @property
     def expected(self) -> np.ndarray:

@@ -32,8 +32,7 @@ def steps(logits: np.ndarray, dtype: str, shift: bool) -> tuple[np.ndarray, np.n
 
 def log_probabilities(logits: np.ndarray) -> np.ndarray:
     """The logarithms of softmax, right for numbers of any size."""
-    shifted = logits - logits.max()
-    return shifted - math.log(np.exp(shifted).sum())
+    return logits - np.logaddexp.reduce(logits)
 
 
 def table(logits: np.ndarray, dtype: str, shift: bool) -> list[dict[str, str]]:

@@ -167,7 +167,8 @@ def _permute(before: Stage, order: tuple[int, ...]) -> Stage:
         raise WrongResult(f"{call} expected to return TensorData, got {permuted!r:.60}{forgot}")
     if (data.shape, data.strides, data.offset) != given:
         raise WrongResult(f"{call} expected to leave the tensor it is called on as it was, got another layout of it; make a new TensorData")
-    shape, strides = tuple(data.shape[dim] for dim in order), tuple(data.strides[dim] for dim in order)
+    shape, strides = np.take(data.shape, order).tolist(), np.take(data.strides, order).tolist()
+    shape, strides = tuple(shape), tuple(strides)
     facts = f"shape {tuple(permuted.shape)}, strides {tuple(permuted.strides)}, offset {permuted.offset}"
     wanted = f"shape {shape}, strides {strides}, offset {data.offset}"
     wrong = "" if facts == wanted else f"{call} expected {wanted}, got {facts}"
@@ -238,11 +239,18 @@ def places(stage: Stage) -> list[Place]:
     data, found = stage.data, []
     for index in product(*map(range, data.shape)):
         answer = index_to_position(index, data.strides)
-        right = data.offset + sum(i * stride for i, stride in zip(index, data.strides, strict=True))
+        right = _right_position(data, index)
         position = _position(answer, data)
         value = None if position is None else int(data._storage[position])
         found.append(Place(index, position, answer, right, value, int(stage.values[index])))
     return found
+
+
+def _right_position(data: TensorData, index: Sequence[int]) -> int:
+    """The position of an element in storage, from the address that NumPy computes for it."""
+    numbers = np.zeros(1, np.int8)
+    view = np.lib.stride_tricks.as_strided(numbers, data.shape, data.strides)
+    return data.offset + view[(..., *(slice(i, None) for i in index))].ctypes.data - numbers.ctypes.data
 
 
 def _position(answer: Any, data: TensorData) -> int | None:
@@ -282,7 +290,7 @@ def formula(data: TensorData, index: Sequence[int]) -> str:
     """offset + i · stride_0 + …, in letters and then in numbers."""
     letters = " + ".join(["offset", *(f"{LETTERS[dim]}·stride_{dim}" for dim in range(data.dims))])
     numbers = " + ".join([str(data.offset), *(f"{i}·{stride}" for i, stride in zip(index, data.strides, strict=True))])
-    position = data.offset + sum(i * stride for i, stride in zip(index, data.strides, strict=True))
+    position = _right_position(data, index)
     return f"position = {letters}\n         = {numbers}\n         = {position}"
 
 
