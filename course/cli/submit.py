@@ -1,4 +1,4 @@
-"""`course submit`: the hand-in as one zip file, just the files in which students write and the reports of training."""
+"""`course submit`: the hand-in as one zip file: the files in which students write, the reports of training, and on request the activity."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from course.cli.problem import ENVIRONMENT, TESTS_FAIL, USAGE, Problem
 from course.manifest import Manifest
 from course.runner.progress import cached_states
 from course.workspace import backups, function_source, given_tests, pristine
+from course.workspace.activity import ACTIVITY, HANDED_IN, TaskActivity, encode, read_activity
 
 LARGEST = 10_000_000
 """Bytes that one file of a hand-in may have."""
@@ -48,7 +49,13 @@ class HandIn:
 
 
 def run(
-    root: Path, manifest: Manifest, console: Console, out: Path | str = "submission.zip", anyway: bool = False, as_json: bool = False
+    root: Path,
+    manifest: Manifest,
+    console: Console,
+    out: Path | str = "submission.zip",
+    anyway: bool = False,
+    as_json: bool = False,
+    with_record: bool = False,
 ) -> int:
     """Pack the hand-in; returns the exit code.
 
@@ -59,6 +66,7 @@ def run(
         out: The zip file, relative to the workspace; an earlier one is replaced.
         anyway: Pack files that are not valid Python, too.
         as_json: Print one object instead of the list.
+        with_record: Include the record of the student's activity.
 
     Raises:
         Problem: If there is nothing to hand in, a file is not valid Python, or the zip file cannot be written.
@@ -71,6 +79,9 @@ def run(
         raise Problem(
             f"{'; '.join(found.broken)}; nothing of such a file can be graded: mend it, or run: course submit --anyway", TESTS_FAIL
         )
+    activity = read_activity(root)
+    if with_record:
+        found.files[HANDED_IN] = encode(activity)
     packed = pristine.zipped(dict(sorted(found.files.items())))
     unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -86,9 +97,58 @@ def run(
         print(json.dumps({"file": str(target), "bytes": len(packed), "files": sorted(found.files)} | about, indent=1))
         return 0
     _tell(console, manifest, found, states)
+    if with_record:
+        console.print(Text("Record    ", style="bold").append(f"{HANDED_IN}, as course submit --show-record shows it", style="not bold"))
+    elif activity:
+        console.print(
+            "Your record of time, test runs and hints stays on this machine. To include it: course submit --with-record", soft_wrap=True
+        )
     console.print(f"{target}: {len(found.files)} files, {len(packed)} bytes", soft_wrap=True, markup=False)
     console.print("Unknown states: course status runs the tests." if "unknown" in states.values() else "Hand this file in.")
     return 0
+
+
+def show_record(root: Path, console: Console, as_json: bool = False) -> int:
+    """Show all of the record that `--with-record` would include; returns the exit code.
+
+    Args:
+        root: The workspace.
+        console: Where to print.
+        as_json: Print the file itself.
+    """
+    tasks = read_activity(root)
+    if as_json:
+        print(encode(tasks).decode(), end="")
+        return 0
+    if not tasks:
+        console.print("Nothing is recorded yet.")
+        return 0
+    for id, about in sorted(tasks.items()):
+        console.print(f"Task {id}: started {about.started}, {_minutes(about.active)} of work", style="bold", soft_wrap=True)
+        for line in _events(about):
+            console.print(Text(f"  {line}"), soft_wrap=True)
+    console.print(f"\nThis is all. It is in {ACTIVITY.as_posix()}, which you may delete, and nothing is sent anywhere.", soft_wrap=True)
+    console.print("To include it in your submission: course submit --with-record", soft_wrap=True)
+    return 0
+
+
+def _events(about: TaskActivity) -> Iterator[str]:
+    """Every run, hint and use of `course explain` of a task, in order."""
+    for place in range(len(about.runs) + 1):
+        for hint in about.hints:
+            if hint.runs == place:
+                yield f"{_minutes(hint.after):>11}  opened hint {hint.level}"
+        for _ in range(about.explains.count(place)):
+            yield f"{'':>11}  course explain"
+        if place < len(about.runs):
+            run = about.runs[place]
+            failed = f"; failed: {', '.join(run.failed)}" if run.failed else ""
+            yield f"{_minutes(run.after):>11}  {run.state}: {run.passed} of {run.total} tests passed{failed}"
+
+
+def _minutes(seconds: int) -> str:
+    """A time in minutes and seconds: "3 min 20 s"."""
+    return f"{seconds // 60} min {seconds % 60:02} s"
 
 
 def collect(root: Path, manifest: Manifest) -> HandIn:

@@ -25,6 +25,7 @@ from course.runner.failure_report import LABEL_WIDTH, Card, wrapped
 from course.runner.gpu import SIMULATOR
 from course.runner.platforms import kill_tree
 from course.runner.progress import TaskState, launch, limit_of
+from course.workspace.activity import note_explain
 
 COMPILER_OFF = {"NUMBA_DISABLE_JIT": "1"}
 """In the environment: kernels run as Python, where every call can be followed."""
@@ -69,6 +70,7 @@ def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool
     state = states[task.id]
     if state.state != "failing" or state.card is None:
         return _nothing_to_explain(root, manifest, console, task, states, as_json)
+    note_explain(root, task.id)
     with Console(stderr=True).status(f"Following the calls of {state.card.nodeid}"):
         found = explained(root, task, state.card, time_limit or limit_of(task.stage))
     if as_json:

@@ -60,10 +60,13 @@ def write_record(root: Path, record: Record) -> None:
 
 def make_current(root: Path, task: Task) -> None:
     """Remember the task that the student works on."""
+    from course.workspace.activity import note_start  # which imports this file
+
     record = read_record(root)
     if record.current != task.id:
         record.current = task.id
         write_record(root, record)
+        note_start(root, task.id)
 
 
 def note_tries(root: Path, tasks: Sequence[Task]) -> None:

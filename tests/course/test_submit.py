@@ -9,6 +9,7 @@ import pytest
 
 from course.cli import report, submit
 from course.cli.problem import Problem
+from course.workspace.activity import OpenedHint, TaskActivity, TestRun, decode, encode
 
 from .releases import Student, write
 from .test_reset import ADD
@@ -142,3 +143,75 @@ def test_an_empty_workspace_has_nothing_to_hand_in(student: Student) -> None:
         (student.root / path).unlink()
     with pytest.raises(Problem, match=r"^there is none of the files in which you write; run: course doctor$"):
         submit.run(student.root, manifest, student.console)
+
+
+# The record of the student's activity
+
+ACTIVITY = {
+    "0.1": TaskActivity(
+        "2026-10-05",
+        3725,
+        [TestRun(65, "failing", 1, 2, ["tests/test_sums.py::test_add", "tests/test_sums.py::test_[b]"]), TestRun(3700, "passed", 2, 2)],
+        [OpenedHint(600, 1, 1)],
+        [1],
+    )
+}
+
+
+def record(student: Student) -> None:
+    """Leave a record in the workspace, as the commands do."""
+    write(student.root, {".course/activity.json": encode(ACTIVITY, last={"task": "0.1", "time": 1.0, "codes": {"0.1": "f00d"}})})
+
+
+def test_the_record_stays_unless_it_is_asked_for_and_the_command_says_so_in_one_line(student: Student) -> None:
+    record(student)
+    submit.run(student.root, student.manifest, student.console)
+    assert "reports/activity.json" not in entries(student)
+    assert ("Your record of time, test runs and hints stays on this machine. To include it: course submit --with-record\n") in student.told
+
+
+def test_without_a_record_nothing_is_said_of_it(student: Student) -> None:
+    submit.run(student.root, student.manifest, student.console)
+    assert "--with-record" not in student.told
+
+
+def test_with_record_the_zip_file_has_it_without_times_of_day_and_hashes(student: Student) -> None:
+    record(student)
+    submit.run(student.root, student.manifest, student.console, with_record=True)
+    data = entries(student)["reports/activity.json"]
+    assert decode(data) == ACTIVITY
+    assert b"f00d" not in data
+    assert "Record    reports/activity.json, as course submit --show-record shows it\n" in student.told
+    assert "stays on this machine" not in student.told
+
+
+def test_show_record_shows_all_that_would_be_handed_in(student: Student) -> None:
+    record(student)
+    assert submit.show_record(student.root, student.console) == 0
+    assert student.told == (
+        "Task 0.1: started 2026-10-05, 62 min 05 s of work\n"
+        "   1 min 05 s  failing: 1 of 2 tests passed; failed: tests/test_sums.py::test_add, tests/test_sums.py::test_[b]\n"
+        "  10 min 00 s  opened hint 1\n"
+        "               course explain\n"
+        "  61 min 40 s  passed: 2 of 2 tests passed\n"
+        "\n"
+        "This is all. It is in .course/activity.json, which you may delete, and nothing is sent anywhere.\n"
+        "To include it in your submission: course submit --with-record\n"
+    )
+    assert not (student.root / "submission.zip").exists()
+
+
+def test_show_record_as_json_is_the_very_file(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
+    record(student)
+    submit.show_record(student.root, student.console, as_json=True)
+    shown = capsys.readouterr().out
+    submit.run(student.root, student.manifest, student.console, with_record=True)
+    assert entries(student)["reports/activity.json"] == shown.encode()
+
+
+def test_show_record_of_an_empty_or_damaged_record(student: Student) -> None:
+    submit.show_record(student.root, student.console)
+    assert student.told == "Nothing is recorded yet.\n"
+    write(student.root, {".course/activity.json": b"{"})
+    submit.show_record(student.root, student.console)
+    assert student.told == "Nothing is recorded yet.\n"
