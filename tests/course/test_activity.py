@@ -236,14 +236,14 @@ def test_the_record_stays_small_and_keeps_whether_the_student_got_there(workspac
 
 def test_a_record_that_gets_too_large_loses_names_of_tests_first(workspace: Workspace, clock: Clock, monkeypatch: Any) -> None:
     monkeypatch.setattr(activity, "_given_tests", lambda root: lambda name: True)
-    for number in range(3):
+    for number in range(6):
         write_code(workspace, number)
         note_runs(workspace.root, [(task_of(workspace), FAILING)])
     size = (workspace.root / ACTIVITY).stat().st_size
     monkeypatch.setattr(activity, "MAX_BYTES", size)
     note_start(workspace.root, "0.2")
     found = read_activity(workspace.root)
-    assert [len(run.failed) for run in found["0.1"].runs] == [0, 0, 1]
+    assert [len(run.failed) for run in found["0.1"].runs] == [0, 0, 0, 0, 0, 1]
     assert list(found) == ["0.1", "0.2"]
     before = (workspace.root / ACTIVITY).read_bytes()
     monkeypatch.setattr(activity, "MAX_BYTES", len(before))
