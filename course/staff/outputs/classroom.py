@@ -36,7 +36,18 @@ def document(result: Result) -> dict[str, Any]:
         )
     if result.refused:
         message = f"Nothing of this submission could be graded: {clean(result.refused)}"
-        tests.append({"name": "Submission", "status": "error", "score": 0, "message": message, "test_code": "", "filename": ""})
+        tests.append(
+            {
+                "name": "Submission",
+                "status": "error",
+                "score": 0,
+                "message": message,
+                "test_code": "",
+                "filename": "",
+                "line_no": 0,
+                "duration": 0.0,
+            }
+        )
     states = {test["status"] for test in tests}
     status = "error" if result.refused else "pass" if states == {"pass"} else "fail"
     return {"version": VERSION, "status": status, "max_score": result.points, "tests": tests}
