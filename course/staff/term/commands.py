@@ -55,8 +55,34 @@ def add_commands(app: typer.Typer, out: Console, err: Console, shown: Any) -> No
         """Add the students of a table from Canvas, Moodle, Gradescope or GitHub Classroom to term.toml."""
         from course.staff.term.roster import import_roster
 
-        added, known = import_roster(folder, table, course())
-        out.print(f"{added} added, {known} were there")
+        done = import_roster(folder, table, course())
+        for warning in done.warnings:
+            err.print(f"[yellow]{escape(warning)}[/yellow]")
+        out.print(f"{done.added} added, {done.known} already on the roster")
+
+    @app.command(rich_help_panel=PANEL)
+    def worksheet(
+        sheet: Annotated[Path, typer.Argument(metavar="CSV", help="The grading worksheet of an assignment, as Moodle exports it.")],
+        name: Annotated[str, typer.Option("--deadline", metavar="DEADLINE", help="The deadline of the assignment.")],
+        folder: Term = Path(),
+    ) -> None:
+        """Fill the marks of a deadline into a grading worksheet from Moodle; nothing is graded."""
+        from course.staff.term.exports import fill_worksheet
+        from course.staff.term.policy import read_policy
+        from course.staff.term.term import mark
+
+        policy = read_policy(folder, course())
+        (deadline,) = policy.chosen([name])
+        marked = mark(folder, grades=False)
+        standings = {id: standing for id, each in marked.standings.items() for standing in each if standing.deadline.name == deadline.name}
+        path = folder / "marks" / f"moodle-{deadline.slug}.csv"
+        strangers = fill_worksheet(sheet, policy, standings, path)
+        if strangers:
+            many = f"{', '.join(strangers[:5])}{f' and {len(strangers) - 5} more' if len(strangers) > 5 else ''}"
+            err.print(
+                f"[yellow]{escape(f'not on the roster, or not by a unique name, and left as they were: {many}')}[/yellow]", soft_wrap=True
+            )
+        out.print(escape(str(path)), soft_wrap=True)
 
     def run(names: list[str] | None, folder: Path, again: bool, workers: int | None, no_sandbox: bool, scale: str) -> None:
         from course.staff.term.term import mark

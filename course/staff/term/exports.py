@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import csv
 import io
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from course.staff import RequestError
 from course.staff.outputs.table import harmless
-from course.staff.outputs.words import line, markdown, number
+from course.staff.outputs.words import clean, line, markdown, number
 from course.staff.term.gradebook import Standing, lateness, total
 from course.staff.term.history import MARK, Event, History
 from course.staff.term.policy import Deadline, Policy, Student
+from course.staff.term.roster import read_text
 from course.workspace.atomic_files import write_bytes
 
 Standings = Mapping[str, Sequence[Standing]]
+
+POINTS_POSSIBLE = "    Points Possible"
+"""The name by which Canvas knows the row of points, with the spaces that it writes."""
+
+WORKSHEET = ("Identifier", "Grade", "Last modified (grade)")
+"""The columns that Moodle needs in a grading worksheet."""
 
 
 def write_exports(policy: Policy, standings: Standings, history: History, folder: Path, now: datetime) -> dict[str, Path]:
@@ -53,23 +63,102 @@ def table(policy: Policy, standings: Standings, now: datetime) -> list[list[str]
 
 
 def canvas(policy: Policy, standings: Standings) -> list[list[str]]:
-    """As Canvas exports its gradebook and takes it back: five columns about the student, one for each assignment, its points below."""
+    """The gradebook as Canvas imports it: five columns about the student, then the assignments; the first row holds their points.
+
+    Canvas finds a student by its own ID, then by SIS user ID, login and name; an assignment by the id in parentheses, then by title.
+    """
     points = {standing.deadline.name: number(standing.points) for each in standings.values() for standing in each}
-    rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *(deadline.name for deadline in policy.deadlines)]]
-    rows.append(["    Points Possible", "", "", "", "", *(points.get(deadline.name, "") for deadline in policy.deadlines)])
+    titles = [f"{deadline.name} ({deadline.canvas})" if deadline.canvas else deadline.name for deadline in policy.deadlines]
+    rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *titles]]
+    rows.append([POINTS_POSSIBLE, "", "", "", "", *(points.get(deadline.name, "") for deadline in policy.deadlines)])
     for id, student in policy.students.items():
-        rows.append([student.name, student.canvas, id, student.login, student.section, *map(_mark, standings[id])])
+        rows.append([student.name, student.canvas, lms_id(student), student.login, student.section, *map(_mark, standings[id])])
     return rows
 
 
+def lms_id(student: Student) -> str:
+    """The student's number in the LMS."""
+    return student.id if student.lms_id is None else student.lms_id
+
+
 def moodle(policy: Policy, standings: Standings) -> list[list[str]]:
-    """As Moodle's import of grades takes it: who it is, then a mark and a feedback for each deadline."""
+    """Grades as Moodle's gradebook imports them: who it is, then a mark and feedback for each deadline."""
     columns = [column for deadline in policy.deadlines for column in (deadline.name, f"{deadline.name} feedback")]
     rows = [["ID number", "Email address", "Full name", *columns]]
     for id, student in policy.students.items():
         cells = [cell for standing in standings[id] for cell in (_mark(standing), " ".join(_notes(standing)))]
-        rows.append([id, student.email, student.name, *cells])
+        rows.append([lms_id(student), student.email, student.name, *cells])
     return rows
+
+
+def fill_worksheet(sheet: Path, policy: Policy, standings: Mapping[str, Standing], path: Path) -> list[str]:
+    """Fill in a grading worksheet that Moodle has exported for one assignment; all other cells stay as they are.
+
+    Args:
+        sheet: The worksheet.
+        policy: The policy.
+        standings: By student, for the deadline of the assignment.
+        path: The new file.
+
+    Returns:
+        The names of participants who are not on the roster, or whose name is not unique there.
+
+    Raises:
+        RequestError: If it is no such worksheet, or its maximum grade is not what the tasks are worth.
+    """
+    rows = list(csv.reader(io.StringIO(read_text(sheet)[0])))
+    place = {name: number for number, name in enumerate(rows[0] if rows else ())}
+    if missing := [name for name in WORKSHEET if name not in place]:
+        needed = f"{', '.join(WORKSHEET[:-1])} and {WORKSHEET[-1]}"
+        raise RequestError(
+            f"{sheet} expected the columns {needed} of a grading worksheet; missing {', '.join(missing)}",
+            "download it again with Moodle in English",
+        )
+    strangers = []
+    for row in rows[1:]:
+        cells = {name: row[number] for name, number in place.items() if number < len(row)}
+        if not re.fullmatch(r"Participant \d+", cells["Identifier"]):
+            raise RequestError(f"{sheet} expected an identifier such as Participant 501, got {cells['Identifier']}", f"fix {sheet}")
+        student = _participant(cells, policy)
+        if student is None:
+            strangers.append(line(cells.get("Full name") or cells["Identifier"]))
+            continue
+        standing = standings[student.id]
+        _check_maximum(sheet, cells.get("Maximum grade", ""), standing)
+        if standing.score is not None:
+            row[place["Grade"]] = number(standing.score)
+            if (feedback := place.get("Feedback comments")) is not None:
+                row[feedback] = harmless(line(" ".join(_notes(standing))))
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    write_bytes(path, text.getvalue().encode("utf-8-sig"))
+    return strangers
+
+
+def _participant(cells: Mapping[str, str], policy: Policy) -> Student | None:
+    """The student in a row of a worksheet: by ID number, by email address, or by a name that only one has."""
+    students = policy.students.values()
+    keys = ((lms_id, "ID number"), (lambda student: student.email.casefold(), "Email address"), (lambda student: student.name, "Full name"))
+    for key, column in keys:
+        value = cells.get(column, "").strip()
+        alike = [student for student in students if value and key(student) in (value, value.casefold())]
+        if len(alike) == 1:
+            return alike[0]
+    return None
+
+
+def _check_maximum(sheet: Path, maximum: str, standing: Standing) -> None:
+    """See that Moodle's maximum grade is what the tasks are worth."""
+    try:
+        fits = not maximum or math.isclose(float(maximum.replace(",", ".")), standing.points)
+    except ValueError:
+        fits = False
+    if not fits:
+        name, points = standing.deadline.name, number(standing.points)
+        raise RequestError(
+            f"{sheet} expected the maximum grade {points}, as {name} is worth {points} points, got {maximum}; change it in Moodle",
+            "download the worksheet again",
+        )
 
 
 def page(student: Student, standings: Sequence[Standing], history: History, now: datetime) -> str:
@@ -130,7 +219,10 @@ def told(events: Sequence[Event]) -> list[str]:
 
 def _write(path: Path, rows: Iterable[Sequence[str]]) -> None:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(
-        [[harmless(line(cell)) if cell.strip() == cell else cell for cell in row] for row in rows]
-    )
+    csv.writer(text, lineterminator="\r\n").writerows([[cell if cell == POINTS_POSSIBLE else _cell(cell) for cell in row] for row in rows])
     write_bytes(path, text.getvalue().encode("utf-8-sig"))
+
+
+def _cell(text: str) -> str:
+    """A cell on one line that no spreadsheet computes; an id stays as it is."""
+    return harmless(re.sub(r"\s*[\t\r\n]\s*", " ", clean(text)))

@@ -14,11 +14,12 @@ from typing import Any, NoReturn
 
 from course.manifest import Manifest
 from course.staff import RequestError
+from course.staff.outputs.table import FORMULA
 from course.staff.probes import FULL, PUBLISHED
 
 FILE = "term.toml"
 
-KINDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", list: "a list", dict: "a table", date: "a date"}
+KINDS = {str: "a string", bool: "true or false", int: "a whole number", float: "a number", list: "a list", dict: "a table", date: "a date"}
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,10 @@ class Student:
         name: As people write it.
         email: As the LMS has it.
         section: The group.
-        login: The name in the LMS.
+        login: The login name in the LMS.
         canvas: The number that Canvas gives.
-        extensions: Days more, by the name of a deadline.
+        lms_id: SIS user ID in Canvas, ID number in Moodle; None if it is the id, empty if the student has none.
+        extensions: Extra days, by the name of a deadline.
     """
 
     id: str
@@ -41,6 +43,7 @@ class Student:
     section: str = ""
     login: str = ""
     canvas: str = ""
+    lms_id: str | None = None
     extensions: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -71,6 +74,7 @@ class Deadline:
         due: When.
         weight: Its share of the final mark, relative to the others.
         attempts: How many submissions are taken; None for any number.
+        canvas: The id of the assignment in Canvas; None to find it by its name.
     """
 
     name: str
@@ -78,6 +82,7 @@ class Deadline:
     due: datetime
     weight: float
     attempts: int | None = None
+    canvas: int | None = None
 
     @property
     def slug(self) -> str:
@@ -203,7 +208,8 @@ def _deadlines(entries: list[Any], path: Path, manifest: Manifest, zone: zoneinf
         points = sum(task.points for task in manifest.tasks if task.id in tasks and not task.extra)
         due = _moment(table.take("due", date), zone)
         attempts = table.count("attempts", None, least=1)
-        deadline = Deadline(name, tasks, due, table.number("weight", float(points)), attempts)
+        canvas = table.count("canvas", None, least=1)
+        deadline = Deadline(name, tasks, due, table.number("weight", float(points)), attempts, canvas)
         table.end()
         for other in deadlines:
             if other.slug == deadline.slug or not deadline.slug:
@@ -219,7 +225,7 @@ def _tasks(table: _Table, manifest: Manifest) -> tuple[str, ...]:
     names = table.take("tasks", list)
     for name in names:
         if not any(name in (task.id, str(task.stage)) for task in manifest.tasks):
-            table.refuse("tasks", f"tasks ({', '.join(task.id for task in manifest.tasks)}) or modules, as texts", repr(name))
+            table.refuse("tasks", f"tasks ({', '.join(task.id for task in manifest.tasks)}) or modules, as strings", repr(name))
     if not names:
         table.refuse("tasks", "at least one", "none")
     return tuple(task.id for task in manifest.tasks if {task.id, str(task.stage)} & set(names))
@@ -230,11 +236,15 @@ def _students(entries: list[Any], path: Path, deadlines: set[str]) -> dict[str, 
     for place, entry in enumerate(entries, 1):
         table = _Table(entry, f"{path}, [[student]] {place}")
         id = table.take("id", str)
-        if not id.strip() or id != id.strip() or re.search(r"[/\\\x00-\x1f@]", id) or id.startswith("."):
-            table.refuse("id", "a text without @, slashes and spaces around it", repr(id))
+        if not is_id(id):
+            table.refuse("id", "a string without @ and slashes that does not begin with one of . = + -", repr(id))
         if id.casefold() in map(str.casefold, students):
             table.refuse("id", "another one than the other students have", id)
         texts = {name: table.take(name, str, "") for name in ("name", "email", "section", "login", "canvas")}
+        texts["lms_id"] = table.take("lms_id", str, None)
+        for key in ("email", "login", "canvas", "lms_id"):
+            if (texts[key] or "").startswith(FORMULA):
+                table.refuse(key, "a string that does not begin with one of = + - @, which spreadsheets compute", repr(texts[key]))
         extensions = _Table(table.take("extensions", dict, {}), f"{path}, extensions of {id}")
         for name in extensions.entries:
             if name not in deadlines:
@@ -242,6 +252,11 @@ def _students(entries: list[Any], path: Path, deadlines: set[str]) -> dict[str, 
         students[id] = Student(id, **texts, extensions={name: extensions.number(name) for name in list(extensions.entries)})
         table.end()
     return students
+
+
+def is_id(text: str) -> bool:
+    """Whether a text may be a student's id: part of a file name, and no formula in a spreadsheet."""
+    return bool(text) and text == text.strip() and not text.startswith((".", *FORMULA)) and not re.search(r"[/\\\x00-\x1f@]", text)
 
 
 def _moment(value: date, zone: zoneinfo.ZoneInfo) -> datetime:
