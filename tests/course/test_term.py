@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -492,6 +493,38 @@ def test_anonymous_submissions_are_graded_and_shown_under_other_names(folder: Pa
     assert mark(folder).changed == (), "the names stay the same"
 
 
+def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The submissions are read as grading reads them; a stand-in gives the verdicts."""
+    (folder / FILE).write_text(TERM.replace('title = "Autumn"', "anonymous = true").replace('"=Bob"', '"Bob Smith"'))
+    place = folder / "submissions" / "first"
+    (place / "ada@2026-10-01T10.00.zip").write_bytes(b"PK\x03\x04 damaged")
+    (place / "bob@2026-10-01T10.00").mkdir()
+    inside = place / "bob@2026-10-01T10.00" / "bob-smith-workspace"
+    (inside / "minitorch").mkdir(parents=True)
+    (inside / "minitorch" / "operators.py").write_text("x = 1\n")
+    (inside / "setup.py").write_text("x = 1\n")
+
+    def grade(submissions: Mapping[str, Path], out: Path, tasks: Sequence[str], profile: str, **options: Any) -> list[Result]:
+        results = []
+        for name, path in submissions.items():
+            taken = read(name, path, course())
+            verdicts = () if taken.refused else tuple(TaskResult(id, FAIL, 10, 0) for id in tasks)
+            results.append(Result(name, taken.hash, taken.refused, verdicts, taken.left_out, "none", 1, 1.0, profile))
+            write_result(out / "results" / f"{name}.json", results[-1])
+        return results
+
+    monkeypatch.setitem(sys.modules, "course.staff.grading.grade", SimpleNamespace(grade=grade))  # type: ignore[arg-type]  # all it needs
+    marked = mark(folder)
+    files = [path for path in (folder / "graded").rglob("*") if path.is_file()]
+    shown = "\n".join(f"{path.relative_to(folder)}\n{path.read_text(encoding='utf-8')}" for path in files)
+    assert "is damaged or cut off" in shown
+    assert "setup.py" in shown
+    for name in ("ada", "lovelace", "bob", "smith"):
+        assert not re.search(rf"(?i)\b{name}|{name}@", shown), name
+    assert {event.student for event in marked.changed} == {"ada", "bob"}, "the teacher sees who it is"
+    assert mark(folder).changed == ()
+
+
 # For the LMS
 
 
@@ -516,6 +549,32 @@ def test_moodle_finds_who_it_is_and_a_mark_and_feedback_for_each_deadline(folder
     head, ada, _ = rows(folder / "marks" / "moodle.csv")
     assert head == ["ID number", "Email address", "Full name", "First", "First feedback", "Second", "Second feedback"]
     assert ada == ["ada", "ada@example.org", "Ada Lovelace", "4", "1 day late, 1 of them free: 0 % lost", "", ""]
+
+
+def test_the_worksheet_command_fills_in_what_is_marked_and_names_strangers(
+    folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]
+) -> None:
+    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+    run("mark")
+    sheet = "Identifier,Full name,Grade,Last modified (grade)\nParticipant 1,Ada Lovelace,,-\nParticipant 2,Eve [red],,-\n"
+    (folder / "sheet.csv").write_text(sheet)
+    code, printed = run("worksheet", "sheet.csv", "--deadline", "first")
+    assert code == 0
+    assert "not on the roster, or not by a unique name, and left as they were: Eve [red]" in printed
+    assert str(Path("marks", "moodle-first.csv")) in printed.splitlines()
+    assert rows(folder / "marks" / "moodle-first.csv")[1:] == [
+        ["Participant 1", "Ada Lovelace", "4", "-"],
+        ["Participant 2", "Eve [red]", "", "-"],
+    ]
+    assert len(grader.graded) == 1
+
+
+def test_the_roster_command_warns_of_an_encoding_that_it_had_to_guess(folder: Path, run: Callable[..., tuple[int, str]]) -> None:
+    (folder / "list.csv").write_bytes("id,name\ns1,Gödel\n".encode("cp1252"))
+    code, printed = run("roster", "list.csv")
+    assert code == 0
+    assert "list.csv is not UTF-8 and was read as Windows-1252; check the names, such as Gödel" in printed
+    assert "1 added, 0 already on the roster" in printed
 
 
 # What goes wrong
