@@ -309,7 +309,7 @@ def fill(term: Path, text: str, marks: Mapping[str, float] = {"0012345": 7.5}) -
 def test_a_grading_worksheet_of_moodle_gets_grades_and_feedback_and_is_else_unchanged(term: Path) -> None:
     import_as(term, MOODLE.encode())
     data, strangers = fill(term, WORKSHEET)
-    assert import_as_moodle_worksheet(data) == {501: ("7.5", "1 day late: 0 % lost"), 502: ("", "as it was"), 503: ("3.00", "=kept")}
+    assert import_as_moodle_worksheet(data) == {501: ("7.5", "1 day late: 0 % penalty"), 502: ("", "as it was"), 503: ("3.00", "=kept")}
     assert strangers == ["Alan Turing"]
     before, after = (list(csv.reader(io.StringIO(text))) for text in (WORKSHEET[1:], data.decode("utf-8-sig")))
     places = (before[0].index("Grade"), before[0].index("Feedback comments"))

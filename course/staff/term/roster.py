@@ -1,4 +1,4 @@
-"""The roster of a term: made, and filled from the lists that LMSs export."""
+"""The roster of a term: `term.toml` is created here, and filled from the lists that an LMS exports."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "lms_id": ("sis user id", "id number"),
     "role": ("role", "roles"),
 }
-"""For each field the headings of columns that hold it, the best first: Canvas, Moodle, Gradescope, GitHub Classroom, and plain tables."""
+"""For each field the column headings that may hold it, best first: Canvas, Moodle, Gradescope, GitHub Classroom, and plain tables."""
 
 NOBODY = {"points possible", "student, test", "test student"}
-"""Names in a gradebook of Canvas that are no student's."""
+"""Rows of a Canvas gradebook that are not students."""
 
 STAFF = {"instructor", "ta", "reader", "observer", "teacher", "non-editing teacher", "teaching assistant", "manager", "course creator"}
-"""Roles in Gradescope and Moodle of people who hand in nothing."""
+"""Roles of people in Gradescope and Moodle who are not students."""
 
 PARTICIPANT = re.compile(r"Participant \d+")
-"""How Moodle calls a student in the worksheet of one assignment; in another it is another number."""
+"""Moodle's identifier of a student in the worksheet of one assignment; it differs between assignments."""
 
 NEW = """\
-# The term of a class: who takes part, what is due when, and what lateness costs.
+# The term of a class: students, deadlines and the late policy.
 
 [course]
 title = "MiniTorch"
-timezone = "UTC"       # of dates that do not say it, such as "Europe/Berlin"
-profile = "full"       # or "published": what the original MiniTorch course demands
-anonymous = false      # true: who grades sees other names
+timezone = "UTC"       # for dates without an offset, such as "Europe/Berlin"
+profile = "full"       # or "published": what the original MiniTorch course asks for
+anonymous = false      # true: graders see aliases instead of names
 
 [late]
-days = 0               # late days that cost nothing, for each student over the term
-percent = 10           # of what was earned, what each further day costs
-most = 7               # after so many days nothing is taken
-grace = 10             # minutes that are no lateness
+days = 0               # free late days for each student over the term
+percent = 10           # penalty for each further day, in percent of the points earned
+most = 7               # submissions are accepted up to this many days late
+grace = 10             # minutes after the deadline that do not count as late
 """
 
 DEADLINE = """
@@ -60,24 +60,25 @@ DEADLINE = """
 name = "Module {number}"
 tasks = ["{number}"]   # a module, or tasks such as "{number}.1"
 due = {due}            # the end of that day, or a time: 2027-01-31T18:00:00
-# attempts = 3         # submissions that are taken; the last one counts
+# attempts = 3         # accepted submissions; the last one counts
+# canvas = 1234        # the id of the assignment in Canvas
 """
 
 
-def make_term(folder: Path, manifest: Manifest, first: str) -> Path:
-    """Write a `term.toml` with a deadline for every module, to be changed by hand.
+def create_term(folder: Path, manifest: Manifest, first: str) -> Path:
+    """Write a `term.toml` with a deadline for every module, to be edited by hand; returns its path.
 
     Args:
-        folder: Where to.
+        folder: The folder of the term.
         manifest: The course.
-        first: The date of all deadlines, "2027-01-31".
+        first: The date of all deadlines, such as "2027-01-31".
 
     Raises:
-        RequestError: If there is one already.
+        RequestError: If the file exists.
     """
     path = folder / FILE
     if path.exists():
-        raise RequestError(f"there is a {path} already; change it, or name another folder", "course-staff term --help")
+        raise RequestError(f"{path} already exists; edit it, or choose another folder", "course-staff term --help")
     stages = sorted({task.stage for task in manifest.tasks})
     write_bytes(path, (NEW + "".join(DEADLINE.format(number=stage, due=first) for stage in stages)).encode())
     for deadline in read_policy(folder, manifest).deadlines:
@@ -87,7 +88,7 @@ def make_term(folder: Path, manifest: Manifest, first: str) -> Path:
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of an import.
+    """The outcome of an import.
 
     Attributes:
         added: How many students were added.
@@ -124,7 +125,7 @@ def import_roster(folder: Path, table: Path, manifest: Manifest) -> Imported:
 def read_text(path: Path) -> tuple[str, bool]:
     """The text of a table as an LMS or a spreadsheet saves it, and whether its encoding is certain.
 
-    UTF-8, UTF-16 with a byte order mark, and else Windows-1252, in which every program for Windows without Unicode saves.
+    The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252, which spreadsheets on Windows use by default.
 
     Raises:
         RequestError: If there is no such file, or it is in another encoding.
@@ -132,7 +133,7 @@ def read_text(path: Path) -> tuple[str, bool]:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise RequestError(f"there is no {path}; name a CSV table", "course-staff roster --help") from None
+        raise RequestError(f"there is no {path}; pass a CSV table", "course-staff roster --help") from None
     try:
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return data.decode("utf-16"), True
@@ -167,15 +168,15 @@ def _rows(path: Path) -> tuple[list[dict[str, str]], tuple[str, ...]]:
 
 
 class _Table:
-    """A table with its fields.
+    """A CSV table.
 
     Args:
-        text: Its text.
-        delimiter: Between its cells.
+        text: The text of the table.
+        delimiter: The delimiter between cells.
 
     Attributes:
-        headings: In lower case.
-        places: For each field the columns that may hold it, the best first.
+        headings: The column headings in lower case.
+        places: For each field the columns that may hold it, best first.
     """
 
     def __init__(self, text: str, delimiter: str) -> None:
