@@ -141,7 +141,7 @@ def test_the_steps_of_the_workflow_report_points_and_a_table(handed_out: Path, m
     assert [(test["name"], test["status"], test["score"], test["message"]) for test in result["tests"]] == [
         ("Task 0.1 Sums", "pass", 10, ""),
         ("Task 0.2 Products", "fail", 0, "double(x) is twice x. expected 14, yours 0"),
-        ("Task 0.3 Powers", "fail", 0, "to be written"),
+        ("Task 0.3 Powers", "fail", 0, "not written yet"),
         ("Task 1.1 Roots", "fail", 0, "blocked by Task 0.3"),
         ("Task 1.2 Signs", "fail", 0, "Task 1.2 has tests, and they run. no test under tests/ carries the mark task1_2"),
     ]
@@ -173,7 +173,7 @@ def test_a_workflow_that_a_teacher_has_changed_stays_unless_forced(handed_out: P
     changed.write_text("on: never\n", encoding="utf-8")
     with pytest.raises(RequestError) as error:
         write_workflow(tmp_path)
-    assert str(error.value) == f"{changed} is there and says something else"
+    assert str(error.value) == f"{changed} exists and was changed"
     assert error.value.next == f"course-staff classroom {tmp_path} --github --force"
     assert changed.read_text(encoding="utf-8") == "on: never\n"
     write_workflow(tmp_path, force=True)
@@ -310,7 +310,7 @@ def test_the_command_writes_what_is_asked_for_and_says_what_comes_next(tmp_path:
     assert lines[0] == f"{folder}: .github/workflows/classroom.yml and .github/report.py"
     assert lines[1] == f"next: cd {folder} && git add .github && git commit -m 'Run the tests on every push'"
     assert lines[2].startswith(f"{folder}-autograder.zip: ")
-    assert lines[2].endswith(" MB; it holds the solutions")
+    assert lines[2].endswith(" MB; it contains the solutions")
     with zipfile.ZipFile(f"{folder}-autograder.zip") as archive:
         assert json.loads(archive.read("autograder.json"))["tasks"] == [task.id for task in course().tasks if task.stage == 0]
 
@@ -318,7 +318,7 @@ def test_the_command_writes_what_is_asked_for_and_says_what_comes_next(tmp_path:
 def test_a_folder_that_is_no_handout_and_a_request_for_nothing_are_refused(handed_out: Path, tmp_path: Path) -> None:
     with pytest.raises(RequestError) as error:
         last_stage(tmp_path)
-    assert str(error.value) == f"{tmp_path} is not a handout; make one first"
+    assert str(error.value) == f"{tmp_path} is not a handout; create one first"
     assert error.value.next == f"course-staff handout {tmp_path}"
     with pytest.raises(RequestError) as error:
         files.run(Console(), handed_out)

@@ -119,7 +119,7 @@ def test_gradescope_shows_a_test_for_each_task_with_its_share_of_the_score() -> 
     document = gradescope.document(ADA)
     assert document["score"] == 37.5
     assert document["execution_time"] == 34
-    assert document["output"] == "37.5 of 45 points.\nNot yours to write, and not taken: setup.py"
+    assert document["output"] == "37.5 of 45 points.\nIgnored, as they are not files that you write: setup.py"
     assert document["extra_data"] == {"hash": "a1", "level": "bubblewrap"}
     about = [(test["number"], test["name"], test["score"], test["max_score"], test["status"]) for test in document["tests"]]
     assert about == [
@@ -142,7 +142,7 @@ def test_gradescope_hides_no_test_as_that_would_hide_the_sum_and_takes_no_output
 def test_gradescope_says_why_a_submission_was_refused() -> None:
     document = gradescope.document(EVE)
     assert (document["score"], document["tests"]) == (0, [])
-    assert document["output"] == "Nothing of this submission could be graded: it holds a link, ../../etc/passwd"
+    assert document["output"] == "This submission could not be graded: it holds a link, ../../etc/passwd"
 
 
 # GitHub Classroom
@@ -173,7 +173,7 @@ def test_the_classroom_is_told_when_all_passed_and_when_nothing_could_be_graded(
     assert classroom.document(BEN)["status"] == "pass"
     document = classroom.document(EVE)
     assert document["status"] == "error"
-    assert document["tests"][0]["message"] == "Nothing of this submission could be graded: it holds a link, ../../etc/passwd"
+    assert document["tests"][0]["message"] == "This submission could not be graded: it holds a link, ../../etc/passwd"
 
 
 def test_the_summary_is_a_table_that_no_text_breaks() -> None:
