@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -280,6 +281,17 @@ def test_a_workspace_that_cannot_be_written_to_records_nothing(workspace: Worksp
     note_start(workspace.root, "0.1")
     note_runs(workspace.root, [(task_of(workspace), FAILING)])
     assert read_activity(workspace.root) == {}
+
+
+def test_threads_of_a_command_lose_no_event(workspace: Workspace, clock: Clock) -> None:
+    """The watcher opens hints while a thread runs tests."""
+    tasks = [f"0.{number}" for number in range(1, 9)]
+    threads = [threading.Thread(target=note_hint, args=(workspace.root, id, 1)) for id in tasks for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {id: len(about.hints) for id, about in read_activity(workspace.root).items()} == dict.fromkeys(tasks, 3)
 
 
 def test_a_clock_that_was_set_back_loses_only_that_gap(workspace: Workspace, clock: Clock) -> None:

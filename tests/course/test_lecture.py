@@ -213,6 +213,7 @@ def test_of_a_student_s_attempts_the_one_with_the_longest_record_counts(tmp_path
     hand_in(tmp_path, "ada@2026-10-01T10.00", encode(TASKS))
     hand_in(tmp_path, "ada@2026-10-02T10.00", encode(longer))
     hand_in(tmp_path, "ADA@2026-10-03T10.00", None)
+    hand_in(tmp_path, "ada@2026-10-04T10.00", encode(TASKS))  # from another machine
     material = read_material([tmp_path], course())
     assert (material.records, material.submissions) == ([longer], 1)
 
