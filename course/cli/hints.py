@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.manifest import Task
+from course.workspace.activity import note_hint
 from course.workspace.record import read_record, write_record
 
 TRIES = 2
@@ -77,4 +78,5 @@ def open_hint(root: Path, task: Task, level: int | None = None) -> Hint:
     if wanted > open_ones:
         record.hints[task.id] = wanted
         write_record(root, record)
+        note_hint(root, task.id, wanted)
     return Hint(task.id, wanted, last, task.hints[wanted - 1])

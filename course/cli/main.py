@@ -290,12 +290,17 @@ def explain(
 def submit(
     out: Annotated[str, typer.Option(metavar="FILE", help="The zip file.")] = "submission.zip",
     anyway: Annotated[bool, typer.Option("--anyway", help="Also files that are not valid Python.")] = False,
+    with_record: Annotated[bool, typer.Option("--with-record", help="Include your record of time, test runs and hints.")] = False,
+    show_record: Annotated[bool, typer.Option("--show-record", help="Only show what --with-record would include.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Pack what you hand in, and list it."""
     from course.cli import submit
 
-    raise typer.Exit(submit.run(*find_workspace(), new_console(), out, anyway, as_json))
+    root, manifest = find_workspace()
+    if show_record:
+        raise typer.Exit(submit.show_record(root, new_console(), as_json))
+    raise typer.Exit(submit.run(root, manifest, new_console(), out, anyway, as_json, with_record))
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`course submit`: the hand-in as one zip file, just the files in which students write and the reports of training."""
+"""`course submit`: packs the files that students write, the reports of training and, on request, the activity record in a zip file."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ from course.cli.problem import ENVIRONMENT, TESTS_FAIL, USAGE, Problem
 from course.manifest import Manifest
 from course.runner.progress import cached_states
 from course.workspace import backups, function_source, given_tests, pristine
+from course.workspace.activity import ACTIVITY, HANDED_IN, TaskActivity, encode, read_activity
 
 LARGEST = 10_000_000
-"""Bytes that one file of a hand-in may have."""
+"""Maximum size of a file in bytes."""
 
 SKIPPED = {".git", ".venv", ".course", ".hypothesis", ".pytest_cache", ".ruff_cache", "__pycache__", "_build", "node_modules", "data"}
-"""Folders that are nobody's work."""
+"""Folders that are not searched for the student's files."""
 
 LEFT_OUT = "given code, graded with a fresh copy"
 NEW = "belongs to no task"
 
 
 @dataclass
-class HandIn:
-    """What goes into the zip file, and what does not.
+class Contents:
+    """The contents of the zip file, and what is left out.
 
     Attributes:
-        files: What goes in, by path.
-        left_out: What does not although the student wrote or changed it, and why, by path.
-        broken: What is not valid Python, as "path, line 3: …".
-        warnings: What will be missed when it is graded.
+        files: The files by path.
+        left_out: Files that the student wrote or changed but that are left out, with the reason, by path.
+        broken: Files that are not valid Python, as "path, line 3: …".
+        warnings: Problems that grading will have.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -48,29 +49,37 @@ class HandIn:
 
 
 def run(
-    root: Path, manifest: Manifest, console: Console, out: Path | str = "submission.zip", anyway: bool = False, as_json: bool = False
+    root: Path,
+    manifest: Manifest,
+    console: Console,
+    out: Path | str = "submission.zip",
+    anyway: bool = False,
+    as_json: bool = False,
+    with_record: bool = False,
 ) -> int:
-    """Pack the hand-in; returns the exit code.
+    """Write the zip file; returns the exit code.
 
     Args:
         root: The workspace.
         manifest: Its manifest.
-        console: Where to list what goes in.
+        console: Where to list the contents.
         out: The zip file, relative to the workspace; an earlier one is replaced.
-        anyway: Pack files that are not valid Python, too.
-        as_json: Print one object instead of the list.
+        anyway: Include files that are not valid Python.
+        as_json: Print a JSON object instead of the list.
+        with_record: Include the record of the student's activity.
 
     Raises:
         Problem: If there is nothing to hand in, a file is not valid Python, or the zip file cannot be written.
     """
-    target = _free(root / out)
+    target = _check_target(root / out)
     found = collect(root, manifest)
     if not found.files:
-        raise Problem("there is none of the files in which you write; run: course doctor", ENVIRONMENT)
+        raise Problem("none of the files that you write exists; run: course doctor", ENVIRONMENT)
     if found.broken and not anyway:
-        raise Problem(
-            f"{'; '.join(found.broken)}; nothing of such a file can be graded: mend it, or run: course submit --anyway", TESTS_FAIL
-        )
+        raise Problem(f"{'; '.join(found.broken)}; such a file cannot be graded: fix it, or run: course submit --anyway", TESTS_FAIL)
+    activity = read_activity(root)
+    if with_record:
+        found.files[HANDED_IN] = encode(activity)
     packed = pristine.zipped(dict(sorted(found.files.items())))
     unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -85,19 +94,68 @@ def run(
         about = {"states": states, "left_out": found.left_out, "broken": found.broken, "warnings": found.warnings}
         print(json.dumps({"file": str(target), "bytes": len(packed), "files": sorted(found.files)} | about, indent=1))
         return 0
-    _tell(console, manifest, found, states)
+    _print_contents(console, manifest, found, states)
+    if with_record:
+        console.print(Text("Record    ", style="bold").append(f"{HANDED_IN}, as course submit --show-record shows it", style="not bold"))
+    elif activity:
+        console.print(
+            "Your record of time, test runs and hints stays on this machine. To include it: course submit --with-record", soft_wrap=True
+        )
     console.print(f"{target}: {len(found.files)} files, {len(packed)} bytes", soft_wrap=True, markup=False)
-    console.print("Unknown states: course status runs the tests." if "unknown" in states.values() else "Hand this file in.")
+    console.print("Unknown states: course status runs the tests." if "unknown" in states.values() else "Submit this file.")
     return 0
 
 
-def collect(root: Path, manifest: Manifest) -> HandIn:
-    """What goes into the hand-in of a workspace.
+def show_record(root: Path, console: Console, as_json: bool = False) -> int:
+    """Show all of the record that `--with-record` would include; returns the exit code.
+
+    Args:
+        root: The workspace.
+        console: Where to print.
+        as_json: Print the file itself.
+    """
+    tasks = read_activity(root)
+    if as_json:
+        print(encode(tasks).decode(), end="")
+        return 0
+    if not tasks:
+        console.print("Nothing is recorded yet.")
+        return 0
+    for id, about in sorted(tasks.items()):
+        console.print(f"Task {id}: started {about.started}, {_minutes(about.active)} of work", style="bold", soft_wrap=True)
+        for line in _events(about):
+            console.print(Text(f"  {line}"), soft_wrap=True)
+    console.print(f"\nThis is all. It is in {ACTIVITY.as_posix()}, which you may delete, and nothing is sent anywhere.", soft_wrap=True)
+    console.print("To include it in your submission: course submit --with-record", soft_wrap=True)
+    return 0
+
+
+def _events(about: TaskActivity) -> Iterator[str]:
+    """Every run, hint and use of `course explain` of a task, in order."""
+    for place in range(len(about.runs) + 1):
+        for hint in about.hints:
+            if hint.runs == place:
+                yield f"{_minutes(hint.after):>11}  opened hint {hint.level}"
+        for _ in range(about.explains.count(place)):
+            yield f"{'':>11}  course explain"
+        if place < len(about.runs):
+            run = about.runs[place]
+            failed = f"; failed: {', '.join(run.failed)}" if run.failed else ""
+            yield f"{_minutes(run.after):>11}  {run.state}: {run.passed} of {run.total} tests passed{failed}"
+
+
+def _minutes(seconds: int) -> str:
+    """A time in minutes and seconds: "3 min 20 s"."""
+    return f"{seconds // 60} min {seconds % 60:02} s"
+
+
+def collect(root: Path, manifest: Manifest) -> Contents:
+    """Collect the files of a workspace that go into the zip file.
 
     Raises:
-        Problem: If a file that goes in cannot be read.
+        Problem: If one of them cannot be read.
     """
-    found = HandIn()
+    found = Contents()
     for path in dict.fromkeys(path for task in manifest.tasks for path in task.files):
         try:
             data = backups.content(root, path)
@@ -105,7 +163,7 @@ def collect(root: Path, manifest: Manifest) -> HandIn:
             found.left_out[path] = str(problem)
             continue
         if data is None:
-            found.left_out[path] = "is missing; course reset brings its stubs back"
+            found.left_out[path] = "is missing; course reset restores its stubs"
             continue
         _add(found, path, data)
         try:
@@ -113,7 +171,7 @@ def collect(root: Path, manifest: Manifest) -> HandIn:
         except function_source.Unreadable as error:
             found.broken.append(f"{path}, {error}")
     for task in manifest.tasks:
-        found.warnings += [f"{said}; change it back, else the tests call it in vain" for said in changed_signatures(root, task)]
+        found.warnings += [f"{said}; change it back, or the tests cannot call it" for said in changed_signatures(root, task)]
     for paths in report.files(root, [task.id for task in manifest.tasks]).values():
         for path in paths:
             try:
@@ -126,15 +184,15 @@ def collect(root: Path, manifest: Manifest) -> HandIn:
     return found
 
 
-def _add(found: HandIn, path: str, data: bytes) -> None:
+def _add(found: Contents, path: str, data: bytes) -> None:
     if len(data) > LARGEST:
-        found.left_out[path] = f"{len(data)} bytes, more than {LARGEST}"
+        found.left_out[path] = f"{len(data)} bytes, the maximum is {LARGEST}"
     else:
         found.files[path] = data
 
 
-def _look_around(root: Path, found: HandIn) -> None:
-    """Name what the student changed or added and what stays behind, and imports that will not be there."""
+def _look_around(root: Path, found: Contents) -> None:
+    """Find files that the student changed or added but that are left out, and imports of them."""
     try:
         given = pristine.read(root)
     except Problem as problem:
@@ -152,11 +210,11 @@ def _look_around(root: Path, found: HandIn) -> None:
             added.add(path)
     for path, data in found.files.items():
         for other in sorted(_imports(path, data) & added):
-            found.warnings.append(f"{path} imports {other}, which {NEW} and is not handed in; put what it needs into {path}")
+            found.warnings.append(f"{path} imports {other}, which {NEW} and is left out; move what it needs to {path}")
 
 
 def _walk(root: Path) -> Iterator[str]:
-    """The files of a workspace, but for caches, data and what links lead to."""
+    """The files of a workspace, without caches, data and links."""
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in SKIPPED and not name.startswith("."))
         for name in sorted(names):
@@ -166,7 +224,7 @@ def _walk(root: Path) -> Iterator[str]:
 
 
 def _imports(path: str, data: bytes) -> set[str]:
-    """The files of the workspace that a file may import, by their paths."""
+    """The paths of the workspace's files that a file may import."""
     if not path.endswith(".py"):
         return set()
     try:
@@ -184,29 +242,34 @@ def _imports(path: str, data: bytes) -> set[str]:
     return {name.replace(".", "/") + ".py" for name in found}
 
 
-def _free(target: Path) -> Path:
-    """The path, if a zip file may be written there."""
+def _check_target(target: Path) -> Path:
+    """Return the path if a zip file may be written there.
+
+    Raises:
+        Problem: If another file or a folder is in the way, or the parent folder does not exist.
+    """
     if target.is_dir() or (target.exists() and not zipfile.is_zipfile(target)):
-        what = "a folder" if target.is_dir() else "no zip file"
-        raise Problem(f"{target} is there and {what}; name another: course submit --out FILE", USAGE)
+        what = "is a folder" if target.is_dir() else "exists and is not a zip file"
+        raise Problem(f"{target} {what}; choose another file: course submit --out FILE", USAGE)
     if not target.parent.is_dir():
-        raise Problem(f"there is no folder {target.parent}; name a file in one that exists: course submit --out FILE", USAGE)
+        raise Problem(f"the folder {target.parent} does not exist; choose a file in an existing folder: course submit --out FILE", USAGE)
     return target
 
 
-# How it looks
+# Printing
 
 
-def _tell(console: Console, manifest: Manifest, found: HandIn, states: Mapping[str, str]) -> None:
+def _print_contents(console: Console, manifest: Manifest, found: Contents, states: Mapping[str, str]) -> None:
+    """List the files of each task, what is left out, and warnings."""
     for task in manifest.tasks:
         mine = [path for path in found.files if path in task.files or _is_report_of(path, task.id)]
         line = Text(f"Task {task.id:<5}{states.get(task.id, 'unknown'):<9}", style="bold")
         console.print(line.append(", ".join(mine) or "nothing", style="not bold"), soft_wrap=True)
-    _list(console, "Not in it:", [f"{path}: {why}" for path, why in found.left_out.items()])
-    _list(console, "Mind:", [*found.broken, *found.warnings])
+    _print_list(console, "Left out:", [f"{path}: {why}" for path, why in found.left_out.items()])
+    _print_list(console, "Warning:", [*found.broken, *found.warnings])
 
 
-def _list(console: Console, heading: str, lines: Iterable[str]) -> None:
+def _print_list(console: Console, heading: str, lines: Iterable[str]) -> None:
     for number, line in enumerate(lines):
         if number == 0:
             console.print(heading, style="bold")

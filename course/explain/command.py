@@ -25,6 +25,7 @@ from course.runner.failure_report import LABEL_WIDTH, Card, wrapped
 from course.runner.gpu import SIMULATOR
 from course.runner.platforms import kill_tree
 from course.runner.progress import TaskState, launch, limit_of
+from course.workspace.activity import note_explain
 
 COMPILER_OFF = {"NUMBA_DISABLE_JIT": "1"}
 """Environment in which kernels run as plain Python, so that every call can be recorded."""
@@ -69,6 +70,7 @@ def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool
     state = states[task.id]
     if state.state != "failing" or state.card is None:
         return _nothing_to_explain(root, manifest, console, task, states, as_json)
+    note_explain(root, task.id)
     with Console(stderr=True).status(f"Recording the calls of {state.card.nodeid}"):
         found = explain_failure(root, task, state.card, time_limit or limit_of(task.stage))
     if as_json:

@@ -26,6 +26,7 @@ from course.runner.dependencies import fingerprints
 from course.runner.failure_report import Card, card_from
 from course.runner.gpu import environment, has_gpu, simulated
 from course.runner.platforms import kill_tree
+from course.workspace.activity import note_runs
 from course.workspace.atomic_files import write_json
 from course.workspace.record import note_tries
 
@@ -161,6 +162,7 @@ def run_tasks(
         states |= done
         _write_cache(root, _read_cache(root) | {id: (before[id], state) for id, state in done.items()})
         note_tries(root, [manifest.task(id) for id, state in done.items() if state.passed or state.failing])
+        note_runs(root, [(manifest.task(id), state) for id, state in done.items()])
     return states
 
 

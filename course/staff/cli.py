@@ -16,6 +16,7 @@ from rich.table import Table
 
 from course.manifest import ROOT, ManifestError, Task, course
 from course.staff import RequestError, StaffError
+from course.staff.lecture.commands import add_commands as add_lecture
 from course.staff.term.commands import add_commands
 
 if TYPE_CHECKING:
@@ -319,6 +320,7 @@ def classroom(
 
 
 add_commands(app, out, err, lambda: _Shown())
+add_lecture(app, out, err)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What is remembered of a student's way, in .course/: the current task, the tries and the hints. It may be deleted at any time."""
+"""The current task, tries and open hints of a student, in .course/record.json. The file may be deleted at any time."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from course.workspace.atomic_files import write_json
 from course.workspace.function_source import named
 
 SCHEMA = 1
-"""Version of the file's format."""
+"""Version of the file format."""
 
 RECORD = Path(".course") / "record.json"
 
 MOST = 50
-"""So many tries of a task are told apart."""
+"""Maximum number of tries that are stored for a task."""
 
 
 @dataclass
 class Record:
-    """What is remembered.
+    """The stored state.
 
     Attributes:
-        current: The task that the student works on; None before one was chosen.
-        tries: For each task, hashes of its code as the tests have run on it.
-        hints: For each task, how many hints are open.
+        current: The task that the student works on; None if there is none yet.
+        tries: For each task, hashes of the code on which its tests have run.
+        hints: For each task, the number of open hints.
     """
 
     current: str | None = None
@@ -39,7 +39,7 @@ class Record:
 
 
 def read_record(root: Path) -> Record:
-    """What is remembered of a workspace; nothing if the file is missing, old or damaged."""
+    """Read the record of a workspace; it is empty if the file is missing, old or damaged."""
     try:
         document = json.loads((root / RECORD).read_text(encoding="utf-8"))
         if document.pop("schema") != SCHEMA:
@@ -53,21 +53,24 @@ def read_record(root: Path) -> Record:
 
 
 def write_record(root: Path, record: Record) -> None:
-    """Remember; a workspace that cannot be written to just does not."""
+    """Write the record; in a workspace that is not writable, nothing is stored."""
     with contextlib.suppress(OSError):
         write_json(root / RECORD, {"schema": SCHEMA} | asdict(record))
 
 
 def make_current(root: Path, task: Task) -> None:
-    """Remember the task that the student works on."""
+    """Store the task that the student works on."""
+    from course.workspace.activity import note_start  # which imports this file
+
     record = read_record(root)
     if record.current != task.id:
         record.current = task.id
         write_record(root, record)
+        note_start(root, task.id)
 
 
 def note_tries(root: Path, tasks: Sequence[Task]) -> None:
-    """Count a run of the tests of these tasks, once for each state of their code."""
+    """Count a run of the tests of these tasks as a try, once for each version of their code."""
     record = read_record(root)
     changed = False
     for task in tasks:
@@ -80,7 +83,7 @@ def note_tries(root: Path, tasks: Sequence[Task]) -> None:
 
 
 def code_of(task: Task, root: Path) -> str:
-    """A hash of what the student has written for a task; comments and spaces do not count, while the file can be read as Python."""
+    """A hash of the code that the student wrote for a task, without comments and spaces as long as the file is valid Python."""
     digest = hashlib.sha256()
     for file in task.files:
         names = task.names_in(file)

@@ -16,6 +16,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from rich.console import Console
@@ -28,6 +29,7 @@ from course.staff.handout.generate import MARKER
 from course.staff.handout.selection import PATTERNS
 
 from .conftest import Workspace, clean_environment
+from .formats import CLASSROOM
 
 PYTHON = """#!/bin/sh
 # Python with everything installed already: installing is noted, and not done.
@@ -105,15 +107,20 @@ def test_the_workflow_runs_on_every_push_with_pinned_actions_and_no_secrets(hand
     assert document["permissions"]["contents"] == "read"
 
 
+def test_the_workflow_and_its_only_job_have_the_names_that_github_classroom_looks_for(handed_out: Path) -> None:
+    document = workflow(handed_out)
+    assert (document["name"], list(document["jobs"])) == ("Autograding Tests", ["run-autograding-tests"])
+
+
 def test_the_reporter_gets_what_the_tests_step_says(handed_out: Path) -> None:
-    steps = workflow(handed_out)["jobs"]["course"]["steps"]
+    steps = workflow(handed_out)["jobs"]["run-autograding-tests"]["steps"]
     tests, reporter = steps[-2:]
     runner = reporter["with"]["runners"]
     assert reporter["env"] == {f"{runner.upper()}_RESULTS": f"${{{{ steps.{tests['id']}.outputs.result }}}}"}
 
 
 def test_the_workflow_installs_from_files_that_a_handout_holds(handed_out: Path) -> None:
-    [install] = [step["run"] for step in workflow(handed_out)["jobs"]["course"]["steps"] if step.get("name") == "Install"]
+    [install] = [step["run"] for step in workflow(handed_out)["jobs"]["run-autograding-tests"]["steps"] if step.get("name") == "Install"]
     named = re.findall(r"-[cr] (\S+)", install)
     assert named == ["constraints.txt", "requirements.txt", "requirements.extra.txt"]
     assert all((ROOT / name).is_file() and any(fnmatch(name, pattern) for pattern in PATTERNS) for name in named)
@@ -121,7 +128,7 @@ def test_the_workflow_installs_from_files_that_a_handout_holds(handed_out: Path)
 
 @pytest.mark.exhaustive
 def test_the_steps_of_the_workflow_report_points_and_a_table(handed_out: Path, machine: Machine) -> None:
-    for step in workflow(handed_out)["jobs"]["course"]["steps"]:
+    for step in workflow(handed_out)["jobs"]["run-autograding-tests"]["steps"]:
         if "run" in step:
             done = machine.run(step["run"], handed_out, PYTHONPATH=str(ROOT))
             assert done.returncode == 0, done.stdout + done.stderr
@@ -129,11 +136,12 @@ def test_the_steps_of_the_workflow_report_points_and_a_table(handed_out: Path, m
     key, _, encoded = (machine.root / "output.txt").read_text(encoding="utf-8").partition("=")
     assert key == "result"
     result = json.loads(base64.b64decode(encoded))
+    jsonschema.validate(result, CLASSROOM)
     assert (result["version"], result["status"], result["max_score"]) == (3, "fail", 50)
     assert [(test["name"], test["status"], test["score"], test["message"]) for test in result["tests"]] == [
         ("Task 0.1 Sums", "pass", 10, ""),
         ("Task 0.2 Products", "fail", 0, "double(x) is twice x. expected 14, yours 0"),
-        ("Task 0.3 Powers", "fail", 0, "to be written"),
+        ("Task 0.3 Powers", "fail", 0, "not written yet"),
         ("Task 1.1 Roots", "fail", 0, "blocked by Task 0.3"),
         ("Task 1.2 Signs", "fail", 0, "Task 1.2 has tests, and they run. no test under tests/ carries the mark task1_2"),
     ]
@@ -165,7 +173,7 @@ def test_a_workflow_that_a_teacher_has_changed_stays_unless_forced(handed_out: P
     changed.write_text("on: never\n", encoding="utf-8")
     with pytest.raises(RequestError) as error:
         write_workflow(tmp_path)
-    assert str(error.value) == f"{changed} is there and says something else"
+    assert str(error.value) == f"{changed} exists and was changed"
     assert error.value.next == f"course-staff classroom {tmp_path} --github --force"
     assert changed.read_text(encoding="utf-8") == "on: never\n"
     write_workflow(tmp_path, force=True)
@@ -302,7 +310,7 @@ def test_the_command_writes_what_is_asked_for_and_says_what_comes_next(tmp_path:
     assert lines[0] == f"{folder}: .github/workflows/classroom.yml and .github/report.py"
     assert lines[1] == f"next: cd {folder} && git add .github && git commit -m 'Run the tests on every push'"
     assert lines[2].startswith(f"{folder}-autograder.zip: ")
-    assert lines[2].endswith(" MB; it holds the solutions")
+    assert lines[2].endswith(" MB; it contains the solutions")
     with zipfile.ZipFile(f"{folder}-autograder.zip") as archive:
         assert json.loads(archive.read("autograder.json"))["tasks"] == [task.id for task in course().tasks if task.stage == 0]
 
@@ -310,7 +318,7 @@ def test_the_command_writes_what_is_asked_for_and_says_what_comes_next(tmp_path:
 def test_a_folder_that_is_no_handout_and_a_request_for_nothing_are_refused(handed_out: Path, tmp_path: Path) -> None:
     with pytest.raises(RequestError) as error:
         last_stage(tmp_path)
-    assert str(error.value) == f"{tmp_path} is not a handout; make one first"
+    assert str(error.value) == f"{tmp_path} is not a handout; create one first"
     assert error.value.next == f"course-staff handout {tmp_path}"
     with pytest.raises(RequestError) as error:
         files.run(Console(), handed_out)

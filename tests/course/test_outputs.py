@@ -119,7 +119,7 @@ def test_gradescope_shows_a_test_for_each_task_with_its_share_of_the_score() -> 
     document = gradescope.document(ADA)
     assert document["score"] == 37.5
     assert document["execution_time"] == 34
-    assert document["output"] == "37.5 of 45 points.\nNot yours to write, and not taken: setup.py"
+    assert document["output"] == "37.5 of 45 points.\nIgnored, as they are not files that you write: setup.py"
     assert document["extra_data"] == {"hash": "a1", "level": "bubblewrap"}
     about = [(test["number"], test["name"], test["score"], test["max_score"], test["status"]) for test in document["tests"]]
     assert about == [
@@ -142,7 +142,7 @@ def test_gradescope_hides_no_test_as_that_would_hide_the_sum_and_takes_no_output
 def test_gradescope_says_why_a_submission_was_refused() -> None:
     document = gradescope.document(EVE)
     assert (document["score"], document["tests"]) == (0, [])
-    assert document["output"] == "Nothing of this submission could be graded: it holds a link, ../../etc/passwd"
+    assert document["output"] == "This submission could not be graded: it holds a link, ../../etc/passwd"
 
 
 # GitHub Classroom
@@ -173,7 +173,7 @@ def test_the_classroom_is_told_when_all_passed_and_when_nothing_could_be_graded(
     assert classroom.document(BEN)["status"] == "pass"
     document = classroom.document(EVE)
     assert document["status"] == "error"
-    assert document["tests"][0]["message"] == "Nothing of this submission could be graded: it holds a link, ../../etc/passwd"
+    assert document["tests"][0]["message"] == "This submission could not be graded: it holds a link, ../../etc/passwd"
 
 
 def test_the_summary_is_a_table_that_no_text_breaks() -> None:
@@ -195,29 +195,13 @@ def test_junit_has_a_suite_for_each_submission_and_its_counts_are_right(tmp_path
     junit.write_junit(CLASS, tmp_path / "junit.xml")
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()
     counts = ("tests", "failures", "errors", "skipped")
-    assert [root.get(name) for name in counts] == ["9", "2", "1", "1"]
+    assert [root.get(name) for name in counts] == ["9", "2", "1", None]
     assert [[suite.get(name) for name in ("name", *counts)] for suite in root] == [
         ["ada", "5", "2", "0", "1"],
         ["ben", "3", "0", "0", "0"],
         ["<script>alert('eve')</script>", "1", "0", "1", "0"],
     ]
     assert root[0].get("time") == "34.000"
-
-
-def test_junit_keeps_to_the_common_schema(tmp_path: Path) -> None:
-    junit.write_junit(CLASS, tmp_path / "junit.xml")
-    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
-    assert root.tag == "testsuites"
-    assert set(root.attrib) <= {"name", "time", "tests", "failures", "errors", "skipped"}
-    for suite in root:
-        assert suite.tag == "testsuite"
-        assert {"name", "tests", "failures", "errors"} <= set(suite.attrib) <= {"name", "tests", "failures", "errors", "skipped", "time"}
-        assert [part.tag for part in suite] == ["properties"] + ["testcase"] * (len(suite) - 1)
-        assert all(set(entry.attrib) == {"name", "value"} for entry in suite[0])
-        for case in suite[1:]:
-            assert set(case.attrib) == {"name", "classname", "time"}
-            assert len(case) <= 1
-            assert all(part.tag in ("skipped", "failure", "error") and set(part.attrib) <= {"message", "type"} for part in case)
 
 
 def test_junit_holds_what_a_test_printed_whatever_signs_are_in_it(tmp_path: Path) -> None:

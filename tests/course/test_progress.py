@@ -74,7 +74,7 @@ def test_students_code_runs_in_another_process(ran: tuple[Workspace, dict[str, T
 def test_results_are_remembered(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
     workspace, states = ran
     assert cached_states(workspace.root) == states
-    assert sorted(path.name for path in (workspace.root / ".course").glob("*.json*")) == ["record.json", "results.json"]
+    assert sorted(path.name for path in (workspace.root / ".course").glob("*.json*")) == ["activity.json", "record.json", "results.json"]
 
 
 def test_a_task_without_tests_is_failing(workspace: Workspace) -> None:

@@ -119,7 +119,7 @@ def test_a_stopped_run_names_the_command_that_continues(grader: Grader, run: Cal
             ],
         ),
         (["outputs", "OUT"], ["error: OUT holds no results", "next: course-staff grade SUBMISSIONS --out OUT"]),
-        (["classroom", "OUT", "--github"], ["error: OUT is not a handout; make one first", "next: course-staff handout OUT"]),
+        (["classroom", "OUT", "--github"], ["error: OUT is not a handout; create one first", "next: course-staff handout OUT"]),
         (["patterns", "9.9"], ["error: there is no task 9.9; the tasks are 0.1, 0.2", "next: course-staff patterns"]),
         (
             ["handout", "OUT", "--modules", "0", "--staff", "1"],

@@ -20,7 +20,7 @@ from course.manifest import Manifest
 from course.staff import RequestError
 from course.staff.grading import archives
 from course.staff.grading.archives import AT_ONCE
-from course.staff.grading.submissions import LARGEST, MOST_LINES, find, read
+from course.staff.grading.submissions import LARGEST, MOST_LINES, find, read, stem
 
 from .miniature import write as write_miniature
 
@@ -67,7 +67,7 @@ def put(folder: Path, name: str, content: bytes) -> Path:
 
 def refusal(path: Path, manifest: Manifest) -> str:
     """Why a submission is refused; nothing is taken from it then."""
-    submission = read("ann", path, manifest)
+    submission = read(stem(path), path, manifest)
     assert submission.files == {}
     assert submission.refused
     return submission.refused

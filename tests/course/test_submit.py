@@ -9,6 +9,7 @@ import pytest
 
 from course.cli import report, submit
 from course.cli.problem import Problem
+from course.workspace.activity import OpenedHint, TaskActivity, TestRun, decode, encode
 
 from .releases import Student, write
 from .test_reset import ADD
@@ -63,13 +64,13 @@ def test_what_stays_behind_is_named_with_its_reason(student: Student) -> None:
     submit.run(student.root, student.manifest, student.console)
     told = student.told
     assert (
-        "Not in it:\n"
-        "  tests/test_sums.py: is missing; course reset brings its stubs back\n"
+        "Left out:\n"
+        "  tests/test_sums.py: is missing; course reset restores its stubs\n"
         "  minitorch/mine.py: belongs to no task\n"
         "  minitorch/other.py: given code, graded with a fresh copy\n"
-        "Mind:\n"
-        "  minitorch/sums.py imports minitorch/mine.py, which belongs to no task and is not handed in; "
-        "put what it needs into minitorch/sums.py\n"
+        "Warning:\n"
+        "  minitorch/sums.py imports minitorch/mine.py, which belongs to no task and is left out; "
+        "move what it needs to minitorch/sums.py\n"
     ) in told
     assert "Task 0.3  unknown  nothing\n" in told
     assert "notes.txt" not in told
@@ -78,7 +79,7 @@ def test_what_stays_behind_is_named_with_its_reason(student: Student) -> None:
 def test_a_signature_that_does_not_take_the_calls_of_the_course_is_named(student: Student) -> None:
     student.mend("minitorch/sums.py", ("def double(self, x):", "def double(self):"))
     submit.run(student.root, student.manifest, student.console)
-    said = "  minitorch/sums.py, line 21: the course calls double(self, x), which your double(self) does not take; change it back, else"
+    said = "  minitorch/sums.py, line 21: the course calls double(self, x), which your double(self) does not take; change it back, or"
     assert said in student.told
 
 
@@ -93,7 +94,7 @@ def test_a_link_out_of_the_workspace_and_a_huge_file_stay_behind(student: Studen
     assert list(entries(student)) == ["minitorch/sums.py"]
     told = student.told
     assert f"  tests/test_sums.py: tests/test_sums.py is a link that leads out of the workspace, to {secret}; put the file itself" in told
-    assert "  reports/scalar/report.md: 9 bytes, more than 8\n" in told
+    assert "  reports/scalar/report.md: 9 bytes, the maximum is 8\n" in told
 
 
 @pytest.mark.parametrize(
@@ -108,19 +109,22 @@ def test_what_is_no_python_is_refused_unless_asked_for(student: Student, data: b
     write(student.root, {"minitorch/sums.py": data})
     with pytest.raises(Problem) as error:
         submit.run(student.root, student.manifest, student.console)
-    assert str(error.value) == (f"minitorch/sums.py, {why}; nothing of such a file can be graded: mend it, or run: course submit --anyway")
+    assert str(error.value) == (f"minitorch/sums.py, {why}; such a file cannot be graded: fix it, or run: course submit --anyway")
     assert not (student.root / "submission.zip").exists()
     assert submit.run(student.root, student.manifest, student.console, anyway=True) == 0
     assert entries(student)["minitorch/sums.py"] == data
-    assert f"Mind:\n  minitorch/sums.py, {why}\n" in student.told
+    assert f"Warning:\n  minitorch/sums.py, {why}\n" in student.told
 
 
 def test_a_file_that_is_no_zip_file_is_not_written_over(student: Student) -> None:
     before = student.snapshot()
     for out, message in (
-        ("minitorch/sums.py", f"{student.root / 'minitorch/sums.py'} is there and no zip file; name another: course submit --out FILE"),
-        ("minitorch", f"{student.root / 'minitorch'} is there and a folder; name another: course submit --out FILE"),
-        ("a/b.zip", f"there is no folder {student.root / 'a'}; name a file in one that exists: course submit --out FILE"),
+        (
+            "minitorch/sums.py",
+            f"{student.root / 'minitorch/sums.py'} exists and is not a zip file; choose another file: course submit --out FILE",
+        ),
+        ("minitorch", f"{student.root / 'minitorch'} is a folder; choose another file: course submit --out FILE"),
+        ("a/b.zip", f"the folder {student.root / 'a'} does not exist; choose a file in an existing folder: course submit --out FILE"),
     ):
         with pytest.raises(Problem) as error:
             submit.run(student.root, student.manifest, student.console, out)
@@ -140,5 +144,77 @@ def test_an_empty_workspace_has_nothing_to_hand_in(student: Student) -> None:
     manifest = student.manifest
     for path in ("minitorch/sums.py", "tests/test_sums.py", "reports/scalar/report.md"):
         (student.root / path).unlink()
-    with pytest.raises(Problem, match=r"^there is none of the files in which you write; run: course doctor$"):
+    with pytest.raises(Problem, match=r"^none of the files that you write exists; run: course doctor$"):
         submit.run(student.root, manifest, student.console)
+
+
+# The record of the student's activity
+
+ACTIVITY = {
+    "0.1": TaskActivity(
+        "2026-10-05",
+        3725,
+        [TestRun(65, "failing", 1, 2, ["tests/test_sums.py::test_add", "tests/test_sums.py::test_[b]"]), TestRun(3700, "passed", 2, 2)],
+        [OpenedHint(600, 1, 1)],
+        [1],
+    )
+}
+
+
+def record(student: Student) -> None:
+    """Leave a record in the workspace, as the commands do."""
+    write(student.root, {".course/activity.json": encode(ACTIVITY, last={"task": "0.1", "time": 1.0, "codes": {"0.1": "f00d"}})})
+
+
+def test_the_record_stays_unless_it_is_asked_for_and_the_command_says_so_in_one_line(student: Student) -> None:
+    record(student)
+    submit.run(student.root, student.manifest, student.console)
+    assert "reports/activity.json" not in entries(student)
+    assert ("Your record of time, test runs and hints stays on this machine. To include it: course submit --with-record\n") in student.told
+
+
+def test_without_a_record_nothing_is_said_of_it(student: Student) -> None:
+    submit.run(student.root, student.manifest, student.console)
+    assert "--with-record" not in student.told
+
+
+def test_with_record_the_zip_file_has_it_without_times_of_day_and_hashes(student: Student) -> None:
+    record(student)
+    submit.run(student.root, student.manifest, student.console, with_record=True)
+    data = entries(student)["reports/activity.json"]
+    assert decode(data) == ACTIVITY
+    assert b"f00d" not in data
+    assert "Record    reports/activity.json, as course submit --show-record shows it\n" in student.told
+    assert "stays on this machine" not in student.told
+
+
+def test_show_record_shows_all_that_would_be_handed_in(student: Student) -> None:
+    record(student)
+    assert submit.show_record(student.root, student.console) == 0
+    assert student.told == (
+        "Task 0.1: started 2026-10-05, 62 min 05 s of work\n"
+        "   1 min 05 s  failing: 1 of 2 tests passed; failed: tests/test_sums.py::test_add, tests/test_sums.py::test_[b]\n"
+        "  10 min 00 s  opened hint 1\n"
+        "               course explain\n"
+        "  61 min 40 s  passed: 2 of 2 tests passed\n"
+        "\n"
+        "This is all. It is in .course/activity.json, which you may delete, and nothing is sent anywhere.\n"
+        "To include it in your submission: course submit --with-record\n"
+    )
+    assert not (student.root / "submission.zip").exists()
+
+
+def test_show_record_as_json_is_the_very_file(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
+    record(student)
+    submit.show_record(student.root, student.console, as_json=True)
+    shown = capsys.readouterr().out
+    submit.run(student.root, student.manifest, student.console, with_record=True)
+    assert entries(student)["reports/activity.json"] == shown.encode()
+
+
+def test_show_record_of_an_empty_or_damaged_record(student: Student) -> None:
+    submit.show_record(student.root, student.console)
+    assert student.told == "Nothing is recorded yet.\n"
+    write(student.root, {".course/activity.json": b"{"})
+    submit.show_record(student.root, student.console)
+    assert student.told == "Nothing is recorded yet.\n"

@@ -1,4 +1,4 @@
-"""A teacher's term from end to end, by the commands: a roster, three deadlines, lateness, a regrade, a mark by hand, tables for the LMS."""
+"""A teacher's term from end to end, by the commands: roster, three deadlines, lateness, regrades, a mark by hand, and files for the LMS."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from course.manifest import ROOT
+
+from .formats import import_as_canvas, import_as_moodle_worksheet, rows_of
 
 FOLDERS = ("course", "docs", "minitorch", "project", "tests")
 
@@ -39,12 +41,17 @@ due = 2026-10-12
 name = "Derivatives"
 tasks = ["1.1"]
 due = 2026-10-19
+canvas = 303
 """
 
 ROSTER = """Student,ID,SIS User ID,SIS Login ID,Section
     Points Possible,,,,
 "Lovelace, Ada",7001,ada,ada@example.org,A
 "Boole, George",7002,george,george@example.org,B
+"""
+
+SHEET = """Identifier,Full name,Grade,Maximum grade,Last modified (grade),Feedback comments
+Participant 71,"Boole, George",,POINTS,-,
 """
 
 
@@ -91,6 +98,11 @@ def marks(term: Path) -> dict[str, dict[str, str]]:
         return {row["id"]: row for row in csv.DictReader(file)}
 
 
+def history(staff: Callable[..., str], term: Path) -> list[str]:
+    """George's history, a line for each event."""
+    return staff("history", "george", "--term", str(term)).splitlines()
+
+
 @pytest.mark.exhaustive
 def test_a_term(reference: Path, staff: Callable[..., str], tmp_path: Path) -> None:
     term = tmp_path / "autumn"
@@ -100,7 +112,7 @@ def test_a_term(reference: Path, staff: Callable[..., str], tmp_path: Path) -> N
     for deadline in ("operators", "lists", "derivatives"):
         (term / "submissions" / deadline).mkdir(parents=True)
     (tmp_path / "students.csv").write_text(ROSTER)
-    assert "2 added, 0 were there" in staff("roster", str(tmp_path / "students.csv"), "--term", str(term))
+    assert "2 added, 0 already on the roster" in staff("roster", str(tmp_path / "students.csv"), "--term", str(term))
 
     # The first deadline: Ada's is right and a day late, which is free; George's relu is wrong
     hand_in(term, "operators", "ada@2026-10-06T09.00.00", "minitorch/operators.py")
@@ -142,26 +154,60 @@ def test_a_term(reference: Path, staff: Callable[..., str], tmp_path: Path) -> N
     assert "0 marks changed" in staff("mark", "--term", str(term), "--workers", "1")
     said = staff("regrade", "--term", str(term), "--workers", "1")
     assert "1 mark changed" in said
-    assert "graded again with other probes, tasks or versions" in said
+    assert "regraded with other probes, tasks or versions" in said
     assert float(marks(term)["george"]["Derivatives mark"]) > before
     untouched = [path for path in results if path.exists() and path.stat().st_mtime_ns == results[path]]
     assert sorted({path.parts[-3] for path in untouched}) == ["lists", "operators"]
     assert len(untouched) == 4
 
+    # A mark by hand is kept when the probes change again; without it, the mark is that of the latest probes
+    first, graded_mark = history(staff, term), float(marks(term)["george"]["Derivatives mark"])
+    said = staff("override", "george", "1.1", "9.5", "--reason", "explained it at the board", "--term", str(term))
+    assert "1 mark changed" in said
+    probes.write_text(
+        text.replace("    weight=3,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)", "    weight=1,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)")
+    )
+    assert "0 marks changed" in staff("regrade", "Derivatives", "--term", str(term), "--workers", "1")
+    row = marks(term)
+    assert [row["george"]["Derivatives mark"], row["ada"]["Derivatives mark"]] == ["9.5", row["ada"]["Derivatives points"]]
+    assert "explained it at the board" in (term / "marks" / "students" / "george.md").read_text(encoding="utf-8")
+    said = staff("override", "george", "1.1", "--reason", "it was somebody else", "--term", str(term))
+    assert "no longer by hand" in said
+    latest = float(marks(term)["george"]["Derivatives mark"])
+    assert latest < before < graded_mark
+    told = history(staff, term)
+    assert told[: len(first)] == first, "the history is only ever added to"
+    assert [line.split("  ")[1] for line in told[len(first) :]] == [
+        "override 1.1 9.5",
+        "mark Derivatives 9.5 of " + row["ada"]["Derivatives points"],
+        "override 1.1 withdrawn",
+        f"mark Derivatives {latest:g} of {row['ada']['Derivatives points']}",
+    ]
+
     # By hand, and what the LMS is given
     staff("override", "george", "0.1", "9", "--reason", "the idea is right", "--term", str(term))
     staff("comment", "george", "Ask me about steps", "--task", "1.1", "--term", str(term))
-    told = staff("history", "george", "--term", str(term)).splitlines()
-    assert [line.split("  ")[1] for line in told if "  mark Operators" in line] == [
+    assert [line.split("  ")[1] for line in history(staff, term) if "  mark Operators" in line] == [
         f"mark Operators {wrong:g} of 10",
         "mark Operators 9 of 10",
     ]
-    assert sum("Derivatives" in line for line in told) == 2
-    with (term / "marks" / "canvas.csv").open(encoding="utf-8-sig", newline="") as file:
-        canvas = list(csv.reader(file))
-    assert canvas[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Operators", "Lists", "Derivatives"]
-    assert canvas[3][:6] == ["Boole, George", "7002", "george", "george@example.org", "B", "9"]
+    row = marks(term)
+    taken = import_as_canvas((term / "marks" / "canvas.csv").read_bytes())
+    assert taken.assignments == [("Operators", None), ("Lists", None), ("Derivatives", 303)]
+    assert taken.points == [row["ada"][f"{name} points"] for name in ("Operators", "Lists", "Derivatives")]
+    assert taken.grades == {
+        ("id", number): [row[id][f"{name} mark"] for name in ("Operators", "Lists", "Derivatives")]
+        for id, number in (("ada", "7001"), ("george", "7002"))
+    }
+    assert [each[:5] for each in rows_of(term / "marks" / "canvas.csv")[2:]] == list(csv.reader(ROSTER.splitlines()[2:]))
+    moodle = rows_of(term / "marks" / "moodle.csv")
+    assert moodle[0][3:5] == ["Operators", "Operators feedback"]
+    assert moodle[2][3:7] == ["9", "", row["george"]["Lists mark"], "2 days late (1 free): 20 % penalty"]
+    (tmp_path / "sheet.csv").write_text(SHEET.replace("POINTS", row["george"]["Lists points"]))
+    staff("worksheet", str(tmp_path / "sheet.csv"), "--deadline", "Lists", "--term", str(term))
+    filled = import_as_moodle_worksheet((term / "marks" / "moodle-lists.csv").read_bytes())
+    assert filled == {71: (row["george"]["Lists mark"], "2 days late (1 free): 20 % penalty")}
     page = (term / "marks" / "students" / "george.md").read_text(encoding="utf-8")
     assert "Task 0.1, by hand: the idea is right" in page
-    assert "2 days late, 1 of them free: 20 % lost" in page
+    assert "2 days late (1 free): 20 % penalty" in page
     assert "Task 1.1: Ask me about steps" in page

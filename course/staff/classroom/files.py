@@ -1,4 +1,4 @@
-"""`course-staff classroom`: a workflow for the repository of a handout, and a bundle with which Gradescope grades it."""
+"""`course-staff classroom`: a GitHub workflow for a handout, and an autograder bundle for Gradescope."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from course.workspace.atomic_files import write_bytes
 TEMPLATES = Path(__file__).parent
 
 WORKFLOW = {".github/workflows/classroom.yml": "github/classroom.yml", ".github/report.py": "github/report.py"}
-"""Where the files of the workflow go."""
+"""The files of the workflow and their templates."""
 
 SCRIPTS = {"setup.sh": "gradescope/setup.sh", "run_autograder": "gradescope/run_autograder"}
-"""Those of Gradescope, at the top of a bundle."""
+"""The scripts at the root of a bundle and their templates."""
 
 SKIPPED = {"__pycache__", "_build", "generated", ".ruff_cache", ".pytest_cache"}
-"""Folders that are made anew."""
+"""Generated folders."""
 
 LONG_AGO = (2020, 1, 1, 0, 0, 0)
-"""When the files of a bundle were changed."""
+"""Modification time of the files in a bundle, so that equal contents give equal bytes."""
 
 
 def run(out: Console, folder: Path, github: bool = False, gradescope: bool = False, no_sandbox: bool = False, force: bool = False) -> int:
-    """Make what is asked for, and say what comes next; returns the exit code.
+    """Write the requested files and print the next step; returns the exit code.
 
     Args:
-        out: Where to say it.
+        out: Where to print.
         folder: A handout.
-        github: Add the workflow to it.
-        gradescope: Write a bundle beside it.
+        github: Add the workflow to the handout.
+        gradescope: Write a bundle next to the handout.
         no_sandbox: Whether Gradescope's machine may grade without a sandbox if it has none.
-        force: Replace files of the workflow that say something else.
+        force: Replace workflow files that were changed.
 
     Raises:
-        RequestError: If the folder is no handout, or nothing is asked for.
+        RequestError: If the folder is not a handout, or nothing is requested.
     """
     stage = last_stage(folder)
     if not (github or gradescope):
@@ -58,49 +58,51 @@ def run(out: Console, folder: Path, github: bool = False, gradescope: bool = Fal
         bundle = folder.absolute().with_name(f"{folder.absolute().name}-autograder.zip")
         tasks = [task.id for task in course().tasks if task.stage <= stage]
         count = write_bundle(ROOT, course(), bundle, tasks, secrets.randbelow(2**31), no_sandbox)
-        out.print(f"{escape(str(bundle))}: {count} files, {bundle.stat().st_size / 1e6:.1f} MB; it holds the solutions", soft_wrap=True)
-        out.print("next: in Gradescope, Configure Autograder: upload it, and choose Ubuntu 24.04 as the base image", soft_wrap=True)
+        out.print(f"{escape(str(bundle))}: {count} files, {bundle.stat().st_size / 1e6:.1f} MB; it contains the solutions", soft_wrap=True)
+        out.print(
+            "next: in Gradescope, open Configure Autograder, upload the file, and choose Ubuntu 24.04 as the base image", soft_wrap=True
+        )
     return 0
 
 
 def last_stage(folder: Path) -> int:
-    """The last module that a handout holds.
+    """The last module of a handout.
 
     Raises:
-        RequestError: If the folder is no handout.
+        RequestError: If the folder is not a handout.
     """
     try:
         modules = json.loads((folder / MARKER).read_text(encoding="utf-8"))["modules"]
         return int(modules.split("-")[-1])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise RequestError(f"{folder} is not a handout; make one first", f"course-staff handout {folder}") from None
+        raise RequestError(f"{folder} is not a handout; create one first", f"course-staff handout {folder}") from None
 
 
 def write_workflow(folder: Path, force: bool = False) -> list[str]:
-    """Put the workflow into a handout; returns its files.
+    """Write the workflow to a handout; returns the paths of its files.
 
     Raises:
-        RequestError: If one of them is there and says something else.
+        RequestError: If one of them exists with other contents.
     """
     contents = {path: (TEMPLATES / template).read_bytes() for path, template in WORKFLOW.items()}
     for path, content in contents.items():
         if (folder / path).is_file() and (folder / path).read_bytes() != content and not force:
-            raise RequestError(f"{folder / path} is there and says something else", f"course-staff classroom {folder} --github --force")
+            raise RequestError(f"{folder / path} exists and was changed", f"course-staff classroom {folder} --github --force")
     for path, content in contents.items():
         write_bytes(folder / path, content)
     return list(contents)
 
 
 def write_bundle(root: Path, manifest: Manifest, path: Path, tasks: list[str], number: int, no_sandbox: bool = False) -> int:
-    """Write the zip file for Gradescope; returns how many files it holds.
+    """Write the zip file for Gradescope; returns the number of files in it.
 
     Args:
         root: The repository.
         manifest: Its manifest.
-        path: The zip file; an earlier one is replaced.
-        tasks: Ids of those that count.
-        number: From which the hidden inputs follow; the same for all submissions that this bundle grades.
-        no_sandbox: Whether to grade without a sandbox where there is none.
+        path: The zip file; an existing one is replaced.
+        tasks: Ids of the tasks to grade.
+        number: The seed of the hidden inputs, the same for all submissions.
+        no_sandbox: Whether to grade without a sandbox if there is none.
     """
     contents = {name: (TEMPLATES / template).read_bytes() for name, template in SCRIPTS.items()}
     contents |= {file.relative_to(root).as_posix(): file.read_bytes() for file in _sources(root, manifest)}
@@ -111,7 +113,7 @@ def write_bundle(root: Path, manifest: Manifest, path: Path, tasks: list[str], n
         for name, content in sorted(contents.items()):
             entry = zipfile.ZipInfo(name, LONG_AGO)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3  # Unix, on every system: the scripts must be executable
+            entry.create_system = 3  # Unix on every system, because the scripts must be executable
             entry.external_attr = (0o100755 if name in SCRIPTS else 0o100644) << 16
             archive.writestr(entry, content)
     write_bytes(path, buffer.getvalue())
@@ -119,7 +121,7 @@ def write_bundle(root: Path, manifest: Manifest, path: Path, tasks: list[str], n
 
 
 def _sources(root: Path, manifest: Manifest) -> list[Path]:
-    """What of the repository grading needs: what a workspace may hold, the whole package, all tests, and the staff's files."""
+    """The files of the repository that grading needs: those of a workspace, the package, all tests, and the staff's files."""
     patterns = (*PATTERNS, f"{manifest.package}/**/*", "tests/**/*", "course/**/*")
     found = {file for pattern in patterns for file in root.glob(pattern) if file.is_file() and not file.is_symlink()}
     folders = {file: set(file.relative_to(root).parts[:-1]) for file in found}

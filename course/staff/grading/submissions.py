@@ -128,8 +128,9 @@ def read(name: str, path: Path, manifest: Manifest) -> Submission:
     try:
         with _entries(path) as entries:
             files, left_out = _taken(entries, known)
-    except Refusal as refusal:
-        return Submission(name, refused=str(refusal))
+    except Refusal as refusal:  # the file's own name may say whose it is, where `name` does not
+        said = str(refusal).replace(str(path), name).replace(path.name, name + path.name.removeprefix(stem(path)))
+        return Submission(name, refused=said)
     return Submission(name, files, left_out)
 
 
@@ -217,7 +218,7 @@ def _taken(entries: Iterator[Entry], known: Collection[str]) -> tuple[dict[str, 
     for path, content in files.items():
         if len(content) > LARGEST or content.count(b"\n") > MOST_LINES:
             raise Refusal(f"{path} has more than {LARGEST} bytes or {MOST_LINES} lines; hand in what you wrote yourself")
-    left_out = sorted(path for path in others if not path.removeprefix(top).startswith(REPORTS))
+    left_out = sorted(path.removeprefix(top) for path in others if not path.removeprefix(top).startswith(REPORTS))
     if len(left_out) > NAMED:
         left_out = [*left_out[:NAMED], f"and {len(left_out) - NAMED} more"]
     return dict(sorted(files.items())), tuple(left_out)

@@ -1,4 +1,4 @@
-"""GitHub Classroom: the result that its reporter reads, and a summary for the page of a run, for each submission."""
+"""GitHub Classroom: for each submission the result that its reporter reads, and a summary for the page of a workflow run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from course.staff.outputs.words import clean, file_names, first_failure, line, m
 from course.workspace.atomic_files import write_bytes
 
 VERSION = 3
-"""Of the reporter's format: the first that knows scores of single tests."""
+"""Version of the reporter's format: the first with scores for single tests."""
 
 
 def document(result: Result) -> dict[str, Any]:
-    """What the reporter reads, a test for each task; it adds up their scores."""
+    """The document that the reporter reads: a test for each task. The reporter adds up their scores."""
     tests = []
     for task in result.tasks:
         failure = first_failure(task)
@@ -35,27 +35,38 @@ def document(result: Result) -> dict[str, Any]:
             }
         )
     if result.refused:
-        message = f"Nothing of this submission could be graded: {clean(result.refused)}"
-        tests.append({"name": "Submission", "status": "error", "score": 0, "message": message, "test_code": "", "filename": ""})
-    states = {test["status"] for test in tests}
-    status = "error" if result.refused else "pass" if states == {"pass"} else "fail"
+        message = f"This submission could not be graded: {clean(result.refused)}"
+        tests.append(
+            {
+                "name": "Submission",
+                "status": "error",
+                "score": 0,
+                "message": message,
+                "test_code": "",
+                "filename": "",
+                "line_no": 0,
+                "duration": 0.0,
+            }
+        )
+    statuses = {test["status"] for test in tests}
+    status = "error" if result.refused else "pass" if statuses == {"pass"} else "fail"
     return {"version": VERSION, "status": status, "max_score": result.points, "tests": tests}
 
 
 def line_of_output(result: Result) -> str:
-    """The line that a step of a workflow appends to the file that $GITHUB_OUTPUT names."""
+    """The line that a workflow step appends to the file $GITHUB_OUTPUT."""
     return "result=" + base64.b64encode(json.dumps(document(result)).encode()).decode() + "\n"
 
 
 def summary(result: Result) -> str:
-    """Markdown for the file that $GITHUB_STEP_SUMMARY names."""
+    """Markdown for the file $GITHUB_STEP_SUMMARY."""
     if result.refused:
         return f"## Not graded\n\n{markdown(line(result.refused))}\n"
     lines = [f"## {number(result.mark)} of {number(result.points)} points", "", "| Task | Verdict | Points | |", "|---|---|---:|---|"]
     for task in result.tasks:
-        says = told(task)
+        paragraphs = told(task)
         points = f"{number(task.mark)} of {number(task.points)}"
-        lines.append(f"| {task.task} | {task.verdict} | {points} | {markdown(line(says[0])) if says else ''} |")
+        lines.append(f"| {task.task} | {task.verdict} | {points} | {markdown(line(paragraphs[0])) if paragraphs else ''} |")
     return "\n".join(lines) + "\n"
 
 

@@ -12,12 +12,12 @@ from course.workspace.atomic_files import write_json
 
 
 def document(result: Result) -> dict[str, Any]:
-    """What Gradescope reads: a test for each task, and all of them visible, for one that is hidden would hide the sum."""
+    """The document for a submission: a test for each task. All are visible, because one hidden test would hide the total score."""
     output = f"{number(result.mark)} of {number(result.points)} points."
     if result.refused:
-        output = f"Nothing of this submission could be graded: {clean(result.refused)}"
+        output = f"This submission could not be graded: {clean(result.refused)}"
     elif result.left_out:
-        output += f"\nNot yours to write, and not taken: {', '.join(map(clean, result.left_out))}"
+        output += f"\nIgnored, as they are not files that you write: {', '.join(map(clean, result.left_out))}"
     tests = [
         {
             "score": round(task.mark, 4),

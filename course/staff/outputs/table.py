@@ -11,11 +11,14 @@ from course.staff.grading.results import Result
 from course.staff.outputs.words import flags, line, number
 from course.workspace.atomic_files import write_bytes
 
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""Signs with which a formula begins in a spreadsheet; the wide ones where its language is Japanese or Chinese."""
+
 
 def write_table(results: Sequence[Result], path: Path) -> None:
-    """Write name, mark, points, each task's mark and verdict, what somebody should look at, and time.
+    """Write name, mark, points, each task's mark and verdict, flags, and time.
 
-    The file begins with the sign by which spreadsheets know UTF-8; pandas and `encoding="utf-8-sig"` read over it.
+    The file begins with a byte order mark, from which spreadsheets recognize UTF-8; read it with `encoding="utf-8-sig"`.
     """
     tasks = list(dict.fromkeys(task.task for result in results for task in result.tasks))
     columns = [column for task in tasks for column in (f"{task} mark", f"{task} verdict")]
@@ -35,4 +38,4 @@ def write_table(results: Sequence[Result], path: Path) -> None:
 
 def harmless(cell: str) -> str:
     """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+    return f"'{cell}" if cell.lstrip().startswith(FORMULA) else cell

@@ -1,4 +1,4 @@
-"""What was handed in for a deadline: by whom, when, and which of a student's attempts counts."""
+"""Submissions for a deadline: whose they are, when they were handed in, and which of a student's attempts counts."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 
 from course.staff import RequestError
 from course.staff.grading.submissions import JUNK, JUNK_FILES, stem
-from course.staff.term.policy import Deadline, Policy, Student, extended
+from course.staff.term.policy import Deadline, Policy, Student, due_date
 
 TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[T ](\d\d)[.:-]?(\d\d)(?:[.:-]?(\d\d))?(Z?)")
-"""A time as it may stand behind an @ in a name: 2027-01-31T18.30.00, 20270131T1830, with a Z for UTC."""
+"""A time after the @ in a file name: 2027-01-31T18.30.00 or 20270131T1830, with a Z for UTC."""
 
 CANVAS = re.compile(r"[^_]+_(?:LATE_)?(\d+)_\d+_.*")
-"""How Canvas names what it lets a teacher download; the number is the student's."""
+"""The name of a submission downloaded from Canvas; the first number is the student's."""
 
 MOODLE = re.compile(r"(.+)_\d+_assignsubmission_.*")
-"""How Moodle does; first comes the student's name."""
+"""The name of a submission downloaded from Moodle; it begins with the student's name."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Attempt:
     """One submission of a student for a deadline.
 
     Attributes:
-        student: The id.
-        path: Where it lies.
+        student: The student's id.
+        path: The file or folder.
         time: When it was handed in.
-        is_named: Whether its name says when; else it is the file's own time.
+        is_named: Whether the time is part of the name; otherwise it is the time of the file.
     """
 
     student: str
@@ -40,18 +40,18 @@ class Attempt:
     is_named: bool
 
     def name(self, alias: str) -> str:
-        """What grading calls it."""
+        """The name under which it is graded."""
         return f"{alias}@{self.time:%Y-%m-%dT%H.%M.%S}"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which attempt of a student counts.
+    """The attempt of a student that counts.
 
     Attributes:
-        attempt: The one; None if nothing was handed in that may count.
-        days: How many days it is late, begun ones as whole ones.
-        notes: What was passed over and why, for the student.
+        attempt: The attempt; None if no accepted submission exists.
+        days: How many days it is late, rounded up.
+        notes: Which attempts were ignored and why, for the student.
     """
 
     attempt: Attempt | None
@@ -60,47 +60,50 @@ class Choice:
 
 
 def find_attempts(folder: Path, policy: Policy) -> tuple[dict[str, list[Attempt]], list[str]]:
-    """The attempts in a folder by student, the first ones first, and the names of entries that are nobody's.
+    """Find the attempts in a folder.
+
+    Returns:
+        The attempts by student, oldest first, and the names of entries that match no student.
 
     Raises:
-        RequestError: If there is no such folder.
+        RequestError: If the folder does not exist.
     """
     if not folder.is_dir():
         raise RequestError(
-            f"there is no folder {folder}; put what was handed in there, as ID@2027-01-31T18.30.00.zip", f"mkdir -p {folder}"
+            f"there is no folder {folder}; create it and put submissions there, named ID@2027-01-31T18.30.00.zip", f"mkdir -p {folder}"
         )
     found: dict[str, list[Attempt]] = {}
-    strangers: list[str] = []
+    unknown: list[str] = []
     for path in sorted(folder.iterdir()):
         if path.name in JUNK or path.name.startswith((".", *JUNK_FILES)):
             continue
-        student = _whose(stem(path), policy)
+        student = _find_student(stem(path), policy)
         if student is None:
-            strangers.append(path.name)
+            unknown.append(path.name)
             continue
-        stamped = _stamped(stem(path).rpartition("@")[2] if "@" in path.name else "", policy)
-        moment = stamped or datetime.fromtimestamp(path.stat().st_mtime, policy.zone)
-        found.setdefault(student.id, []).append(Attempt(student.id, path, moment, stamped is not None))
-    return {id: sorted(attempts, key=lambda attempt: attempt.time) for id, attempts in found.items()}, strangers
+        named = _parse_time(stem(path).rpartition("@")[2] if "@" in path.name else "", policy)
+        moment = named or datetime.fromtimestamp(path.stat().st_mtime, policy.zone)
+        found.setdefault(student.id, []).append(Attempt(student.id, path, moment, named is not None))
+    return {id: sorted(attempts, key=lambda attempt: attempt.time) for id, attempts in found.items()}, unknown
 
 
-def _whose(name: str, policy: Policy) -> Student | None:
-    """The student whom a name means: by id, by the number of Canvas, or by Moodle's full name if only one has it."""
+def _find_student(name: str, policy: Policy) -> Student | None:
+    """The student in the name of a submission: by id, by number in Canvas, or by full name in Moodle if it is unique."""
     id = name.partition("@")[0]
     if id in policy.students:
         return policy.students[id]
     students = policy.students.values()
     if match := CANVAS.fullmatch(name):
-        alike = [student for student in students if student.canvas == match[1]]
+        matches = [student for student in students if student.canvas == match[1]]
     elif match := MOODLE.fullmatch(name):
-        alike = [student for student in students if student.name.casefold() == match[1].casefold()]
+        matches = [student for student in students if student.name.casefold() == match[1].casefold()]
     else:
-        alike = [student for student in students if student.id.casefold() == id.casefold()]
-    return alike[0] if len(alike) == 1 else None
+        matches = [student for student in students if student.id.casefold() == id.casefold()]
+    return matches[0] if len(matches) == 1 else None
 
 
-def _stamped(text: str, policy: Policy) -> datetime | None:
-    """The time that a name says."""
+def _parse_time(text: str, policy: Policy) -> datetime | None:
+    """The time in a name; None if there is none."""
     match = TIME.fullmatch(text)
     if match is None:
         return None
@@ -112,32 +115,34 @@ def _stamped(text: str, policy: Policy) -> datetime | None:
 
 
 def choose(attempts: Sequence[Attempt], deadline: Deadline, student: Student, policy: Policy) -> Choice:
-    """The attempt that counts: the last of those that are taken and not too late."""
+    """Choose the attempt that counts: the last one that is accepted and not too late."""
     notes: list[str] = []
-    due = extended(deadline, student)
+    due = due_date(deadline, student)
     if deadline.attempts is not None and len(attempts) > deadline.attempts:
-        notes.append(f"{len(attempts)} were handed in; {deadline.attempts} are taken, the first ones.")
+        notes.append(f"{len(attempts)} submissions were handed in; only the first {deadline.attempts} are accepted.")
         attempts = attempts[: deadline.attempts]
     for attempt in reversed(attempts):
         days = days_late(attempt.time, due, policy.late.grace)
         if days <= policy.late.most:
             return Choice(attempt, days, tuple(notes))
-        when = f"{attempt.time:%Y-%m-%d %H:%M}"
-        notes.append(f"What was handed in at {when} is {in_days(days)} late, and not taken after {policy.late.most}.")
+        most = format_days(policy.late.most)
+        notes.append(
+            f"The submission of {attempt.time:%Y-%m-%d %H:%M} is {format_days(days)} late; submissions are accepted up to {most} late."
+        )
     return Choice(None, 0, tuple(notes))
 
 
 def days_late(moment: datetime, due: datetime, grace: int) -> int:
-    """Begun days between a deadline and a later moment; none within the minutes of grace."""
+    """Days between a deadline and a later moment, rounded up; 0 within the minutes of grace."""
     late = moment - due - timedelta(minutes=grace)
     return max(0, math.ceil(late / timedelta(days=1)))
 
 
 def free_days(late: Mapping[str, int], policy: Policy) -> dict[str, int]:
-    """How a student's free late days are spent, on the deadlines as they come; by the deadlines' names.
+    """How many free late days a student spends at each deadline, in the order of the deadlines.
 
     Args:
-        late: How many days late each deadline's submission was.
+        late: How many days late the submission for each deadline was, by the deadline's name.
         policy: The policy.
     """
     left = policy.late.days
@@ -148,6 +153,6 @@ def free_days(late: Mapping[str, int], policy: Policy) -> dict[str, int]:
     return spent
 
 
-def in_days(days: int) -> str:
+def format_days(days: int) -> str:
     """A number of days in words."""
     return "1 day" if days == 1 else f"{days} days"

@@ -1,4 +1,4 @@
-"""`course-staff` for a term: `term`, `roster`, `mark`, `regrade`, `override`, `comment` and `history`."""
+"""`course-staff` for a term: `term`, `roster`, `mark`, `regrade`, `override`, `comment`, `history` and `worksheet`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from course.manifest import course
 from course.staff import RequestError
 
 if TYPE_CHECKING:
-    from course.staff.term.term import Marked
+    from course.staff.term.term import Outcome
 
 PANEL = "A term of a class"
 LINES = 20
-"""So many changes are printed; the history has them all."""
+"""How many changes are printed; the history has all of them."""
 
 Term = Annotated[Path, typer.Option("--term", metavar="DIR", help="The folder of the term.")]
-Deadlines = Annotated[list[str] | None, typer.Argument(metavar="[DEADLINE]…", help="Deadlines by their names; all if left out.")]
-Workers = Annotated[int | None, typer.Option(metavar="N", help="Processes that grade; one a core if left out.")]
-NoSandbox = Annotated[bool, typer.Option("--no-sandbox", help="Go on where this machine has no sandbox.")]
-Scale = Annotated[str, typer.Option(metavar="dask://HOST:PORT", help="A cluster that grades instead of this machine.")]
-StudentId = Annotated[str, typer.Argument(metavar="STUDENT", help="A student's id.")]
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; the student reads it.")]
+Deadlines = Annotated[list[str] | None, typer.Argument(metavar="[DEADLINE]…", help="Names of deadlines; all if left out.")]
+Workers = Annotated[int | None, typer.Option(metavar="N", help="Number of grading processes; one per core if left out.")]
+NoSandbox = Annotated[bool, typer.Option("--no-sandbox", help="Continue even if this machine has no sandbox.")]
+Scale = Annotated[str, typer.Option(metavar="dask://HOST:PORT", help="Grade on a cluster instead of this machine.")]
+StudentId = Annotated[str, typer.Argument(metavar="STUDENT", help="The id of a student.")]
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; the student will read it.")]
 
 
 def add_commands(app: typer.Typer, out: Console, err: Console, shown: Any) -> None:
@@ -35,28 +35,52 @@ def add_commands(app: typer.Typer, out: Console, err: Console, shown: Any) -> No
 
     Args:
         app: The app.
-        out: Where they print.
-        err: Where warnings go.
-        shown: Makes a context that shows the progress of grading.
+        out: Console for output.
+        err: Console for warnings.
+        shown: Creates a context manager that shows the progress of grading.
     """
 
     @app.command(rich_help_panel=PANEL)
-    def term(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to.")]) -> None:
-        """Begin a term: write term.toml, with a deadline for every module, to be changed by hand."""
+    def term(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to create.")]) -> None:
+        """Create a term: write term.toml with a deadline for every module, to be edited by hand."""
         from course.staff.term.policy import read_policy
-        from course.staff.term.roster import make_term
+        from course.staff.term.roster import create_term
 
-        path = make_term(folder, course(), str(date.today() + timedelta(weeks=16)))
+        path = create_term(folder, course(), str(date.today() + timedelta(weeks=16)))
         out.print(f"{escape(str(path))}: {len(read_policy(folder, course()).deadlines)} deadlines", soft_wrap=True)
         out.print(f"next: set the dates, then course-staff roster STUDENTS.csv --term {escape(str(folder))}", soft_wrap=True)
 
     @app.command(rich_help_panel=PANEL)
-    def roster(table: Annotated[Path, typer.Argument(metavar="CSV", help="As an LMS exports it.")], folder: Term = Path()) -> None:
-        """Add the students of a table from Canvas, Moodle, Gradescope or GitHub Classroom to term.toml."""
+    def roster(table: Annotated[Path, typer.Argument(metavar="CSV", help="A table that an LMS exported.")], folder: Term = Path()) -> None:
+        """Add students to term.toml from a table that Canvas, Moodle, Gradescope or GitHub Classroom exported."""
         from course.staff.term.roster import import_roster
 
-        added, known = import_roster(folder, table, course())
-        out.print(f"{added} added, {known} were there")
+        done = import_roster(folder, table, course())
+        for warning in done.warnings:
+            err.print(f"[yellow]{escape(warning)}[/yellow]")
+        out.print(f"{done.added} added, {done.known} already on the roster")
+
+    @app.command(rich_help_panel=PANEL)
+    def worksheet(
+        sheet: Annotated[Path, typer.Argument(metavar="CSV", help="The grading worksheet of an assignment, exported from Moodle.")],
+        name: Annotated[str, typer.Option("--deadline", metavar="DEADLINE", help="The deadline of the assignment.")],
+        folder: Term = Path(),
+    ) -> None:
+        """Fill in the marks of a deadline in a grading worksheet from Moodle; nothing is graded."""
+        from course.staff.term.exports import fill_worksheet
+        from course.staff.term.policy import read_policy
+        from course.staff.term.term import mark
+
+        policy = read_policy(folder, course())
+        (deadline,) = policy.select([name])
+        marked = mark(folder, grades=False)
+        standings = {id: standing for id, each in marked.standings.items() for standing in each if standing.deadline.name == deadline.name}
+        path = folder / "marks" / f"moodle-{deadline.slug}.csv"
+        unknown = fill_worksheet(sheet, policy, standings, path)
+        if unknown:
+            many = f"{', '.join(unknown[:5])}{f' and {len(unknown) - 5} more' if len(unknown) > 5 else ''}"
+            err.print(f"[yellow]{escape(f'no unique match on the roster, left unchanged: {many}')}[/yellow]", soft_wrap=True)
+        out.print(escape(str(path)), soft_wrap=True)
 
     def run(names: list[str] | None, folder: Path, again: bool, workers: int | None, no_sandbox: bool, scale: str) -> None:
         from course.staff.term.term import mark
@@ -69,27 +93,30 @@ def add_commands(app: typer.Typer, out: Console, err: Console, shown: Any) -> No
     def mark_command(
         names: Deadlines = None, folder: Term = Path(), workers: Workers = None, no_sandbox: NoSandbox = False, scale: Scale = ""
     ) -> None:
-        """Grade what was handed in, and write marks, pages for students and tables for the LMS; what is graded keeps its mark."""
+        """Grade new submissions, and write marks, pages for students and tables for the LMS; graded submissions keep their marks."""
         run(names, folder, False, workers, no_sandbox, scale)
 
     @app.command(rich_help_panel=PANEL)
     def regrade(
         names: Deadlines = None, folder: Term = Path(), workers: Workers = None, no_sandbox: NoSandbox = False, scale: Scale = ""
     ) -> None:
-        """Grade again what other probes or versions have graded, and say what changed and why."""
+        """Regrade submissions that were graded with other probes or versions, and print what changed and why."""
         run(names, folder, True, workers, no_sandbox, scale)
 
     @app.command(rich_help_panel=PANEL)
     def override(
         student: StudentId,
         task: Annotated[str, typer.Argument(metavar="TASK", help="A task, such as 1.4.")],
-        points: Annotated[float | None, typer.Argument(metavar="[POINTS]", help="Its mark, before lateness; none takes it back.")] = None,
+        points: Annotated[
+            float | None,
+            typer.Argument(metavar="[POINTS]", help="The mark before the late penalty; leave it out to withdraw the override."),
+        ] = None,
         reason: Reason = "",
         folder: Term = Path(),
     ) -> None:
-        """Set a student's mark of a task by hand; it holds until it is taken back, whatever is graded again."""
+        """Set a student's mark for a task by hand; it survives regrades until it is withdrawn."""
         from course.staff.term.history import OVERRIDE, Event
-        from course.staff.term.term import decide, mark
+        from course.staff.term.term import mark, record_decision
 
         if not reason.strip():
             raise RequestError("an override expected a reason, got none", f'course-staff override {student} {task} … --reason "…"')
@@ -97,29 +124,29 @@ def add_commands(app: typer.Typer, out: Console, err: Console, shown: Any) -> No
             raise RequestError(
                 f"Task {task} expected a mark from 0 to {course().task(task).points}, got {points:g}", "course-staff override --help"
             )
-        decide(folder, Event(OVERRIDE, student, task, score=points, why=(reason.strip(),)))
+        record_decision(folder, Event(OVERRIDE, student, task, score=points, why=(reason.strip(),)))
         _print(mark(folder, grades=False), out, err)
 
     @app.command(rich_help_panel=PANEL)
     def comment(
         student: StudentId,
-        text: Annotated[str, typer.Argument(metavar="TEXT", help="What the student's page shall say.")],
-        task: Annotated[str, typer.Option(metavar="ID", help="The task that it is about.")] = "",
+        text: Annotated[str, typer.Argument(metavar="TEXT", help="The text for the student's page.")],
+        task: Annotated[str, typer.Option(metavar="ID", help="The task that the comment is about.")] = "",
         folder: Term = Path(),
     ) -> None:
-        """Say something to a student, on the page of marks."""
+        """Add a comment to a student's page of marks."""
         from course.staff.term.history import COMMENT, Event
-        from course.staff.term.term import decide, mark
+        from course.staff.term.term import mark, record_decision
 
         if not text.strip():
-            raise RequestError("a comment expected a text, got none", "course-staff comment --help")
-        decide(folder, Event(COMMENT, student, task, why=(text.strip(),)))
+            raise RequestError("a comment expected some text, got none", "course-staff comment --help")
+        record_decision(folder, Event(COMMENT, student, task, why=(text.strip(),)))
         _print(mark(folder, grades=False), out, err)
 
     @app.command("history", rich_help_panel=PANEL)
     def history_command(student: StudentId, folder: Term = Path()) -> None:
-        """Print every mark that a student has had, and why it changed."""
-        from course.staff.term.exports import told
+        """Print all marks that a student has had, and why they changed."""
+        from course.staff.term.exports import format_history
         from course.staff.term.history import History
         from course.staff.term.policy import read_policy
 
@@ -127,25 +154,25 @@ def add_commands(app: typer.Typer, out: Console, err: Console, shown: Any) -> No
         history = History(folder)
         for warning in history.warnings:
             err.print(f"[yellow]{escape(warning)}[/yellow]")
-        lines = told(history.of(student))
-        out.print("\n".join(lines) if lines else f"nothing has been marked for {student} yet", markup=False, soft_wrap=True)
+        lines = format_history(history.of(student))
+        out.print("\n".join(lines) if lines else f"{student} has no marks yet", markup=False, soft_wrap=True)
 
 
-def _print(marked: Marked, out: Console, err: Console) -> None:
-    """What changed, and what the teacher must look at."""
+def _print(outcome: Outcome, out: Console, err: Console) -> None:
+    """Print what changed, and what needs the teacher's attention."""
     from course.staff.outputs.words import number
 
-    for warning in marked.warnings:
+    for warning in outcome.warnings:
         err.print(f"[yellow]{escape(warning)}[/yellow]")
-    for name, strangers in marked.strangers.items():
-        some = f"{', '.join(strangers[:5])}{f' and {len(strangers) - 5} more' if len(strangers) > 5 else ''}"
-        err.print(f"[yellow]{escape(f'{name}: nobody on the roster has handed in {some}; name them ID@TIME')}[/yellow]")
-    out.print(f"{len(marked.changed)} {'mark' if len(marked.changed) == 1 else 'marks'} changed")
-    for event in marked.changed[:LINES]:
+    for name, unknown in outcome.unknown.items():
+        some = f"{', '.join(unknown[:5])}{f' and {len(unknown) - 5} more' if len(unknown) > 5 else ''}"
+        err.print(f"[yellow]{escape(f'{name}: no student on the roster matches {some}; name submissions ID@TIME')}[/yellow]")
+    out.print(f"{len(outcome.changed)} {'mark' if len(outcome.changed) == 1 else 'marks'} changed")
+    for event in outcome.changed[:LINES]:
         value = "–" if event.score is None else number(event.score)
         points = number(event.details["points"])
         out.print(f"  {event.student}  {event.about}  {value} of {points}  {'; '.join(event.why)}", markup=False, soft_wrap=True)
-    if len(marked.changed) > LINES:
-        out.print(f"  and {len(marked.changed) - LINES} more; course-staff history STUDENT tells")
-    for name, path in marked.files.items():
+    if len(outcome.changed) > LINES:
+        out.print(f"  and {len(outcome.changed) - LINES} more; see course-staff history STUDENT")
+    for name, path in outcome.files.items():
         out.print(f"{name:<9} {escape(str(path))}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What each student has earned at each deadline, by the policy; and what changed since the last time, and why."""
+"""What each student has earned at each deadline under the policy, and what changed since the last time and why."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 from course.staff.grading.results import Result
 from course.staff.outputs.words import line, number
-from course.staff.term.attempts import Choice, free_days, in_days
+from course.staff.term.attempts import Choice, format_days, free_days
 from course.staff.term.history import MARK, Event, History
-from course.staff.term.policy import Deadline, Policy, Student, extended
+from course.staff.term.policy import Deadline, Policy, Student, due_date
 
 
 @dataclass(frozen=True)
@@ -19,20 +19,20 @@ class Standing:
     """What a student has earned at a deadline.
 
     Attributes:
-        student: The id.
+        student: The student's id.
         deadline: The deadline.
-        closes: When nothing is taken any more.
-        score: Of the points, what counts; None if nothing was handed in yet and nothing is said by hand.
-        points: What the tasks are worth, without extra ones.
-        marks: By task, what was earned before lateness.
+        closes: After this time no submission is accepted.
+        score: Points after the late penalty; None if there is neither a submission nor an override yet.
+        points: What the tasks are worth, without extra tasks.
+        marks: What was earned before the late penalty, by task.
         by_hand: The tasks whose mark a teacher has set.
-        submission: What grading calls the attempt that counts; empty for none.
-        hash: Of its files.
+        submission: The name under which the counting attempt was graded; empty if there is none.
+        hash: Hash of its files.
         days: How many days it is late.
-        free: How many of these cost nothing.
-        percent: What the others cost.
+        free: How many of these days are free.
+        percent: Penalty for the other days.
         refused: Why it could not be graded; empty if it could.
-        notes: What else the student should know.
+        notes: Further notes for the student.
     """
 
     student: str
@@ -52,12 +52,12 @@ class Standing:
 
     @property
     def details(self) -> dict[str, Any]:
-        """What the score was made from, as the history keeps it."""
+        """What the score was computed from, as the history stores it."""
         names = ("points", "submission", "hash", "days", "free", "percent", "refused")
         return {"marks": dict(self.marks), "by_hand": list(self.by_hand), **{name: getattr(self, name) for name in names}}
 
 
-def stand(
+def compute_standings(
     policy: Policy,
     student: Student,
     choices: Mapping[str, Choice],
@@ -66,16 +66,16 @@ def stand(
     points: Mapping[str, float],
     extra: frozenset[str] = frozenset(),
 ) -> list[Standing]:
-    """A student's standings, one for each deadline.
+    """Compute a student's standings, one for each deadline.
 
     Args:
         policy: The policy.
         student: The student.
-        choices: Which attempt counts, by the deadline's name.
-        results: What grading said of it, by the deadline's name; none where it is not graded yet.
-        overrides: What holds by hand, by task.
+        choices: The attempt that counts, by the deadline's name.
+        results: Its grading result, by the deadline's name; missing if it is not graded yet.
+        overrides: Active overrides, by task.
         points: What each task is worth.
-        extra: The tasks whose points come on top.
+        extra: Tasks whose points are extra.
     """
     spent = free_days({name: choice.days for name, choice in choices.items()}, policy)
     standings = []
@@ -92,7 +92,7 @@ def stand(
             Standing(
                 student.id,
                 deadline,
-                extended(deadline, student) + timedelta(days=policy.late.most),
+                due_date(deadline, student) + timedelta(days=policy.late.most),
                 None if earned is None else round(earned * (1 - percent / 100), 2),
                 worth,
                 dict(sorted(marks.items())),
@@ -110,7 +110,7 @@ def stand(
 
 
 def total(standings: Sequence[Standing], now: datetime) -> float | None:
-    """The final mark in percent, of the deadlines that have one so far; what was never handed in counts as nothing once it is closed."""
+    """The final mark in percent over the deadlines that have a score; a closed deadline without a submission counts as 0."""
     counted = [standing for standing in standings if standing.points and (standing.score is not None or now > standing.closes)]
     weight = sum(standing.deadline.weight for standing in counted)
     if not weight:
@@ -119,7 +119,7 @@ def total(standings: Sequence[Standing], now: datetime) -> float | None:
 
 
 def changes(history: History, standings: Sequence[Standing]) -> list[Event]:
-    """The marks that are not what the history has last, each with the reasons."""
+    """The marks that differ from the latest ones in the history, with the reasons."""
     events = []
     for standing in standings:
         last = history.last_mark(standing.student, standing.deadline.name)
@@ -132,7 +132,7 @@ def changes(history: History, standings: Sequence[Standing]) -> list[Event]:
 
 
 def reasons(last: Event | None, standing: Standing, history: History) -> tuple[str, ...]:
-    """Why a mark is another one than before, a sentence for each cause."""
+    """Why a mark changed, a sentence for each cause."""
     if last is None:
         return ("first mark", *lateness(standing))
     before, found = last.details, []
@@ -145,27 +145,29 @@ def reasons(last: Event | None, standing: Standing, history: History) -> tuple[s
         was, is_ = task in before["by_hand"], task in standing.by_hand
         if old == new and was == is_:
             continue
-        moved = f"Task {task}: {'–' if old is None else number(old)} → {'–' if new is None else number(new)}"
+        difference = f"Task {task}: {'–' if old is None else number(old)} → {'–' if new is None else number(new)}"
         if is_:
-            found.append(f"{moved}, by hand: {' '.join(overrides[task].why)}" if task in overrides else f"{moved}, by hand")
+            found.append(f"{difference}, by hand: {' '.join(overrides[task].why)}" if task in overrides else f"{difference}, by hand")
         elif was:
-            found.append(f"{moved}, no longer by hand")
+            found.append(f"{difference}, no longer by hand")
         else:
-            found.append(moved if is_new else f"{moved}, graded again with other probes, tasks or versions")
-    then, now = _late(before["days"], before["free"], before["percent"]), _late(standing.days, standing.free, standing.percent)
+            found.append(difference if is_new else f"{difference}, regraded with other probes, tasks or versions")
+    then, now = _lateness(before["days"], before["free"], before["percent"]), _lateness(standing.days, standing.free, standing.percent)
     if then != now:
-        found.append(f"before {then}, now {now}")
+        found.append(f"lateness: before {then}, now {now}")
     if before["points"] != standing.points:
-        found.append(f"it is worth {number(standing.points)} points, before {number(before['points'])}")
+        found.append(f"worth {number(standing.points)} points, before {number(before['points'])}")
     if before["refused"] != standing.refused:
-        found.append(f"not graded: {line(standing.refused)}" if standing.refused else "it could be graded this time")
+        found.append(f"not graded: {line(standing.refused)}" if standing.refused else "could be graded this time")
     return tuple(found)
 
 
 def lateness(standing: Standing) -> tuple[str, ...]:
-    """In words; nothing if it was in time."""
-    return (_late(standing.days, standing.free, standing.percent),) if standing.days else ()
+    """The lateness in words; empty if the submission was on time."""
+    return (_lateness(standing.days, standing.free, standing.percent),) if standing.days else ()
 
 
-def _late(days: int, free: int, percent: float) -> str:
-    return f"{in_days(days)} late{f', {free} of them free' if free else ''}: {number(percent)} % lost" if days else "in time"
+def _lateness(days: int, free: int, percent: float) -> str:
+    if not days:
+        return "on time"
+    return f"{format_days(days)} late{f' ({free} free)' if free else ''}: {number(percent)} % penalty"

@@ -1,4 +1,4 @@
-"""`history.jsonl`: every mark that a student has had and why, and what was decided by hand. It is only ever added to."""
+"""`history.jsonl`: every mark that a student has had and why, and every decision of a teacher. The file is append-only."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ MARK, OVERRIDE, COMMENT = "mark", "override", "comment"
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a student's marks.
+    """An event in the history of a student's marks.
 
     Attributes:
         kind: "mark", "override" or "comment".
-        student: The id.
-        about: The deadline of a mark, the task of an override, either or nothing for a comment.
-        time: When, in UTC.
-        by: Whose login it was.
-        score: What a mark is now, or what an override says; None where an override is taken back, and for comments.
+        student: The student's id.
+        about: The deadline of a mark, the task of an override, and the task of a comment or nothing.
+        time: When it happened, in UTC.
+        by: The login name of the person who ran the command.
+        score: The new mark, or the mark that an override sets; None if an override is withdrawn, and for comments.
         why: Sentences.
-        details: Of a mark: what it was made from, see `gradebook.Standing`.
+        details: What a mark was computed from, see `gradebook.Standing`.
     """
 
     kind: str
@@ -47,11 +47,11 @@ class History:
     """The history of a term.
 
     Args:
-        folder: Of the term.
+        folder: The folder of the term.
 
     Attributes:
-        events: In their order.
-        warnings: Which lines could not be read; they stay in the file.
+        events: All events in order.
+        warnings: Lines that could not be read; they stay in the file.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,19 +60,19 @@ class History:
         self._latest: dict[tuple[str, str, str], Event] = {}
         self.warnings: list[str] = []
         data = self.path.read_bytes() if self.path.exists() else b""
-        self._whole = not data or data.endswith(b"\n")
+        self._ends_with_newline = not data or data.endswith(b"\n")
         for number, line in enumerate(data.splitlines(), 1):
             try:
                 entry = json.loads(line)
-                self._take(Event(**{**entry, "why": tuple(entry["why"])}))
+                self._append(Event(**{**entry, "why": tuple(entry["why"])}))
             except (ValueError, TypeError, KeyError):
-                self.warnings.append(f"{self.path}, line {number} cannot be read and was passed over; it stays there")
+                self.warnings.append(f"{self.path}, line {number} cannot be read and was ignored; it stays in the file")
 
     def add(self, events: Iterable[Event]) -> None:
-        """Write events, and see that they are on the disk.
+        """Append events and flush them to the disk.
 
         Raises:
-            StaffError: If they cannot be written; nothing that was there is lost.
+            StaffError: If they cannot be written; earlier events are not lost.
         """
         stamped = [Event(**{**asdict(event), "why": event.why, "time": _now(), "by": _login()}) for event in events]
         if not stamped:
@@ -80,34 +80,34 @@ class History:
         lines = "".join(json.dumps(asdict(event), ensure_ascii=False) + "\n" for event in stamped)
         try:
             with self.path.open("ab") as file:
-                file.write((b"" if self._whole else b"\n") + lines.encode("utf-8", "surrogatepass"))
+                file.write((b"" if self._ends_with_newline else b"\n") + lines.encode("utf-8", "surrogatepass"))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise StaffError(f"{self.path} could not be written ({error.strerror}); make room or mend its rights") from None
-        self._whole = True
+            raise StaffError(f"{self.path} could not be written ({error.strerror}); free some space or fix its permissions") from None
+        self._ends_with_newline = True
         for event in stamped:
-            self._take(event)
+            self._append(event)
 
-    def _take(self, event: Event) -> None:
+    def _append(self, event: Event) -> None:
         self.events.append(event)
         self._latest[event.kind, event.student, event.about] = event
 
     def last_mark(self, student: str, deadline: str) -> Event | None:
-        """The mark that a student has for a deadline; None if there is none yet."""
+        """The latest mark of a student for a deadline; None if there is none yet."""
         return self._latest.get((MARK, student, deadline))
 
     def overrides(self, student: str) -> dict[str, Event]:
-        """What holds by hand, by task."""
-        latest = {task: event for (kind, whose, task), event in self._latest.items() if (kind, whose) == (OVERRIDE, student)}
+        """The active overrides of a student, by task."""
+        latest = {task: event for (kind, id, task), event in self._latest.items() if (kind, id) == (OVERRIDE, student)}
         return {task: event for task, event in latest.items() if event.score is not None}
 
     def comments(self, student: str) -> Sequence[Event]:
-        """What was said to a student."""
+        """The comments for a student."""
         return [event for event in self.events if event.kind == COMMENT and event.student == student]
 
     def of(self, student: str) -> Sequence[Event]:
-        """All that happened to a student."""
+        """All events of a student."""
         return [event for event in self.events if event.student == student]
 
 

@@ -1,4 +1,4 @@
-"""`term.toml`: the roster and the policy of a term, read and checked."""
+"""`term.toml`: the roster and the policy of a term, parsed and validated."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from typing import Any, NoReturn
 
 from course.manifest import Manifest
 from course.staff import RequestError
+from course.staff.outputs.table import FORMULA
 from course.staff.probes import FULL, PUBLISHED
 
 FILE = "term.toml"
 
-KINDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", list: "a list", dict: "a table", date: "a date"}
+KINDS = {str: "a string", bool: "true or false", int: "an integer", float: "a number", list: "a list", dict: "a table", date: "a date"}
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,14 @@ class Student:
     """One student.
 
     Attributes:
-        id: Unique; submissions are named by it.
-        name: As people write it.
-        email: As the LMS has it.
-        section: The group.
-        login: The name in the LMS.
+        id: Unique; the names of submissions begin with it.
+        name: Full name.
+        email: Email address in the LMS.
+        section: Section or group.
+        login: The login name in the LMS.
         canvas: The number that Canvas gives.
-        extensions: Days more, by the name of a deadline.
+        lms_id: SIS user ID in Canvas, ID number in Moodle; None if it is the id, empty if the student has none.
+        extensions: Extra days, by the name of a deadline.
     """
 
     id: str
@@ -41,18 +43,19 @@ class Student:
     section: str = ""
     login: str = ""
     canvas: str = ""
+    lms_id: str | None = None
     extensions: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Late:
-    """What it costs to be late.
+    """The late policy.
 
     Attributes:
-        days: Late days that cost nothing, for each student over the term.
-        percent: Of what was earned, what each further day costs.
-        most: After so many days nothing is taken any more.
-        grace: Minutes that are no lateness.
+        days: Free late days for each student over the term.
+        percent: Penalty for each further day, in percent of the points earned.
+        most: Submissions are accepted up to this many days late.
+        grace: Minutes after the deadline that do not count as late.
     """
 
     days: int = 0
@@ -66,11 +69,12 @@ class Deadline:
     """Tasks that are due together.
 
     Attributes:
-        name: "Module 0".
-        tasks: Their ids.
-        due: When.
-        weight: Its share of the final mark, relative to the others.
-        attempts: How many submissions are taken; None for any number.
+        name: Such as "Module 0".
+        tasks: The ids of the tasks.
+        due: When they are due.
+        weight: Weight in the final mark, relative to the other deadlines.
+        attempts: How many submissions are accepted; None for any number.
+        canvas: The id of the assignment in Canvas; None to find it by its name.
     """
 
     name: str
@@ -78,24 +82,25 @@ class Deadline:
     due: datetime
     weight: float
     attempts: int | None = None
+    canvas: int | None = None
 
     @property
     def slug(self) -> str:
-        """Its name as that of a folder."""
+        """The name of its folders."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What `term.toml` says.
+    """The contents of `term.toml`.
 
     Attributes:
-        title: Of the course.
-        zone: In which dates are meant that do not say so.
-        profile: What is marked.
-        anonymous: Whether submissions are graded and shown under other names.
-        late: What it costs to be late.
-        deadlines: In the order of their dates.
+        title: Title of the course.
+        zone: Time zone of dates without an offset.
+        profile: Grading profile.
+        anonymous: Whether submissions are graded and shown under aliases.
+        late: The late policy.
+        deadlines: Ordered by date.
         students: By id.
     """
 
@@ -108,10 +113,10 @@ class Policy:
     students: Mapping[str, Student]
 
     def student(self, id: str) -> Student:
-        """A student by id.
+        """The student with an id.
 
         Raises:
-            RequestError: If there is none.
+            RequestError: If there is no such student.
         """
         if id not in self.students:
             raise RequestError(f"there is no student {id!r}{_nearest(id, self.students)}", "course-staff roster --help")
@@ -121,23 +126,23 @@ class Policy:
         """The deadline of a task.
 
         Raises:
-            RequestError: If it has none.
+            RequestError: If the task has no deadline.
         """
         for deadline in self.deadlines:
             if task in deadline.tasks:
                 return deadline
         known = ", ".join(id for deadline in self.deadlines for id in deadline.tasks)
-        raise RequestError(f"Task {task} has no deadline; those of this term are {known}", "course-staff override --help")
+        raise RequestError(f"Task {task} has no deadline; the tasks of this term are {known}", "course-staff override --help")
 
-    def chosen(self, names: Sequence[str]) -> list[Deadline]:
-        """The deadlines of these names, or all for none.
+    def select(self, names: Sequence[str]) -> list[Deadline]:
+        """The deadlines with these names, or all if there are no names.
 
         Raises:
-            RequestError: If there is none of a name.
+            RequestError: If a name is unknown.
         """
         known = [name for deadline in self.deadlines for name in (deadline.name, deadline.slug)]
         if unknown := [name for name in names if name not in known]:
-            raise RequestError(f"there is no deadline {unknown[0]!r}{_nearest(unknown[0], known)}", f"name one of {FILE}")
+            raise RequestError(f"there is no deadline {unknown[0]!r}{_nearest(unknown[0], known)}", f"use a name from {FILE}")
         return [deadline for deadline in self.deadlines if not names or {deadline.name, deadline.slug} & set(names)]
 
 
@@ -145,20 +150,20 @@ def read_policy(folder: Path, manifest: Manifest) -> Policy:
     """Read the `term.toml` of a folder.
 
     Raises:
-        RequestError: If there is none, or something in it cannot be; it says what, where and what may stand there.
+        RequestError: If the file is missing or invalid; the message says where, what was expected and what was found.
     """
     path = folder / FILE
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise RequestError(f"there is no {path}; name the folder of a term", "course-staff term DIR makes one") from None
+        raise RequestError(f"there is no {path}; use the folder of a term", "course-staff term DIR") from None
     except UnicodeDecodeError as error:
-        raise RequestError(f"{path} is not UTF-8: {error}", f"mend {path}") from None
+        raise RequestError(f"{path} is not UTF-8: {error}", f"fix {path}") from None
     return parse_policy(text, path, manifest)
 
 
 def parse_policy(text: str, path: Path, manifest: Manifest) -> Policy:
-    """Read the text of a `term.toml`.
+    """Parse the text of a `term.toml`.
 
     Raises:
         RequestError: As `read_policy`.
@@ -166,22 +171,22 @@ def parse_policy(text: str, path: Path, manifest: Manifest) -> Policy:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise RequestError(f"{path} is not valid TOML: {error}", f"mend {path}") from None
+        raise RequestError(f"{path} is not valid TOML: {error}", f"fix {path}") from None
     top = _Table(document, str(path))
-    course = _Table(top.take("course", dict, {}), f"{path}, [course]")
-    title, zone_name = course.take("title", str, "MiniTorch"), course.take("timezone", str, "UTC")
-    profile, anonymous = course.take("profile", str, FULL), course.take("anonymous", bool, False)
+    course = _Table(top.pop("course", dict, {}), f"{path}, [course]")
+    title, zone_name = course.pop("title", str, "MiniTorch"), course.pop("timezone", str, "UTC")
+    profile, anonymous = course.pop("profile", str, FULL), course.pop("anonymous", bool, False)
     try:
         zone = zoneinfo.ZoneInfo(zone_name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError):
         course.refuse("timezone", "a name such as Europe/Berlin", zone_name)
     if profile not in (FULL, PUBLISHED):
         course.refuse("profile", f"{FULL} or {PUBLISHED}", profile)
-    course.end()
-    late = _late(_Table(top.take("late", dict, {}), f"{path}, [late]"))
-    deadlines = _deadlines(top.take("deadline", list, []), path, manifest, zone)
-    students = _students(top.take("student", list, []), path, {deadline.name for deadline in deadlines})
-    top.end()
+    course.close()
+    late = _late(_Table(top.pop("late", dict, {}), f"{path}, [late]"))
+    deadlines = _deadlines(top.pop("deadline", list, []), path, manifest, zone)
+    students = _students(top.pop("student", list, []), path, {deadline.name for deadline in deadlines})
+    top.close()
     return Policy(title, zone, profile, anonymous, late, deadlines, students)
 
 
@@ -189,7 +194,7 @@ def _late(table: _Table) -> Late:
     late = Late(
         table.count("days", 0), table.number("percent", 10.0, most=100.0), table.count("most", 7), table.count("grace", 0)
     )  # fmt: skip
-    table.end()
+    table.close()
     return late
 
 
@@ -197,31 +202,32 @@ def _deadlines(entries: list[Any], path: Path, manifest: Manifest, zone: zoneinf
     deadlines: list[Deadline] = []
     for place, entry in enumerate(entries, 1):
         table = _Table(entry, f"{path}, [[deadline]] {place}")
-        name = table.take("name", str)
+        name = table.pop("name", str)
         table.where = f"{path}, [[deadline]] {name}"
         tasks = _tasks(table, manifest)
         points = sum(task.points for task in manifest.tasks if task.id in tasks and not task.extra)
-        due = _moment(table.take("due", date), zone)
+        due = _moment(table.pop("due", date), zone)
         attempts = table.count("attempts", None, least=1)
-        deadline = Deadline(name, tasks, due, table.number("weight", float(points)), attempts)
-        table.end()
+        canvas = table.count("canvas", None, least=1)
+        deadline = Deadline(name, tasks, due, table.number("weight", float(points)), attempts, canvas)
+        table.close()
         for other in deadlines:
             if other.slug == deadline.slug or not deadline.slug:
-                table.refuse("name", "another name than the other deadlines have", name)
+                table.refuse("name", "a unique name", name)
             if again := set(other.tasks) & set(tasks):
-                table.refuse("tasks", f"tasks that {other.name} does not have", ", ".join(sorted(again)))
+                table.refuse("tasks", f"tasks that are not in {other.name}", ", ".join(sorted(again)))
         deadlines.append(deadline)
     return tuple(sorted(deadlines, key=lambda deadline: deadline.due))
 
 
 def _tasks(table: _Table, manifest: Manifest) -> tuple[str, ...]:
-    """The ids that a deadline means: tasks, or whole modules."""
-    names = table.take("tasks", list)
+    """The ids of a deadline's tasks, with modules expanded."""
+    names = table.pop("tasks", list)
     for name in names:
         if not any(name in (task.id, str(task.stage)) for task in manifest.tasks):
-            table.refuse("tasks", f"tasks ({', '.join(task.id for task in manifest.tasks)}) or modules, as texts", repr(name))
+            table.refuse("tasks", f"tasks ({', '.join(task.id for task in manifest.tasks)}) or modules, as strings", repr(name))
     if not names:
-        table.refuse("tasks", "at least one", "none")
+        table.refuse("tasks", "at least one task", "none")
     return tuple(task.id for task in manifest.tasks if {task.id, str(task.stage)} & set(names))
 
 
@@ -229,29 +235,38 @@ def _students(entries: list[Any], path: Path, deadlines: set[str]) -> dict[str, 
     students: dict[str, Student] = {}
     for place, entry in enumerate(entries, 1):
         table = _Table(entry, f"{path}, [[student]] {place}")
-        id = table.take("id", str)
-        if not id.strip() or id != id.strip() or re.search(r"[/\\\x00-\x1f@]", id) or id.startswith("."):
-            table.refuse("id", "a text without @, slashes and spaces around it", repr(id))
+        id = table.pop("id", str)
+        if not is_id(id):
+            table.refuse("id", "a string without @ and slashes that does not begin with one of . = + -", repr(id))
         if id.casefold() in map(str.casefold, students):
-            table.refuse("id", "another one than the other students have", id)
-        texts = {name: table.take(name, str, "") for name in ("name", "email", "section", "login", "canvas")}
-        extensions = _Table(table.take("extensions", dict, {}), f"{path}, extensions of {id}")
+            table.refuse("id", "a unique id", id)
+        texts = {name: table.pop(name, str, "") for name in ("name", "email", "section", "login", "canvas")}
+        texts["lms_id"] = table.pop("lms_id", str, None)
+        for key in ("email", "login", "canvas", "lms_id"):
+            if (texts[key] or "").startswith(FORMULA):
+                table.refuse(key, "a string that does not begin with one of = + - @, which spreadsheets compute", repr(texts[key]))
+        extensions = _Table(table.pop("extensions", dict, {}), f"{path}, extensions of {id}")
         for name in extensions.entries:
             if name not in deadlines:
                 extensions.refuse(name, f"a deadline ({', '.join(sorted(deadlines)) or 'there is none'})", repr(name))
         students[id] = Student(id, **texts, extensions={name: extensions.number(name) for name in list(extensions.entries)})
-        table.end()
+        table.close()
     return students
 
 
+def is_id(text: str) -> bool:
+    """Whether a text may be a student's id: part of a file name, and no formula in a spreadsheet."""
+    return bool(text) and text == text.strip() and not text.startswith((".", *FORMULA)) and not re.search(r"[/\\\x00-\x1f@]", text)
+
+
 def _moment(value: date, zone: zoneinfo.ZoneInfo) -> datetime:
-    """A date as the end of its day; a time without an offset as one of the course's zone."""
+    """A date means the end of that day; a time without an offset is in the time zone of the course."""
     moment = value if isinstance(value, datetime) else datetime.combine(value, time(23, 59, 59))
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
-def extended(deadline: Deadline, student: Student) -> datetime:
-    """When a student must hand in."""
+def due_date(deadline: Deadline, student: Student) -> datetime:
+    """When a deadline is due for a student, with an extension if there is one."""
     return deadline.due + timedelta(days=student.extensions.get(deadline.name, 0))
 
 
@@ -259,11 +274,11 @@ NEEDED = object()
 
 
 class _Table:
-    """A table of the file, whose entries are taken out one by one, each as what it must be.
+    """A table of the file, whose entries are validated and removed one by one.
 
     Args:
         entries: The table.
-        where: How it is called in messages.
+        where: Its location, for messages.
     """
 
     def __init__(self, entries: Any, where: str) -> None:
@@ -273,8 +288,8 @@ class _Table:
         self.entries = dict(entries)
         self._known: list[str] = []
 
-    def take(self, name: str, kind: type, default: Any = NEEDED) -> Any:
-        """An entry of a kind."""
+    def pop(self, name: str, kind: type, default: Any = NEEDED) -> Any:
+        """Remove an entry of the given type and return it."""
         self._known.append(name)
         if name not in self.entries:
             if default is NEEDED:
@@ -286,30 +301,30 @@ class _Table:
         return value
 
     def number(self, name: str, default: Any = NEEDED, most: float = 1e6) -> float:
-        """A number from 0 on."""
+        """Remove a number from 0 to `most`."""
         given = self.entries.get(name)
         if isinstance(given, int) and not isinstance(given, bool):
             self.entries[name] = float(given)
-        value = self.take(name, float, default)
+        value = self.pop(name, float, default)
         if not 0 <= value <= most:
             self.refuse(name, f"a number from 0 to {most:g}", str(value))
         return value
 
     def count(self, name: str, default: int | None, least: int = 0) -> Any:
-        """A whole number."""
-        value = self.take(name, int, default)
+        """Remove an integer of at least `least`."""
+        value = self.pop(name, int, default)
         if value is not None and value < least:
-            self.refuse(name, f"a whole number from {least} on", str(value))
+            self.refuse(name, f"an integer of at least {least}", str(value))
         return value
 
-    def end(self) -> None:
-        """Refuse what is left over."""
+    def close(self) -> None:
+        """Raise an error for the first entry that is left over."""
         for name in self.entries:
             self.refuse(name, f"one of {', '.join(self._known)}", f"{name!r}{_nearest(name, self._known)}")
 
     def refuse(self, name: str, expected: str, got: str) -> NoReturn:
-        """Say what is wrong."""
-        raise RequestError(f"{self.where}: {name} expected {expected}, got {got}", f"mend {FILE}")
+        """Raise an error about an entry."""
+        raise RequestError(f"{self.where}: {name} expected {expected}, got {got}", f"fix {FILE}")
 
 
 def _nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:

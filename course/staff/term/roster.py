@@ -1,44 +1,58 @@
-"""The roster of a term: made, and filled from the lists that LMSs export."""
+"""The roster of a term: `term.toml` is created here, and filled from the lists that an LMS exports."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from course.manifest import Manifest
 from course.staff import RequestError
-from course.staff.term.policy import FILE, parse_policy, read_policy
+from course.staff.term.policy import FILE, is_id, parse_policy, read_policy
 from course.workspace.atomic_files import write_bytes
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "id": ("sis user id", "sis id", "id number", "student id", "sid", "identifier", "username", "login", "sis login id", "id"),
     "name": ("student", "name", "full name", "student name"),
-    "first": ("first name", "given name"),
-    "last": ("last name", "surname", "family name"),
+    "first": ("first name", "given name", "firstname"),
+    "last": ("last name", "surname", "family name", "lastname"),
     "email": ("email address", "email", "e-mail"),
     "section": ("section", "sections", "group", "groups"),
     "login": ("sis login id", "login", "username", "github_username"),
     "canvas": ("id",),
+    "lms_id": ("sis user id", "id number"),
+    "role": ("role", "roles"),
 }
-"""For each field the headings of columns that hold it, the best first: Canvas, Moodle, Gradescope, GitHub Classroom, and plain tables."""
+"""For each field the column headings that may hold it, best first: Canvas, Moodle, Gradescope, GitHub Classroom, and plain tables."""
+
+NOBODY = {"points possible", "student, test", "test student"}
+"""Rows of a Canvas gradebook that are not students."""
+
+STAFF = {"instructor", "ta", "reader", "observer", "teacher", "non-editing teacher", "teaching assistant", "manager", "course creator"}
+"""Roles of people in Gradescope and Moodle who are not students."""
+
+PARTICIPANT = re.compile(r"Participant \d+")
+"""Moodle's identifier of a student in the worksheet of one assignment; it differs between assignments."""
 
 NEW = """\
-# The term of a class: who takes part, what is due when, and what lateness costs.
+# The term of a class: students, deadlines and the late policy.
 
 [course]
 title = "MiniTorch"
-timezone = "UTC"       # of dates that do not say it, such as "Europe/Berlin"
-profile = "full"       # or "published": what the original MiniTorch course demands
-anonymous = false      # true: who grades sees other names
+timezone = "UTC"       # for dates without an offset, such as "Europe/Berlin"
+profile = "full"       # or "published": what the original MiniTorch course asks for
+anonymous = false      # true: graders see aliases instead of names
 
 [late]
-days = 0               # late days that cost nothing, for each student over the term
-percent = 10           # of what was earned, what each further day costs
-most = 7               # after so many days nothing is taken
-grace = 10             # minutes that are no lateness
+days = 0               # free late days for each student over the term
+percent = 10           # penalty for each further day, in percent of the points earned
+most = 7               # submissions are accepted up to this many days late
+grace = 10             # minutes after the deadline that do not count as late
 """
 
 DEADLINE = """
@@ -46,24 +60,25 @@ DEADLINE = """
 name = "Module {number}"
 tasks = ["{number}"]   # a module, or tasks such as "{number}.1"
 due = {due}            # the end of that day, or a time: 2027-01-31T18:00:00
-# attempts = 3         # submissions that are taken; the last one counts
+# attempts = 3         # accepted submissions; the last one counts
+# canvas = 1234        # the id of the assignment in Canvas
 """
 
 
-def make_term(folder: Path, manifest: Manifest, first: str) -> Path:
-    """Write a `term.toml` with a deadline for every module, to be changed by hand.
+def create_term(folder: Path, manifest: Manifest, first: str) -> Path:
+    """Write a `term.toml` with a deadline for every module, to be edited by hand; returns its path.
 
     Args:
-        folder: Where to.
+        folder: The folder of the term.
         manifest: The course.
-        first: The date of all deadlines, "2027-01-31".
+        first: The date of all deadlines, such as "2027-01-31".
 
     Raises:
-        RequestError: If there is one already.
+        RequestError: If the file exists.
     """
     path = folder / FILE
     if path.exists():
-        raise RequestError(f"there is a {path} already; change it, or name another folder", "course-staff term --help")
+        raise RequestError(f"{path} already exists; edit it, or choose another folder", "course-staff term --help")
     stages = sorted({task.stage for task in manifest.tasks})
     write_bytes(path, (NEW + "".join(DEADLINE.format(number=stage, due=first) for stage in stages)).encode())
     for deadline in read_policy(folder, manifest).deadlines:
@@ -71,60 +86,118 @@ def make_term(folder: Path, manifest: Manifest, first: str) -> Path:
     return path
 
 
-def import_roster(folder: Path, table: Path, manifest: Manifest) -> tuple[int, int]:
-    """Add the students of a CSV table to `term.toml`; those that are there stay as they are.
+@dataclass(frozen=True)
+class Imported:
+    """The outcome of an import.
 
-    Returns:
-        How many were added, and how many were there.
+    Attributes:
+        added: How many students were added.
+        known: How many were on the roster already.
+        warnings: What the teacher must check.
+    """
+
+    added: int
+    known: int
+    warnings: tuple[str, ...]
+
+
+def import_roster(folder: Path, table: Path, manifest: Manifest) -> Imported:
+    """Add the students of a CSV table to `term.toml`; students who are on the roster keep their entries.
 
     Raises:
-        RequestError: If the table cannot be read, has no column with ids, or says an id twice; nothing is written then.
+        RequestError: If the table cannot be read, has no column with ids, or holds an id twice; nothing is written then.
     """
     known = read_policy(folder, manifest).students
-    rows = _rows(table)
+    rows, warnings = _rows(table)
     added = [row for row in rows if row["id"].casefold() not in map(str.casefold, known)]
     text = (folder / FILE).read_text(encoding="utf-8")
     for row in added:
-        lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in row.items() if value]
+        lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in row.items() if value or name == "lms_id"]
         text += "\n".join(["\n[[student]]", *lines, ""])
     try:
         parse_policy(text, folder / FILE, manifest)
     except RequestError as error:
-        raise RequestError(f"{table} cannot be taken: {error}", f"mend {table}") from None
+        raise RequestError(f"{table} cannot be imported: {error}", f"fix {table}") from None
     write_bytes(folder / FILE, text.encode())
-    return len(added), len(rows) - len(added)
+    return Imported(len(added), len(rows) - len(added), warnings)
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    """The students of a table, as the fields of theirs that it has."""
+def read_text(path: Path) -> tuple[str, bool]:
+    """The text of a table as an LMS or a spreadsheet saves it, and whether its encoding is certain.
+
+    The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252, which spreadsheets on Windows use by default.
+
+    Raises:
+        RequestError: If there is no such file, or it is in another encoding.
+    """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        data = path.read_bytes()
     except FileNotFoundError:
-        raise RequestError(f"there is no {path}; name a CSV table", "course-staff roster --help") from None
+        raise RequestError(f"there is no {path}; pass a CSV table", "course-staff roster --help") from None
+    try:
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return data.decode("utf-16"), True
+        return data.decode("utf-8-sig"), True
+    except UnicodeDecodeError:
+        pass
+    try:
+        return data.decode("cp1252"), False
     except UnicodeDecodeError:
         raise RequestError(
             f"{path} expected a CSV table in UTF-8, got another encoding; save it as UTF-8", "course-staff roster --help"
         ) from None
-    head = text.partition("\n")[0]
-    rows = csv.DictReader(io.StringIO(text), delimiter=max(",;\t", key=head.count))
-    headings = {heading.strip().casefold(): heading for heading in rows.fieldnames or () if heading}
-    found = {field: [headings[name] for name in names if name in headings] for field, names in COLUMNS.items()}
-    if not found["id"]:
-        known = ", ".join(COLUMNS["id"])
-        raise RequestError(
-            f"{path} expected a column of ids ({known}), got: {', '.join(headings) or 'no heading'}", "course-staff roster --help"
-        )
-    students: list[dict[str, str]] = []
-    for row in rows:
-        value = {field: next((row[name].strip() for name in names if (row[name] or "").strip()), "") for field, names in found.items()}
-        first, last = value.pop("first"), value.pop("last")
-        value["name"] = value["name"] or " ".join(filter(None, (first, last)))
-        value["canvas"] = value["canvas"] if found["canvas"] and "student" in headings else ""  # as Canvas has them
-        if value["id"] and value["name"].casefold() not in ("points possible", "student, test"):
-            students.append(value)
+
+
+def _rows(path: Path) -> tuple[list[dict[str, str]], tuple[str, ...]]:
+    """The students of a table, each with the fields that it has, and warnings."""
+    text, certain = read_text(path)
+    table = next((table for sign in ",;\t" if (table := _Table(text, sign)).places["id"]), None)
+    if table is None:
+        known, got = ", ".join(COLUMNS["id"]), ", ".join(_Table(text, ",").headings) or "no heading"
+        raise RequestError(f"{path} expected a column of ids ({known}), got: {got}", "course-staff roster --help")
+    students = table.students()
     ids = [student["id"].casefold() for student in students]
     if again := [id for id in ids if ids.count(id) > 1]:
-        raise RequestError(f"{path} expected each id once, got {again[0]} {ids.count(again[0])} times", f"mend {path}")
+        raise RequestError(f"{path} expected each id once, got {again[0]} {ids.count(again[0])} times", f"fix {path}")
     if not students:
-        raise RequestError(f"{path} expected students, got none", f"mend {path}")
-    return students
+        raise RequestError(f"{path} expected students, got none", f"fix {path}")
+    unusual = next((student["name"] for student in students if not student["name"].isascii()), "")
+    if certain or not unusual:
+        return students, ()
+    return students, (f"{path.name} is not UTF-8 and was read as Windows-1252; check the names, such as {unusual}",)
+
+
+class _Table:
+    """A CSV table.
+
+    Args:
+        text: The text of the table.
+        delimiter: The delimiter between cells.
+
+    Attributes:
+        headings: The column headings in lower case.
+        places: For each field the columns that may hold it, best first.
+    """
+
+    def __init__(self, text: str, delimiter: str) -> None:
+        self.rows = csv.reader(io.StringIO(text), delimiter=delimiter)
+        self.headings = [heading.strip().casefold() for heading in next(self.rows, [])]
+        self.places = {field: [self.headings.index(name) for name in names if name in self.headings] for field, names in COLUMNS.items()}
+
+    def students(self) -> list[dict[str, str]]:
+        """The fields of each student."""
+        found = []
+        for row in self.rows:
+            cells = {field: [row[place].strip() for place in places if place < len(row)] for field, places in self.places.items()}
+            value = {field: next(filter(None, some), "") for field, some in cells.items()}
+            name = value["name"] or " ".join(filter(None, (value["first"], value["last"])))
+            if name.casefold() in NOBODY or value["role"].casefold() in STAFF or not (value["id"] or value["email"]):
+                continue
+            parts = [text.partition("@")[0] for text in (*cells["id"], value["email"])]
+            id = next((text for text in (*cells["id"], *parts) if is_id(text) and not PARTICIPANT.fullmatch(text)), value["id"])
+            student = {"id": id, "name": name} | {field: value[field] for field in ("email", "section", "login")}
+            student["canvas"] = value["canvas"] if "sis login id" in self.headings else ""
+            if cells["lms_id"] and cells["lms_id"][0] != id:
+                student["lms_id"] = cells["lms_id"][0]
+            found.append(student)
+        return found

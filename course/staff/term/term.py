@@ -1,9 +1,9 @@
-"""A term's folder: submissions graded by its policy, and the marks, exports and students' pages that follow.
+"""The folder of a term: submissions are graded under its policy, and marks, exports and pages for students are written.
 
 term.toml                     the roster and the policy
-submissions/DEADLINE/         what was handed in, as ID@2027-01-31T18.30.00.zip
-graded/DEADLINE/              what grading says of it
-history.jsonl                 every mark and why it changed
+submissions/DEADLINE/         submissions, named ID@2027-01-31T18.30.00.zip
+graded/DEADLINE/              grading results and outputs
+history.jsonl                 every mark, and why it changed
 marks/                        tables for the LMS, and a page for each student
 """
 
@@ -23,26 +23,26 @@ from course.staff.grading.submissions import read
 from course.staff.outputs.kinds import USUAL, write_outputs
 from course.staff.term.attempts import Attempt, Choice, choose, find_attempts
 from course.staff.term.exports import write_exports
-from course.staff.term.gradebook import Standing, changes, stand
+from course.staff.term.gradebook import Standing, changes, compute_standings
 from course.staff.term.history import Event, History
 from course.staff.term.policy import Deadline, Policy, Student, read_policy
 
 
 @dataclass(frozen=True)
-class Marked:
-    """What came of marking.
+class Outcome:
+    """The outcome of marking a term.
 
     Attributes:
-        changed: The marks that are other ones now.
-        standings: By student, one for each deadline.
-        strangers: Submissions that are nobody's on the roster, by deadline.
-        warnings: What else the teacher must know.
-        files: What was written, by name.
+        changed: The marks that changed.
+        standings: The standings by student, one for each deadline.
+        unknown: Submissions that match no student on the roster, by deadline.
+        warnings: Further warnings for the teacher.
+        files: The exports, by name.
     """
 
     changed: tuple[Event, ...]
     standings: Mapping[str, Sequence[Standing]]
-    strangers: Mapping[str, Sequence[str]]
+    unknown: Mapping[str, Sequence[str]]
     warnings: tuple[str, ...]
     files: Mapping[str, Path]
 
@@ -58,14 +58,14 @@ def mark(
     scale: str = "",
     progress: Callable[[Progress], object] = lambda state: None,
     root: Path = ROOT,
-) -> Marked:
-    """Grade what counts, and write what follows from it.
+) -> Outcome:
+    """Grade the attempts that count, and write marks, exports and pages.
 
     Args:
-        folder: The term's.
-        names: Deadlines; all if left out.
-        grades: Whether anything is graded; else the marks follow from what is.
-        again: Whether what was graded by other probes or versions is graded again; else it keeps its mark.
+        folder: The folder of the term.
+        names: Names of deadlines; all if left out.
+        grades: Whether to grade; otherwise marks are computed from existing results.
+        again: Whether to regrade what was graded with other probes or versions; otherwise it keeps its mark.
         workers: As `grade`.
         no_sandbox: As `grade`.
         scale: As `grade`.
@@ -73,24 +73,24 @@ def mark(
         root: The reference.
 
     Raises:
-        RequestError: If `term.toml` or the folder does not do.
+        RequestError: If `term.toml` or a folder is missing or invalid.
         StaffError: As `grade`.
     """
     manifest = load(root / "course" / "tasks.toml")
     policy = read_policy(folder, manifest)
-    chosen = policy.chosen(names)
+    selected = policy.select(names)
     with Journal(folder / "graded").locked():
         history = History(folder)
         found = {deadline.name: find_attempts(folder / "submissions" / deadline.slug, policy) for deadline in policy.deadlines}
         choices = {
-            id: {name: choose(attempts.get(id, []), _named(policy, name), student, policy) for name, (attempts, _) in found.items()}
+            id: {name: choose(attempts.get(id, []), _deadline(policy, name), student, policy) for name, (attempts, _) in found.items()}
             for id, student in policy.students.items()
         }
         results: dict[str, dict[str, Result]] = {id: {} for id in policy.students}
         for deadline in policy.deadlines:
             counting = {id: choice.attempt for id in choices if (choice := choices[id][deadline.name]).attempt is not None}
             options = {"workers": workers, "no_sandbox": no_sandbox, "scale": scale, "progress": progress, "root": root}
-            graded = _graded(folder, policy, deadline, counting, manifest, again, options if grades and deadline in chosen else None)
+            graded = _grade(folder, policy, deadline, counting, manifest, again, options if grades and deadline in selected else None)
             for id, result in graded.items():
                 results[id][deadline.name] = result
         standings = _standings(policy, choices, results, history, manifest)
@@ -103,16 +103,16 @@ def mark(
     warnings = [*history.warnings]
     if untimed:
         many = f"1 submission has no time in its name ({untimed[0]})"
-        many = many if len(untimed) == 1 else f"{len(untimed)} submissions have no time in their names ({untimed[0]} for one)"
-        warnings.append(f"{many}: the time of the file was taken; name them ID@TIME")
-    return Marked(tuple(changed), standings, {name: others for name, (_, others) in found.items() if others}, tuple(warnings), files)
+        many = many if len(untimed) == 1 else f"{len(untimed)} submissions have no time in their names (such as {untimed[0]})"
+        warnings.append(f"{many}: the modification time of the file was used; name submissions ID@TIME")
+    return Outcome(tuple(changed), standings, {name: others for name, (_, others) in found.items() if others}, tuple(warnings), files)
 
 
-def _named(policy: Policy, name: str) -> Deadline:
+def _deadline(policy: Policy, name: str) -> Deadline:
     return next(deadline for deadline in policy.deadlines if deadline.name == name)
 
 
-def _graded(
+def _grade(
     folder: Path,
     policy: Policy,
     deadline: Deadline,
@@ -121,7 +121,7 @@ def _graded(
     again: bool,
     options: Mapping[str, object] | None,
 ) -> dict[str, Result]:
-    """The results of a deadline's attempts by student; without options only those that are there."""
+    """Grade the attempts for a deadline; returns the results by student. Without options, only existing results are returned."""
     from course.staff.grading.grade import grade
 
     out = folder / "graded" / deadline.slug
@@ -158,24 +158,24 @@ def _standings(
     points = {task.id: float(task.points) for task in manifest.tasks}
     extra = frozenset(task.id for task in manifest.tasks if task.extra)
     return {
-        id: stand(policy, student, choices[id], results[id], history.overrides(id), points, extra)
+        id: compute_standings(policy, student, choices[id], results[id], history.overrides(id), points, extra)
         for id, student in policy.students.items()
     }
 
 
 def alias(policy: Policy, id: str, folder: Path) -> str:
-    """What a student is called where submissions are graded and shown: the id, or a name that only the class's secret tells."""
+    """The name under which a student's submissions are graded and shown: the id, or an alias derived from the secret of the class."""
     if not policy.anonymous:
         return id
     secret = Journal(folder / "graded").number()
     return f"student-{hashlib.sha256(f'{secret} {id}'.encode()).hexdigest()[:8]}"
 
 
-def decide(folder: Path, event: Event, root: Path = ROOT) -> tuple[Policy, Student]:
-    """Write down what a teacher decides of a student by hand: an override or a comment.
+def record_decision(folder: Path, event: Event, root: Path = ROOT) -> tuple[Policy, Student]:
+    """Append a decision of a teacher to the history: an override or a comment.
 
     Raises:
-        RequestError: If there is no such student, or no such task in the term.
+        RequestError: If there is no such student, or the task is not part of the term.
     """
     policy = read_policy(folder, load(root / "course" / "tasks.toml"))
     student = policy.student(event.student)

@@ -1,4 +1,4 @@
-"""Tell GitHub what `course status --json` says: points for GitHub Classroom, and a table for the page of the run."""
+"""Report the output of `course status --json` to GitHub: points for GitHub Classroom, and a table for the page of the run."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ SIGNS = {"passed": "✓", "failing": "✗", "todo": "○", "blocked": "‖", "no
 
 
 def main() -> None:
-    """Read the file that is named, and append to the files that GitHub names."""
+    """Read the file on the command line, and append to the files $GITHUB_OUTPUT and $GITHUB_STEP_SUMMARY."""
     tasks = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     extra = extra_tasks(Path("course/tasks.toml").read_text(encoding="utf-8"))
     tests = [test(task) for task in tasks]
@@ -24,12 +24,12 @@ def main() -> None:
 
 
 def extra_tasks(manifest: str) -> set[str]:
-    """The tasks whose points come on top."""
+    """Ids of the tasks whose points are extra."""
     return {task["id"] for task in tomllib.loads(manifest)["task"] if task.get("extra")}
 
 
 def test(task: dict) -> dict:
-    """A task as GitHub Classroom's reporter reads it."""
+    """A task in the format of GitHub Classroom's reporter."""
     passed = task["state"] == "passed"
     return {
         "name": f"Task {task['id']} {task['title']}",
@@ -46,7 +46,7 @@ def test(task: dict) -> dict:
 def why(task: dict) -> str:
     """Why a task is not passed, on one line."""
     if task["state"] == "todo":
-        return "to be written"
+        return "not written yet"
     if task["state"] == "blocked":
         return f"blocked by Task {', '.join(task['blocked_by'])}"
     card = task.get("card") or {}
@@ -65,7 +65,7 @@ def summary(tasks: list, score: float, points: float) -> str:
 
 
 def append(variable: str, text: str) -> None:
-    """Append to the file that a variable of the environment names; away from GitHub, print."""
+    """Append to the file that an environment variable names, or print if it is not set."""
     if name := os.environ.get(variable):
         with open(name, "a", encoding="utf-8") as file:
             file.write(text)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Gradescope runs this once, as root, when it builds the image: Python, the sandbox, and what the course needs.
+# Gradescope runs this once, as root, when it builds the image: it installs Python, the sandbox and the requirements.
 set -euo pipefail
 export AUTOGRADER="${AUTOGRADER:-/autograder}"
 export XDG_CACHE_HOME="$AUTOGRADER/cache"
@@ -16,5 +16,5 @@ python="$AUTOGRADER/venv/bin/python"
 grep -E '^(jinja2|libcst)\b' requirements.dev.txt > "$AUTOGRADER/staff.txt"
 "$python" -m pip install --disable-pip-version-check -c constraints.txt -r requirements.txt -r requirements.extra.txt -r "$AUTOGRADER/staff.txt"
 
-# The reference is compiled now, and not again for every submission.
+# Grade the reference now, so that its kernels are not compiled again for every submission.
 "$python" -m course.staff.classroom.autograder "$AUTOGRADER" --warm

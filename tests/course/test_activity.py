@@ -1,0 +1,407 @@
+"""The student's activity: what is recorded of time, runs and hints, what is not, and what a hand-in may hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from course.cli.hints import open_hint
+from course.manifest import Task, load
+from course.runner.progress import TaskState, run_tasks
+from course.workspace import activity, pristine
+from course.workspace.activity import (
+    ACTIVITY,
+    IDLE,
+    MAX_BYTES,
+    OpenedHint,
+    TaskActivity,
+    TestRun,
+    active_time,
+    decode,
+    elapsed,
+    encode,
+    note_explain,
+    note_hint,
+    note_runs,
+    note_start,
+    read_activity,
+)
+from course.workspace.record import make_current
+
+from .conftest import Workspace
+
+FAILING = TaskState("0.1", "failing", passed=2, failing=1, total=3, failures=(("tests/test_sums.py::test_add", "expected 3, got 4"),))
+PASSED = TaskState("0.1", "passed", passed=3, total=3)
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1_790_000_000.0
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(activity, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def handed_out(workspace: Workspace) -> Workspace:
+    """A workspace that knows which of its files were handed out."""
+    files = {path.relative_to(workspace.root).as_posix(): path.read_bytes() for path in workspace.root.rglob("*.py")}
+    (workspace.root / pristine.PATH).write_bytes(pristine.pack(files, ["tests/test_sums.py"]))
+    return workspace
+
+
+def task_of(workspace: Workspace, id: str = "0.1") -> Task:
+    return load(workspace.root / "course" / "tasks.toml").task(id)
+
+
+def write_code(workspace: Workspace, number: int) -> None:
+    """Another version of the code of Task 0.1."""
+    workspace.write("minitorch/sums.py", f"def add(x, y):\n    return x + y + {number}\n")
+
+
+# Active time
+
+
+@pytest.mark.parametrize(("gap", "seconds"), [(0, 0), (1, 1), (IDLE, IDLE), (IDLE + 1, 0), (-1, 0), (-1e9, 0), (1e12, 0), (59.9, 59)])
+def test_a_gap_counts_up_to_ten_minutes_and_not_at_all_if_it_is_longer_or_the_clock_was_set_back(gap: float, seconds: int) -> None:
+    assert IDLE == 600
+    assert elapsed(1_000_000_000, 1_000_000_000 + gap) == seconds
+
+
+times = st.lists(st.integers(0, 5000), min_size=1, max_size=40)
+
+
+@given(times, st.integers(-(10**9), 10**9))
+@example([0, IDLE, 2 * IDLE + 1], 0)
+def test_active_time_is_the_sum_of_short_gaps_wherever_the_clock_starts(steps: list[int], start: int) -> None:
+    moments = [start]
+    for step in steps:
+        moments.append(moments[-1] + step)
+    assert active_time(moments) == sum(step for step in steps if step <= 600)
+    assert 0 <= active_time(moments) <= moments[-1] - moments[0]
+
+
+@given(times, st.data())
+def test_one_more_event_never_makes_the_active_time_shorter(steps: list[int], data: st.DataObject) -> None:
+    moments = [sum(steps[:place]) for place in range(len(steps) + 1)]
+    between = data.draw(st.integers(0, moments[-1]))
+    assert active_time(sorted([*moments, between])) >= active_time(moments)
+
+
+@given(st.lists(st.floats(-1e12, 1e12), max_size=20))
+def test_no_clock_makes_the_active_time_negative(moments: list[float]) -> None:
+    assert active_time(moments) >= 0
+
+
+# What is recorded
+
+
+def test_a_task_has_its_date_active_time_runs_hints_and_uses_of_explain(handed_out: Workspace, clock: Clock) -> None:
+    root, task = handed_out.root, task_of(handed_out)
+    note_start(root, "0.1")
+    clock.now += 100
+    note_runs(root, [(task, FAILING)])
+    clock.now += 601  # away
+    note_hint(root, "0.1", 1)
+    clock.now += 60
+    note_explain(root, "0.1")
+    clock.now += 40
+    note_runs(root, [(task, PASSED)])
+    assert read_activity(root) == {
+        "0.1": TaskActivity(
+            started="2026-09-21",
+            active=200,
+            runs=[TestRun(100, "failing", 2, 3, ["tests/test_sums.py::test_add"]), TestRun(200, "passed", 3, 3)],
+            hints=[OpenedHint(100, 1, 1)],
+            explains=[1],
+        )
+    }
+
+
+def test_the_time_before_a_change_of_task_belongs_to_the_earlier_one(workspace: Workspace, clock: Clock) -> None:
+    make_current(workspace.root, task_of(workspace, "0.1"))
+    clock.now += 50
+    make_current(workspace.root, task_of(workspace, "0.2"))
+    clock.now += 7
+    make_current(workspace.root, task_of(workspace, "0.1"))
+    assert {id: about.active for id, about in read_activity(workspace.root).items()} == {"0.1": 50, "0.2": 7}
+
+
+def test_a_run_of_all_tasks_counts_for_the_one_that_the_student_works_on(workspace: Workspace, clock: Clock) -> None:
+    note_start(workspace.root, "0.2")
+    clock.now += 30
+    stub = TaskState("0.3", "todo", passed=1, todo=1, total=2)
+    note_runs(workspace.root, [(task_of(workspace, id), PASSED) for id in ("0.1", "0.2")] + [(task_of(workspace, "0.3"), stub)])
+    found = read_activity(workspace.root)
+    assert {id: about.active for id, about in found.items()} == {"0.1": 0, "0.2": 30}, "nothing of 0.3 is written"
+
+
+def test_a_run_that_says_the_same_of_the_same_code_is_recorded_once(workspace: Workspace, clock: Clock) -> None:
+    task = task_of(workspace)
+    for _ in range(3):
+        clock.now += 10
+        note_runs(workspace.root, [(task, FAILING)])
+    write_code(workspace, 1)
+    note_runs(workspace.root, [(task, FAILING)])  # other code, the same outcome
+    note_runs(workspace.root, [(task, PASSED)])  # the same code, another outcome: a file that it needs has changed
+    about = read_activity(workspace.root)["0.1"]
+    assert [run.state for run in about.runs] == ["failing", "failing", "passed"]
+    assert about.active == 20
+
+
+@pytest.mark.parametrize("state", ["unknown", "not run"])
+def test_what_was_not_run_is_not_recorded(workspace: Workspace, state: str) -> None:
+    note_runs(workspace.root, [(task_of(workspace), TaskState("0.1", state))])
+    assert not (workspace.root / ACTIVITY).exists()
+
+
+@pytest.mark.usefixtures("clean")
+def test_the_commands_record_runs_and_hints(handed_out: Workspace) -> None:
+    root = handed_out.root
+    handed_out.course("start", "0.2")
+    run_tasks(["0.2"], root)
+    handed_out.mend("minitorch/sums.py", "if x < 7 else 0", "if x < 8 else 0")
+    run_tasks(["0.2"], root)
+    open_hint(root, task_of(handed_out, "0.2"))
+    about = read_activity(root)["0.2"]
+    assert [(run.state, run.failed) for run in about.runs] == [("failing", ["tests/test_sums.py::test_double"])] * 2
+    assert [(hint.level, hint.runs) for hint in about.hints] == [(1, 2)]
+    assert handed_out.course("explain", "0.2").returncode == 1
+    assert read_activity(root)["0.2"].explains == [2]
+
+
+# What is not
+
+
+def test_no_code_no_paths_outside_of_the_course_and_no_names_are_recorded(handed_out: Workspace, clock: Clock) -> None:
+    failures = (
+        ("tests/test_sums.py::test_add", "minitorch/sums.py: return x + SECRET"),
+        ("tests/test_mine_alice.py::test_alice", "a test of the student's own"),
+        ("/home/alice/tests/test_sums.py::test_add", "another place"),
+        ("tests/../../home/alice/test_x.py::test_add", "another place"),
+        ("tests/test_sums.py::test_é\n", "no name of ours"),
+    )
+    handed_out.write("minitorch/sums.py", "def add(x, y):\n    return SECRET\n")
+    note_start(handed_out.root, "0.1")
+    note_runs(handed_out.root, [(task_of(handed_out), TaskState("0.1", "failing", failing=5, total=5, failures=failures))])
+    text = (handed_out.root / ACTIVITY).read_text(encoding="utf-8")
+    assert read_activity(handed_out.root)["0.1"].runs[0].failed == ["tests/test_sums.py::test_add"]
+    for word in ("SECRET", "alice", "home", str(handed_out.root), os.path.basename(handed_out.root), os.uname().nodename):
+        assert word not in text
+
+
+def test_what_is_handed_in_has_no_times_of_day_and_no_hashes_of_code(workspace: Workspace, clock: Clock) -> None:
+    note_runs(workspace.root, [(task_of(workspace), FAILING)])
+    document = json.loads(encode(read_activity(workspace.root)))
+    assert set(document) == {"schema", "tasks"}
+    assert "codes" in json.loads((workspace.root / ACTIVITY).read_text(encoding="utf-8"))["last"]
+    assert "1790000000" not in json.dumps(document)
+
+
+# Limits and damage
+
+
+def test_the_record_stays_small_and_keeps_whether_the_student_got_there(workspace: Workspace, clock: Clock, monkeypatch: Any) -> None:
+    names = tuple((f"tests/test_sums.py::test_{'x' * 140}_{number}", "") for number in range(500))
+    monkeypatch.setattr(activity, "_given_tests", lambda root: lambda name: True)
+    task = task_of(workspace)
+    for number in range(activity.MAX_RUNS + 5):
+        write_code(workspace, number)
+        note_runs(workspace.root, [(task, TaskState("0.1", "failing", failing=500, total=500, failures=names))])
+        note_hint(workspace.root, "0.1", 1)
+        note_explain(workspace.root, "0.1")
+    note_runs(workspace.root, [(task, PASSED)])
+    about = read_activity(workspace.root)["0.1"]
+    assert (len(about.runs), len(about.hints), len(about.explains)) == (60, 10, 40)
+    assert about.runs[-1] == TestRun(0, "passed", 3, 3)
+    assert len(about.runs[0].failed) == 40
+    assert decode(encode({"0.1": about})) == {"0.1": about}
+
+
+def test_a_record_that_gets_too_large_loses_names_of_tests_first(workspace: Workspace, clock: Clock, monkeypatch: Any) -> None:
+    monkeypatch.setattr(activity, "_given_tests", lambda root: lambda name: True)
+    for number in range(6):
+        write_code(workspace, number)
+        note_runs(workspace.root, [(task_of(workspace), FAILING)])
+    size = (workspace.root / ACTIVITY).stat().st_size
+    monkeypatch.setattr(activity, "MAX_BYTES", size)
+    note_start(workspace.root, "0.2")
+    found = read_activity(workspace.root)
+    assert [len(run.failed) for run in found["0.1"].runs] == [0, 0, 0, 0, 0, 1]
+    assert list(found) == ["0.1", "0.2"]
+    before = (workspace.root / ACTIVITY).read_bytes()
+    monkeypatch.setattr(activity, "MAX_BYTES", len(before))
+    note_start(workspace.root, "1.1")
+    assert (workspace.root / ACTIVITY).read_bytes() == before, "a full record is kept as it is"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"\xff\xfe",
+        b'{"schema": 99, "tasks": {}}',
+        b'{"schema": 1, "tasks": {}}',
+        b'{"schema": 1, "tasks": {}, "last": {"task": "", "time": 1e999, "codes": []}}',
+        b'{"schema": 1, "tasks": {}, "last": {"task": "", "time": 1' + b"0" * 400 + b', "codes": {}}}',
+        b'{"schema": 1, "tasks": {"0.1": 5}, "last": {"task": "", "time": 1, "codes": {}}}',
+        b"[" * 100_000,
+        b"0" * (MAX_BYTES + 1),
+    ],
+)
+def test_a_damaged_record_begins_anew_and_breaks_no_command(workspace: Workspace, clock: Clock, data: bytes) -> None:
+    (workspace.root / ACTIVITY).parent.mkdir(exist_ok=True)
+    (workspace.root / ACTIVITY).write_bytes(data)
+    assert read_activity(workspace.root) == {}
+    note_start(workspace.root, "0.1")
+    assert list(read_activity(workspace.root)) == ["0.1"]
+
+
+def test_a_workspace_that_cannot_be_written_to_records_nothing(workspace: Workspace) -> None:
+    workspace.write(".course", "a file where the folder should be")
+    note_start(workspace.root, "0.1")
+    note_runs(workspace.root, [(task_of(workspace), FAILING)])
+    assert read_activity(workspace.root) == {}
+
+
+def test_threads_of_a_command_lose_no_event(workspace: Workspace, clock: Clock) -> None:
+    """The watcher opens hints while a thread runs tests."""
+    tasks = [f"0.{number}" for number in range(1, 9)]
+    threads = [threading.Thread(target=note_hint, args=(workspace.root, id, 1)) for id in tasks for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {id: len(about.hints) for id, about in read_activity(workspace.root).items()} == dict.fromkeys(tasks, 3)
+
+
+def test_a_clock_that_was_set_back_loses_only_that_gap(workspace: Workspace, clock: Clock) -> None:
+    note_start(workspace.root, "0.1")
+    clock.now -= 10_000_000
+    note_hint(workspace.root, "0.1", 1)
+    clock.now += 5
+    note_hint(workspace.root, "0.1", 2)
+    assert read_activity(workspace.root)["0.1"].active == 5
+
+
+# What a hand-in may hold
+
+
+def handed_in(**changes: Any) -> dict[str, Any]:
+    """The document of a hand-in, with entries of its only task changed."""
+    run = {"after": 10, "state": "failing", "passed": 1, "total": 2, "failed": ["tests/test_sums.py::test_add"]}
+    task = {"started": "2026-10-05", "active": 20, "runs": [run], "hints": [{"after": 15, "level": 1, "runs": 1}], "explains": [1]}
+    return {"schema": 1, "tasks": {"0.1": task | changes}}
+
+
+def in_run(**changes: Any) -> dict[str, Any]:
+    document = handed_in()
+    document["tasks"]["0.1"]["runs"][0] |= changes
+    return document
+
+
+def test_what_a_workspace_writes_is_read_back() -> None:
+    tasks = decode(json.dumps(handed_in()).encode())
+    assert tasks["0.1"].runs == [TestRun(10, "failing", 1, 2, ["tests/test_sums.py::test_add"])]
+    assert decode(encode(tasks)) == tasks
+
+
+HOSTILE: list[tuple[str, object, str]] = [
+    ("no object", [], "expected an object"),
+    ("another schema", handed_in() | {"schema": 2}, "expected schema 1"),
+    ("true for one", handed_in() | {"schema": True}, "expected schema 1"),
+    ("more entries", handed_in() | {"last": {}}, "the record: expected an object with schema, tasks"),
+    ("too many tasks", {"schema": 1, "tasks": {f"9.{number}": {} for number in range(65)}}, "at most 64 tasks"),
+    ("HTML as a task", {"schema": 1, "tasks": {"<b>": {}}}, "task id: expected text that matches"),
+    ("an unknown entry", handed_in(note="<script>"), "Task 0.1: expected an object with"),
+    ("no date", handed_in(started="yesterday"), "Task 0.1, started: expected text"),
+    ("an impossible date", handed_in(started="2026-13-45"), "month"),
+    ("negative time", handed_in(active=-1), "Task 0.1, active: expected a whole number from 0 to 10000000"),
+    ("a fraction", handed_in(active=1.5), "Task 0.1, active: expected a whole number"),
+    ("true as a time", handed_in(active=True), "Task 0.1, active: expected a whole number"),
+    ("text as a time", handed_in(active="20"), "Task 0.1, active: expected a whole number"),
+    ("a huge number", handed_in(active=10**300), "Task 0.1, active: expected a whole number"),
+    ("too many runs", handed_in(runs=[{}] * 61), "Task 0.1, runs: expected a list of at most 60 entries"),
+    ("no list", handed_in(hints={}), "Task 0.1, hints: expected a list"),
+    ("a run after the end", in_run(after=21), "Task 0.1: expected events in order of active time, up to 20 s"),
+    ("another state", in_run(state="<b>"), "Task 0.1, run 1: state expected one of passed, failing, todo, blocked"),
+    ("a list as a state", in_run(state=[]), "Task 0.1, run 1: state expected one of"),
+    ("more passed than there are", in_run(passed=3), "Task 0.1, run 1, passed: expected a whole number from 0 to 2"),
+    ("a name that is no test", in_run(failed=["tests/x.py::a\nb"]), "Task 0.1, run 1, failed: expected text that matches"),
+    ("a name beyond Unicode", in_run(failed=["tests/x.py::\ud800"]), "Task 0.1, run 1, failed: expected text that matches"),
+    ("a name of HTML", in_run(failed=["<img src=x>"]), "Task 0.1, run 1, failed: expected text that matches"),
+    ("too many names", in_run(failed=["tests/x.py::a"] * 41), "Task 0.1, run 1, failed: expected a list of at most 40"),
+    (
+        "a hint of no run",
+        handed_in(hints=[{"after": 1, "level": 1, "runs": 2}]),
+        "Task 0.1, hint, runs: expected a whole number from 0 to 1",
+    ),
+    ("explain after no run", handed_in(explains=[2]), "Task 0.1, explains: expected a whole number from 0 to 1"),
+]
+
+
+@pytest.mark.parametrize(("document", "says"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE])
+def test_a_hand_in_that_no_workspace_writes_is_refused(document: object, says: str) -> None:
+    with pytest.raises(ValueError, match=says.replace("(", r"\(")):
+        decode(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"[" * 500_000, "expected a few levels, got deeper nesting"),
+        (b'{"a":' * 150_000, "expected a few levels, got deeper nesting"),
+        (b" " * (MAX_BYTES + 1), "expected at most 1000000 bytes, got more"),
+        (json.dumps(handed_in(active=float("nan"))).encode(), "expected numbers, got NaN"),
+        (json.dumps(handed_in(active=float("-inf"))).encode(), "expected numbers, got -Infinity"),
+        (b'{"schema": 1, "tasks": {"0.1": {"active": ' + b"9" * 5000 + b"}}}", "4300 digits"),
+        (b"\xff", "codec can't decode"),
+        (b"", "Expecting value"),
+    ],
+)
+def test_data_that_is_no_small_json_is_refused(data: bytes, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        decode(data)
+
+
+leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+anything = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+
+
+@given(st.sampled_from(["started", "active", "runs", "hints", "explains"]), anything)
+def test_whatever_stands_in_an_entry_it_is_refused_or_read(name: str, value: Any) -> None:
+    try:
+        tasks = decode(json.dumps(handed_in(**{name: value})).encode())
+    except ValueError:
+        return
+    assert decode(encode(tasks)) == tasks
+
+
+def test_the_file_is_written_once_for_each_run_and_not_for_a_run_of_nothing(handed_out: Workspace, clock: Clock) -> None:
+    counted: list[Path] = []
+    write: Callable[[Path, bytes], None] = activity.write_bytes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(activity, "write_bytes", lambda path, data: (counted.append(path), write(path, data)))
+        note_runs(handed_out.root, [])
+        assert counted == []
+        note_runs(handed_out.root, [(task_of(handed_out, id), FAILING) for id in ("0.1", "0.2")])
+    assert len(counted) == 1
