@@ -16,6 +16,7 @@ from rich.table import Table
 
 from course.manifest import ROOT, ManifestError, Task, course
 from course.staff import RequestError, StaffError
+from course.staff.similarity.commands import add_commands as add_similarity
 from course.staff.term.commands import add_commands
 
 if TYPE_CHECKING:
@@ -318,6 +319,7 @@ def classroom(
     raise typer.Exit(run(out, folder, github, gradescope, no_sandbox, force))
 
 
+add_similarity(app, out, err)
 add_commands(app, out, err, lambda: _Shown())
 
 
