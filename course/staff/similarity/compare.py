@@ -1,7 +1,9 @@
 """Scores of pairs: how much rare code two works share, by an inverted index of their fingerprints.
 
-A fingerprint that just two works have weighs 1; the more works have it, the less it weighs, down to 0 where all do. The score of a task is
-the weight of the shared fingerprints over the weight of the smaller work, or over `FLOOR` if that is more: little code is little evidence.
+In pairs of students, a fingerprint that just two works have weighs 1; the more works have it, the less it weighs, down to 0 where all do.
+In pairs with a public work every fingerprint weighs 1: if half of a class took it from there, it is still from there. The score of a task
+is the weight of the shared fingerprints over the weight of the smaller work, or over `FLOOR` if that is more: little code is little
+evidence.
 """
 
 from __future__ import annotations
@@ -82,8 +84,8 @@ class Scores:
         for id in sorted({function.task for work in works for function in work.functions}):
             kept = [_fingerprints([function for function in work.functions if function.task == id], ordinary) for work in works]
             unknown = [some[~_isin(some, self.known)] for some in kept]
-            pairs = [_shared(some, public) for some in (kept, unknown)]  # with a public work, and of two students
-            shared, smaller = (np.where(with_public, *both) for both in zip(*pairs, strict=True))
+            both = zip(_shared(kept, public, rarity=False), _shared(unknown, public, rarity=True), strict=True)
+            shared, smaller = (np.where(with_public, *matrices) for matrices in both)
             self.tasks[id] = shared / np.maximum(smaller, FLOOR)
             all_shared += shared
             all_smaller += smaller
@@ -144,17 +146,20 @@ def _isin(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     return known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values
 
 
-def _shared(kept: Sequence[np.ndarray], public: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _shared(kept: Sequence[np.ndarray], public: np.ndarray, rarity: bool) -> tuple[np.ndarray, np.ndarray]:
     """For every pair of works, the weight of the fingerprints that both have, and the weight of the smaller work.
 
     Args:
         kept: The fingerprints of each work, each once.
         public: Which works are public.
+        rarity: Whether fingerprints that many works have weigh less.
     """
     count = len(kept)
     owners = np.repeat(np.arange(count), [len(some) for some in kept])
     values, index = np.unique(np.concatenate([np.empty(0, np.uint64), *kept]), return_inverse=True)
-    weights = _weights(np.bincount(index[~public[owners]], minlength=len(values)), count - int(public.sum()))
+    weights = np.ones(len(values), np.float32)
+    if rarity:
+        weights = _weights(np.bincount(index[~public[owners]], minlength=len(values)), count - int(public.sum()))
     sizes = np.bincount(owners, weights[index], minlength=count).astype(np.float32)
     several = np.bincount(index, minlength=len(values)) > 1  # the others are shared by nobody
     columns = np.cumsum(several) - 1

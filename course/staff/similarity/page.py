@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from course.staff.outputs import class_page
 from course.staff.outputs.words import clean, line
+from course.staff.similarity.document import LIMITS
 from course.staff.similarity.works import CLASS, EARLIER, PUBLIC, Function, Work
 
 if TYPE_CHECKING:
@@ -74,13 +75,8 @@ class Comparison:
     tasks_shown: tuple[tuple[str, tuple[Listing, ...], tuple[Listing, ...]], ...]
 
 
-def similarity_page(report: Report, limits: str) -> str:
-    """The page.
-
-    Args:
-        report: What was found.
-        limits: The sentences that say what a score does not prove.
-    """
+def similarity_page(report: Report) -> str:
+    """The page of a report."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
@@ -91,7 +87,7 @@ def similarity_page(report: Report, limits: str) -> str:
     style = (class_page.HERE / "class_page.css").read_text(encoding="utf-8") + (HERE / "page.css").read_text(encoding="utf-8")
     return environment.from_string((HERE / "page.html").read_text(encoding="utf-8")).render(
         style=style,
-        limits=limits,
+        limits=LIMITS,
         threshold=report.threshold,
         submissions=sum(work.kind == CLASS and not work.refused for work in works),
         earlier=sum(work.kind == EARLIER and not work.refused for work in works),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,29 +12,18 @@ from course.manifest import ROOT, Manifest
 from course.staff import RequestError
 from course.staff.grading.submissions import Submission, written
 from course.staff.similarity.compare import THRESHOLD, Pair, Scores, groups
+from course.staff.similarity.document import NAME, PAGE, document
 from course.staff.similarity.matches import Region, regions
 from course.staff.similarity.page import similarity_page
 from course.staff.similarity.typical import ordinary_runs
 from course.staff.similarity.works import CLASS, EARLIER, PUBLIC, Reader, Work
 from course.workspace.atomic_files import write_bytes, write_json
 
-SCHEMA = 1
-"""Version of the document's format."""
-
-NAME = "similarity.json"
-PAGE = "similarity.html"
-
 REFERENCE = "the reference solution"
 """The name of the course's own solution among public works."""
 
 SHOWN = 100
 """Pairs that are shown side by side; the document has the scores of all."""
-
-LIMITS = (
-    "A score measures shared code. It does not say who wrote it, who copied from whom, or whether anybody did: students may have worked "
-    "from the same book, the same lecture or the same released solution. Read both programs, and talk to both students, before you decide."
-)
-"""What a score does not prove."""
 
 
 @dataclass(frozen=True)
@@ -126,50 +113,7 @@ def compare(works: Sequence[Work], ordinary: np.ndarray, threshold: float = THRE
 def write_report(report: Report, folder: Path) -> dict[str, Path]:
     """Write the page and the document into a folder, and return their paths by name."""
     page, path = folder / PAGE, folder / NAME
-    text = similarity_page(report, LIMITS)  # before anything is written
+    text = similarity_page(report)  # before anything is written
     write_bytes(page, text.encode("utf-8", "replace"))
     write_json(path, document(report))
     return {"page": page, "document": path}
-
-
-def document(report: Report) -> dict[str, Any]:
-    """The report for programs."""
-    works = report.works
-    pairs = []
-    for place, pair in enumerate(report.pairs):
-        entry: dict[str, Any] = {
-            "first": works[pair.first].name,
-            "second": works[pair.second].name,
-            "kind": works[pair.second].kind,
-            "score": round(pair.score, 3),
-            "tasks": {id: round(score, 3) for id, score in pair.tasks.items()},
-            "evidence": [{"kind": kind, "text": text} for kind, text in pair.texts],
-        }
-        if place < len(report.matches):
-            entry["matches"] = [_match(region) for region in report.matches[place]]
-        pairs.append(entry)
-    return {
-        "schema": SCHEMA,
-        "threshold": report.threshold,
-        "limits": LIMITS,
-        "submissions": sum(work.kind == CLASS for work in works),
-        "refused": {work.name: work.refused for work in works if work.refused},
-        "unreadable": {work.name: list(work.troubles) for work in works if work.troubles},
-        "pairs": pairs,
-        "groups": [[works[place].name for place in group] for group in report.groups],
-    }
-
-
-def _match(region: Region) -> dict[str, Any]:
-    sides = ((region.first, region.first_lines), (region.second, region.second_lines))
-    first, second = ({"file": f.path, "function": f.name, "lines": [f.first + line for line in lines]} for f, lines in sides)
-    return {"task": region.first.task, "tokens": region.length, "first": first, "second": second}
-
-
-def read_document(folder: Path) -> dict[str, Any] | None:
-    """The document of a report in a folder; None if there is none that this version can read."""
-    try:
-        found = json.loads((folder / NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) and found.get("schema") == SCHEMA else None

@@ -7,7 +7,8 @@ from functools import cache
 
 from course.manifest import ROOT, course
 from course.staff.grading.submissions import Submission
-from course.staff.similarity.typical import typical_answers
+from course.staff.similarity.compare import Scores
+from course.staff.similarity.typical import ordinary_runs, typical_answers
 from course.staff.similarity.works import CLASS, Reader, Work
 
 
@@ -25,3 +26,14 @@ def work(name: str, files: Mapping[str, str], kind: str = CLASS) -> Work:
 def honest_class() -> list[Work]:
     """The twenty answers as a class."""
     return [work(name, files) for name, files in typical_answers().items()]
+
+
+def score(first: Work, second: Work, *authors: str) -> float:
+    """The score of two works, in a class of these two alone.
+
+    Args:
+        first: A work.
+        second: Another one.
+        authors: Those whose typical answers must not count as ordinary, because the works are made from them.
+    """
+    return Scores([first, second], ordinary_runs(reader(), authors)).pairs(0.0)[0].score
