@@ -183,6 +183,35 @@ def test_grading_without_a_sandbox_is_said_on_top(tmp_path: Path) -> None:
     assert "without a sandbox" not in written(tmp_path)
 
 
+SIMILAR = {
+    "threshold": 0.5,
+    "pairs": [
+        {"first": "ada", "second": "<b>ben</b>", "score": 0.934, "tasks": {"1.4": 0.934, "2.2": 0.5}, "matches": [{}]},
+        {"first": "ada", "second": "the reference solution", "score": 0.5, "tasks": {"1.4": 0.5}},
+    ],
+}
+
+
+def test_similar_pairs_are_listed_with_links_to_the_report(tmp_path: Path) -> None:
+    text = written(tmp_path, similarity=SIMILAR)
+    page = Page(text)
+    place = page.rows.index(["Score", "First", "Second", "Tasks"])
+    assert page.rows[place + 1 : place + 3] == [
+        ["0.93", "ada", "<b>ben</b>", "1.4, 2.2"],
+        ["0.50", "ada", "the reference solution", "1.4"],
+    ]
+    links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
+    assert links == ["#table", "similarity.html", "similarity.html#pair-1"]
+    assert "2 pairs have a score of 0.5 or more. A score does not prove copying" in text
+    assert not page.open
+
+
+def test_a_report_without_pairs_is_linked_and_no_report_is_not_mentioned(tmp_path: Path) -> None:
+    text = written(tmp_path, similarity={"threshold": 0.5, "pairs": []})
+    assert 'No pair has a score of 0.5 or more; see <a href="similarity.html">the report</a>.' in text
+    assert "imilar" not in re.sub(r"<style>.*</style>", "", written(tmp_path), flags=re.S)
+
+
 def test_the_same_results_give_the_same_page(tmp_path: Path) -> None:
     assert written(tmp_path) == written(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["class.html"]

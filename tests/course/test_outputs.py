@@ -371,6 +371,15 @@ def test_outputs_are_asked_for_by_name(tmp_path: Path) -> None:
     assert "feedback/" not in page
 
 
+def test_a_class_page_written_again_keeps_its_links_to_feedback_and_to_the_report(tmp_path: Path) -> None:
+    write_outputs(CLASS, tmp_path)
+    (tmp_path / "similarity.json").write_text('{"schema": 1, "threshold": 0.5, "pairs": []}')
+    write_outputs(CLASS, tmp_path, ["page"])
+    page = (tmp_path / "class.html").read_text(encoding="utf-8")
+    assert 'href="feedback/ada.md"' in page
+    assert 'href="similarity.html"' in page
+
+
 def test_an_unknown_output_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(RequestError) as error:
         write_outputs(CLASS, tmp_path, ["page", "pdf"])

@@ -94,7 +94,7 @@ class Scores:
         self._works = works
 
     def pairs(self, threshold: float = THRESHOLD, ordinary_texts: Sequence[tuple[str, str]] = ()) -> list[Pair]:
-        """The pairs whose score reaches the threshold, the largest first; at least one work of each is of the class."""
+        """The pairs whose score reaches the threshold, by score, those with public works last; each has a work of the class."""
         best = np.max([self.total, *self.tasks.values()], axis=0)
         texts = rare_texts(self._works, ordinary_texts)
         for (first, second), some in texts.items():
@@ -107,7 +107,12 @@ class Scores:
             ranked = sorted(scores, key=lambda id: -scores[id])
             tasks = {id: scores[id] for id in ranked if scores[id] >= threshold} or {id: scores[id] for id in ranked[:1]}
             found.append(Pair(first, second, min(1.0, float(best[first, second])), tasks, tuple(texts.get((first, second), ()))))
-        return sorted(found, key=lambda pair: (-pair.score, -sum(pair.tasks.values()), pair.first, pair.second))
+        return sorted(found, key=self._rank)
+
+    def _rank(self, pair: Pair) -> tuple[bool, float, float, int, int]:
+        """The order of pairs: those of two students first, and by score."""
+        public = self._works[pair.second].kind == PUBLIC
+        return public, -pair.score, -sum(pair.tasks.values()), pair.first, pair.second
 
 
 def groups(pairs: Sequence[Pair], works: Sequence[Work]) -> list[list[int]]:

@@ -22,7 +22,7 @@ from course.workspace.atomic_files import write_bytes, write_json
 REFERENCE = "the reference solution"
 """The name of the course's own solution among public works."""
 
-SHOWN = 100
+SHOWN = 50
 """Pairs that are shown side by side; the document has the scores of all."""
 
 

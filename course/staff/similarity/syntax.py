@@ -82,7 +82,7 @@ class _Normalizer:
 
     def block(self, statements: list[ast.stmt]) -> Tokens:
         """The tokens of statements."""
-        counters = {counter for node in statements if isinstance(node, ast.While) and (counter := _counter(node))}
+        counters = {counter for node in statements if isinstance(node, ast.While) and (counter := _counter(node)[0])}
         found: Tokens = []
         for node in statements:
             if not (_is_start(node) and _name_of(node) in counters):
@@ -221,13 +221,11 @@ class _Normalizer:
         return [("loop", node.lineno), *self._iterable(node.iter), *self.block(node.body), *self.block(node.orelse)]
 
     def _While(self, node: ast.While) -> Tokens:
-        counter = _counter(node)
+        counter, stop = _counter(node)
         if not counter:
             return [("loop", node.lineno), *self.node(node.test), *self.block(node.body), *self.block(node.orelse)]
-        assert isinstance(node.test, ast.Compare)
-        stop = self.node(node.test.comparators[0])
         body = [statement for statement in node.body if not _steps(statement, counter)]
-        return [("loop", node.lineno), ("range", node.lineno), *stop, *self.block(body), *self.block(node.orelse)]
+        return [("loop", node.lineno), ("range", node.lineno), *self.node(stop), *self.block(body), *self.block(node.orelse)]
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Tokens:
         found: Tokens = []
@@ -253,19 +251,15 @@ def _texts(some: Tokens) -> list[str]:
     return [token for token, _ in some]
 
 
-def _counter(node: ast.While) -> str:
-    """The variable of `while i < n: …; i += 1`; empty if the loop is another one."""
+def _counter(node: ast.While) -> tuple[str, ast.expr]:
+    """The variable of `while i < n: …; i += 1`, and n; an empty name if the loop is not like that."""
     test = node.test
-    if (
-        isinstance(test, ast.Compare)
-        and isinstance(test.left, ast.Name)
-        and isinstance(test.ops[0], (ast.Lt, ast.NotEq))
-        and len(test.ops) == 1
-    ):
-        name = test.left.id
-        if any(_steps(statement, name) for statement in node.body):
-            return name
-    return ""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Lt, ast.Gt, ast.NotEq)):
+        sides = [test.left, test.comparators[0]]
+        for variable, stop in (sides,) if isinstance(test.ops[0], ast.Lt) else (sides, sides[::-1]):
+            if isinstance(variable, ast.Name) and any(_steps(statement, variable.id) for statement in node.body):
+                return variable.id, stop
+    return "", test
 
 
 def _steps(node: ast.stmt, name: str) -> bool:

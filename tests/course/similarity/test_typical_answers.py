@@ -1,4 +1,4 @@
-"""The twenty right answers are right: what they give is what a formula, NumPy, or counting by hand gives."""
+"""The typical answers are right, and stay so in every disguise: what they give is what a formula, NumPy, or counting by hand gives."""
 
 from __future__ import annotations
 
@@ -14,18 +14,27 @@ import minitorch.tensor_data
 import minitorch.tensor_ops
 from course.staff.similarity.typical import typical_answers
 
+from .disguises import DISGUISES, disguise
 
-def functions(name: str, file: str) -> dict[str, Any]:
+ANSWERS = [
+    pytest.param(name, form, id=f"{name}-{form}" if form else name, marks=[pytest.mark.exhaustive] if form else [])
+    for form in ("", *DISGUISES)
+    for name in typical_answers()
+]
+"""Every answer as it is and in every disguise."""
+
+
+def functions(name: str, form: str, file: str) -> dict[str, Any]:
     """What a file of an answer defines, with all that the course's file offers around it."""
     module = {"tensor_data": minitorch.tensor_data, "tensor_ops": minitorch.tensor_ops, "fast_conv": minitorch.fast_conv}.get(file)
     namespace = dict(vars(module)) if module else {}
-    exec(typical_answers()[name][f"minitorch/{file}.py"], namespace)
+    exec(disguise(typical_answers()[name], form)[f"minitorch/{file}.py"], namespace)
     return namespace
 
 
-@pytest.mark.parametrize("name", typical_answers())
-def test_operators(name: str) -> None:
-    own = functions(name, "operators")
+@pytest.mark.parametrize(("name", "form"), ANSWERS)
+def test_operators(name: str, form: str) -> None:
+    own = functions(name, form, "operators")
     for x in (-1000.0, -2.0, 0.0, 0.5, 3.0, 700.0):
         exact = 1 / (1 + math.exp(-x)) if x > -700 else 0.0
         assert own["sigmoid"](x) == pytest.approx(exact, abs=1e-9)
@@ -37,9 +46,9 @@ def test_operators(name: str) -> None:
     assert own["reduce"](lambda x, y: x * y, 1)([]) == 1
 
 
-@pytest.mark.parametrize("name", typical_answers())
-def test_backpropagation(name: str) -> None:
-    own = functions(name, "autodiff")
+@pytest.mark.parametrize(("name", "form"), ANSWERS)
+def test_backpropagation(name: str, form: str) -> None:
+    own = functions(name, form, "autodiff")
     x, y = minitorch.Scalar(2.0), minitorch.Scalar(3.0)
     a = x * y
     b = a + x
@@ -55,9 +64,9 @@ def test_backpropagation(name: str) -> None:
     assert (x.derivative, y.derivative) == (48.0, 28.0)
 
 
-@pytest.mark.parametrize("name", typical_answers())
-def test_broadcasting(name: str) -> None:
-    own = functions(name, "tensor_data")
+@pytest.mark.parametrize(("name", "form"), ANSWERS)
+def test_broadcasting(name: str, form: str) -> None:
+    own = functions(name, form, "tensor_data")
     cases = [
         ((2, 3, 1), (3, 4), (2, 3, 4)),
         ((1,), (5, 5), (5, 5)),
@@ -77,9 +86,9 @@ def test_broadcasting(name: str) -> None:
     assert list(index) == [0, 3]
 
 
-@pytest.mark.parametrize("name", typical_answers())
-def test_operations(name: str) -> None:
-    own = functions(name, "tensor_ops")
+@pytest.mark.parametrize(("name", "form"), ANSWERS)
+def test_operations(name: str, form: str) -> None:
+    own = functions(name, form, "tensor_ops")
     a = np.arange(1.0, 7.0).reshape(2, 3)
     column = np.array([[10.0], [20.0]])
 
@@ -107,10 +116,10 @@ def test_operations(name: str) -> None:
     assert out.tolist() == [[4, 10, 18]]
 
 
-@pytest.mark.parametrize("name", typical_answers())
+@pytest.mark.parametrize(("name", "form"), ANSWERS)
 @pytest.mark.parametrize("reverse", [False, True])
-def test_convolution(name: str, reverse: bool) -> None:
-    kernel = functions(name, "fast_conv")["_tensor_conv1d"]
+def test_convolution(name: str, form: str, reverse: bool) -> None:
+    kernel = functions(name, form, "fast_conv")["_tensor_conv1d"]
     random = np.random.default_rng(1)
     for width, taps in ((5, 3), (2, 3), (6, 1)):
         x, w = random.standard_normal((2, 3, width)), random.standard_normal((4, 3, taps))
