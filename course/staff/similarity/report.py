@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,7 @@ def make_report(
     Raises:
         RequestError: If a path does not exist or is an empty folder, or no submission can be read.
     """
-    reader = Reader(root, manifest)
+    reader = _reader(root, manifest)
     works = _read(reader, submissions, CLASS, "", done)
     if all(work.refused for work in works):
         raise RequestError(
@@ -81,6 +82,11 @@ def make_report(
     reference = {path: (root / path).read_bytes() for path in written(manifest) if (root / path).is_file()}
     works.append(reader.work(Submission(REFERENCE, reference), PUBLIC))
     return compare(works, ordinary_runs(reader), threshold)
+
+
+@cache
+def _reader(root: Path, manifest: Manifest) -> Reader:
+    return Reader(root, manifest)
 
 
 def _read(reader: Reader, paths: Sequence[Path], kind: str, folder: str, done: Callable[[str], object]) -> list[Work]:

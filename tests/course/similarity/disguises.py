@@ -30,6 +30,8 @@ def rename(tree: ast.Module) -> ast.Module:
             node.arg = new.get(node.arg, node.arg)
         elif isinstance(node, (*DEFINITIONS, ast.ClassDef)):
             node.name = new.get(node.name, node.name)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            node.name = new.get(node.name, node.name)
         elif isinstance(node, ast.Attribute) and node.attr in helpers:
             node.attr = new.get(node.attr, node.attr)
     return tree
@@ -49,8 +51,12 @@ class _Loops(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
-        if node.orelse or any(isinstance(inner, (ast.Continue, ast.Yield)) for inner in ast.walk(node)):
-            return node
+        grows = any(
+            isinstance(inner, ast.Attribute) and ast.unparse(inner) == f"{ast.unparse(node.iter)}.append" for inner in ast.walk(node)
+        )
+        generator = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func).startswith("_")
+        if node.orelse or grows or generator or any(isinstance(inner, (ast.Continue, ast.Yield)) for inner in ast.walk(node)):
+            return node  # a list of the items, or a counter at the end of the body, would change what it computes
         self.count += 1
         call = node.iter
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("range", "prange") and len(call.args) == 1:
@@ -106,11 +112,13 @@ def split(tree: ast.Module) -> ast.Module:
         if half == 0 or any(isinstance(one, (*DEFINITIONS, ast.Yield, ast.Import, ast.ImportFrom)) for one in inner):
             continue
         stored = {n.id for s in node.body[:half] for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        sure = {n.id for s in node.body[:half] if isinstance(s, ast.Assign) for n in ast.walk(s) if isinstance(n, ast.Name)}
+        targets = [target for statement in node.body[:half] if isinstance(statement, ast.Assign) for target in statement.targets]
+        sure = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         read = {n.id for s in node.body[half:] for n in ast.walk(s) if isinstance(n, ast.Name)}
         around = {arg.arg for one in (*outer, node) for arg in one.args.args}
-        if (stored - sure) & read:
-            continue
+        enclosed = set().union(*map(bound_names, outer)) - {arg.arg for one in (*outer, node) for arg in one.args.args} - bound_names(node)
+        if (stored - sure) & read or enclosed & read:
+            continue  # a variable that may be missing, or that belongs to a function around this one
         names = ", ".join(sorted((stored & sure | around) & read))
         name = f"rest_of_{'_'.join(one.name.strip('_') for one in (*outer, node))}"
         helper = ast.parse(f"def {name}({names}):\n    pass").body[0]
