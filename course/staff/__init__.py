@@ -1,24 +1,24 @@
-"""The teacher's side: workspaces for students, and proofs that the tests of a task catch its mistakes."""
+"""The teacher's tools: handouts for students, proofs that the tests of each task catch mistakes, grading, and what follows from it."""
 
 
 class StaffError(ValueError):
-    """The repository does not fit together; the message says where.
+    """An inconsistency in the repository; the message says where.
 
     Attributes:
-        next: What to do next.
-        code: The exit code of the command that it ends.
+        next: The next step, printed below the message.
+        code: The exit code of the command.
     """
 
-    next = "mend it, and run the command again"
+    next = "fix it, and run the command again"
     code = 3
 
 
 class RequestError(StaffError):
-    """What was asked for cannot be done; the message says what can.
+    """A request that cannot be fulfilled; the message says what is possible.
 
     Args:
-        message: What is wrong.
-        next: The command that would do.
+        message: What was expected, and what was given.
+        next: A command that helps.
     """
 
     code = 2

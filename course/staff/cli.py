@@ -17,6 +17,7 @@ from rich.table import Table
 from course.manifest import ROOT, ManifestError, Task, course
 from course.staff import RequestError, StaffError
 from course.staff.lecture.commands import add_commands as add_lecture
+from course.staff.similarity.commands import add_commands as add_similarity
 from course.staff.term.commands import add_commands
 
 if TYPE_CHECKING:
@@ -319,6 +320,7 @@ def classroom(
     raise typer.Exit(run(out, folder, github, gradescope, no_sandbox, force))
 
 
+add_similarity(app, out, err)
 add_commands(app, out, err, lambda: _Shown())
 add_lecture(app, out, err)
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from course.staff.grading.results import FAIL, PASS, Result, TaskResult
-from course.staff.outputs.class_page import Bar, Flag, Mistake, histogram, minutes, mistakes, task_rows, to_look_at, write_class_page
+from course.staff.outputs.class_page import Bar, Flag, Mistake, collect_flags, duration, histogram, mistakes, task_rows, write_class_page
 
 from .graded import ADA, BEN, CLASS, EVE, EVE_FILE, FAILED, NOT_DONE, PARTLY
 
@@ -69,10 +69,10 @@ def written(tmp_path: Path, results: Any = CLASS, **options: Any) -> str:
 
 def test_what_to_look_at_comes_gravest_first_and_what_is_alike_stands_once() -> None:
     again = replace(ADA, submission="cy", tasks=(replace(FAILED, note="failed at first"), NOT_DONE))
-    assert to_look_at([ADA, BEN, EVE, again]) == [
+    assert collect_flags([ADA, BEN, EVE, again]) == [
         Flag("refused", "", "it holds a link, ../../etc/passwd", ("<script>alert('eve')</script>",)),
         Flag("disagrees", "3.3", "all probes passed, 2 visible tests failed", ("ada",)),
-        Flag("flaky", "0.4", "ended otherwise when it was run again", ("ada", "cy")),
+        Flag("flaky", "0.4", "a second run had a different result", ("ada", "cy")),
         Flag("not run", "4.4b", "there is no GPU here", ("ada", "cy")),
     ]
 
@@ -107,7 +107,7 @@ def test_the_wrong_answer_that_hit_most_comes_first() -> None:
     ("seconds", "words"), [(0, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (99.4, "99 s"), (99.6, "1 min 40 s"), (3599.6, "1 h 0 min")]
 )
 def test_times_are_said_as_people_do(seconds: float, words: str) -> None:
-    assert minutes(seconds) == words
+    assert duration(seconds) == words
 
 
 # The page
@@ -183,6 +183,35 @@ def test_grading_without_a_sandbox_is_said_on_top(tmp_path: Path) -> None:
     assert "without a sandbox" not in written(tmp_path)
 
 
+SIMILAR = {
+    "threshold": 0.5,
+    "pairs": [
+        {"first": "ada", "second": "<b>ben</b>", "score": 0.934, "tasks": {"1.4": 0.934, "2.2": 0.5}, "matches": [{}]},
+        {"first": "ada", "second": "the reference solution", "score": 0.5, "tasks": {"1.4": 0.5}},
+    ],
+}
+
+
+def test_similar_pairs_are_listed_with_links_to_the_report(tmp_path: Path) -> None:
+    text = written(tmp_path, similarity=SIMILAR)
+    page = Page(text)
+    place = page.rows.index(["Score", "First", "Second", "Tasks"])
+    assert page.rows[place + 1 : place + 3] == [
+        ["0.93", "ada", "<b>ben</b>", "1.4, 2.2"],
+        ["0.50", "ada", "the reference solution", "1.4"],
+    ]
+    links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
+    assert links == ["#table", "similarity.html", "similarity.html#pair-1"]
+    assert "2 pairs have a score of 0.5 or more. A score does not prove copying" in text
+    assert not page.open
+
+
+def test_a_report_without_pairs_is_linked_and_no_report_is_not_mentioned(tmp_path: Path) -> None:
+    text = written(tmp_path, similarity={"threshold": 0.5, "pairs": []})
+    assert 'No pair has a score of 0.5 or more; see <a href="similarity.html">the report</a>.' in text
+    assert "imilar" not in re.sub(r"<style>.*</style>", "", written(tmp_path), flags=re.S)
+
+
 def test_the_same_results_give_the_same_page(tmp_path: Path) -> None:
     assert written(tmp_path) == written(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["class.html"]
@@ -237,7 +266,7 @@ def test_a_class_of_500_is_sorted_filtered_and_fits_every_width(browser: Any, tm
     assert page.locator("#matrix [aria-sort=descending]").inner_text().startswith("Mark")
     page.get_by_role("button", name="Submission").click()
     assert [page.inner_text(f"#matrix tbody tr:nth-child({place}) th") for place in (2, 3, 12)] == ["ben 0", "ben 1", "ben 10"]
-    page.get_by_label("Show names with").fill("N 49")
+    page.get_by_label("Filter by name").fill("N 49")
     assert page.locator(shown).count() == 10  # 49 and 490 to 498
     assert page.inner_text("#shown") == "10 of 500"
     for width in (1280, 400):

@@ -18,7 +18,7 @@ from course.staff.grading.results import PASS, HiddenProbe, Result, TaskResult, 
 from course.staff.outputs import classroom, gradescope, junit, table
 from course.staff.outputs.feedback import feedback, write_feedback
 from course.staff.outputs.kinds import write_outputs
-from course.staff.outputs.words import clean, cut, file_names, number
+from course.staff.outputs.words import clean, file_names, number, truncate
 
 from .graded import ADA, BEN, CLASS, EVE, EVE_FILE, NOT_DONE, PARTLY, PASSED, SECRET
 
@@ -58,8 +58,8 @@ def test_text_is_freed_of_colours_and_of_signs_that_no_xml_holds() -> None:
 
 
 def test_a_long_message_is_cut_and_says_so() -> None:
-    assert cut("x" * 2000) == "x" * 2000
-    assert cut("x" * 2003) == "x" * 2000 + "\n… (3 more characters)"
+    assert truncate("x" * 2000) == "x" * 2000
+    assert truncate("x" * 2003) == "x" * 2000 + "\n… (3 more characters)"
 
 
 # Every output
@@ -255,19 +255,19 @@ def test_feedback_says_what_passed_and_what_the_first_failing_test_says() -> Non
         "Passed: 0.1.\n\n"
         "## Task 0.3: PART, 7.5 of 10\n\n"
         "2 of 3 hidden probes failed\n\n"
-        "1 of 3 of the tests that you have pass. The first that does not: tests/test_operators.py::test_sum\\[2\\]\n\n"
+        "1 of 3 tests in your workspace pass. The first one that fails: tests/test_operators.py::test_sum\\[2\\]\n\n"
         "```text\nSmallest input  ls = [1.0]\nYours           0.0\n```\n\n"
-        "What is not right yet, as other tests found:\n\n"
+        "Your code does not meet these requirements of the hidden tests:\n\n"
         "- sums lists of any length\n\n"
-        "A known mistake that fails like this: Begins with 1, as a product does.\n"
+        "A known mistake that fails in the same way: Begins with 1, as a product does.\n"
     )
 
 
 def test_feedback_names_the_simulator_and_files_that_were_not_taken() -> None:
     text = feedback(ADA)
-    assert "## Task 3.3: PASS (sim), 20 of 20\n\nThe tests that you have and those that you have not say different things" in text
+    assert "## Task 3.3: PASS (sim), 20 of 20\n\nThe tests in your workspace and the hidden tests disagree" in text
     assert "## Task 4.4b: NOT RUN, 0 of 5 extra\n\nNot graded: there is no GPU here" in text
-    assert text.endswith("fresh copies took their place.\n\n- `setup.py`\n")
+    assert text.endswith("grading used the original ones.\n\n- `setup.py`\n")
     assert "all probes passed" not in text  # a note is for the teacher
 
 
@@ -294,13 +294,13 @@ def test_a_reason_begins_as_a_sentence_does_unless_it_is_code(reason: str, shown
 def test_feedback_does_not_repeat_what_the_task_s_reason_says_already() -> None:
     text = feedback(only(replace(PARTLY, reason="what must hold and does not: sums lists of any length")))
     assert text.count("sums lists of any length") == 1
-    assert "What is not right yet" not in text
+    assert "requirements of the hidden tests" not in text
 
 
 def test_feedback_on_a_refused_submission_is_the_reason() -> None:
     assert feedback(EVE) == (
         "# \\<script\\>alert('eve')\\</script\\>\n\n"
-        "Nothing of this submission could be graded:\n\n"
+        "This submission could not be graded:\n\n"
         "```text\nit holds a link, ../../etc/passwd\n```\n"
     )
 
@@ -308,10 +308,10 @@ def test_feedback_on_a_refused_submission_is_the_reason() -> None:
 def test_one_error_that_ends_many_tests_is_said_once_with_their_number() -> None:
     tests = [VisibleTest(f"t.py::t[{number}]", "failed", "NameError: q", "NameError: q, minitorch/a.py, line 3") for number in range(184)]
     page = feedback(replace(ADA, tasks=(replace(PARTLY, visible=tuple(tests)),)))
-    assert "One error ends 184 of these tests. Begin with it: NameError: q, minitorch/a.py, line 3" in page
+    assert "The same error ends 184 of these tests. Fix it first: NameError: q, minitorch/a.py, line 3" in page
     assert page.count("NameError") == 2
     alone = feedback(replace(ADA, tasks=(replace(PARTLY, visible=(tests[0],)),)))
-    assert "One error" not in alone
+    assert "The same error" not in alone
 
 
 def test_no_message_ends_its_block_of_code() -> None:
@@ -321,13 +321,13 @@ def test_no_message_ends_its_block_of_code() -> None:
 
 def test_a_test_that_did_not_run_is_said_to_be_missing() -> None:
     silent = replace(PARTLY, visible=(VisibleTest("t.py::t", "missing"),), probes=(HiddenProbe("x", 1, True),), nearest=None)
-    assert "0 of 1 of the tests that you have pass. The first that does not: t.py::t\n\nIt was not run" in feedback(only(silent))
+    assert "0 of 1 tests in your workspace pass. The first one that fails: t.py::t\n\nIt did not run" in feedback(only(silent))
 
 
 def test_a_passed_task_that_ended_otherwise_when_run_again_is_not_among_the_passed() -> None:
     text = feedback(only(PASSED, replace(PASSED, task="0.2", verdict=PASS, flaky=True)))
     assert "Passed: 0.1.\n" in text
-    assert "## Task 0.2: PASS, 10 of 10\n\nRun again, it ended otherwise." in text
+    assert "## Task 0.2: PASS, 10 of 10\n\nA second run had a different result;" in text
 
 
 def test_what_is_not_run_in_a_class_is_not_a_failure_in_junit(tmp_path: Path) -> None:
@@ -353,6 +353,15 @@ def test_outputs_are_asked_for_by_name(tmp_path: Path) -> None:
     page = (tmp_path / "all" / "class.html").read_text(encoding="utf-8")
     assert "Operators" in page
     assert "feedback/" not in page
+
+
+def test_a_class_page_written_again_keeps_its_links_to_feedback_and_to_the_report(tmp_path: Path) -> None:
+    write_outputs(CLASS, tmp_path)
+    (tmp_path / "similarity.json").write_text('{"schema": 1, "threshold": 0.5, "pairs": []}')
+    write_outputs(CLASS, tmp_path, ["page"])
+    page = (tmp_path / "class.html").read_text(encoding="utf-8")
+    assert 'href="feedback/ada.md"' in page
+    assert 'href="similarity.html"' in page
 
 
 def test_an_unknown_output_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -583,7 +583,7 @@ def test_a_repository_that_does_not_fit_together_ends_with_code_3(
     with pytest.raises(SystemExit) as end:
         cli.main()
     assert end.value.code == 3
-    assert capsys.readouterr().err.splitlines()[-1] == "next: mend it, and run the command again"
+    assert capsys.readouterr().err.splitlines()[-1] == "next: fix it, and run the command again"
 
 
 def test_handout_says_what_it_made_and_what_comes_next(desk: Desk, tmp_path: Path) -> None:

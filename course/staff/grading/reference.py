@@ -52,6 +52,7 @@ BESIDE = {
     "classroom",
     "adopt",
     "term",
+    "similarity",
 }
 """Files and folders of the staff's that do not change how a submission fares."""
 

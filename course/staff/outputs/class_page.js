@@ -1,6 +1,6 @@
 
 "use strict";
-// Sorting and filtering; without it the page can be read all the same.
+// Sorting and filtering. The page is readable without it.
 (() => {
   const table = document.getElementById("matrix");
   if (!table) return;

@@ -1,4 +1,4 @@
-"""The class page: one HTML file that opens offline and says how a class fared, what to look at first, and what was hard."""
+"""The class page: one HTML file that opens offline and shows the results of a class, what needs attention, and what was hard."""
 
 from __future__ import annotations
 
@@ -8,43 +8,45 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from course.staff.grading.results import NOT_RUN, Result, TaskResult
 from course.staff.outputs.words import clean, file_names, flags, kind, line, number
+from course.staff.similarity.document import PAGE
 from course.workspace.atomic_files import write_bytes
 
 HERE = Path(__file__).parent
 
 BINS = 10
-"""Bars of the histogram of marks."""
+"""Number of bars in the histogram of marks."""
 
 SHOWN = 3
-"""So many names stand in a row; more are unfolded."""
+"""Number of names in a row; a click shows the others."""
 
 FIRST = 12
-"""So many known wrong answers are listed at first, likewise."""
+"""Number of known mistakes and of similar pairs in a table; a click, or the report, shows the others."""
 
 ORDER = ("refused", "disagrees", "flaky", "not run")
-"""What somebody should look at, the gravest first."""
+"""Kinds of flags, the most serious first."""
 
 WORDS = {
-    "refused": "could not be graded at all",
-    "disagrees": "the visible tests and the hidden probes say different things",
-    "flaky": "ended otherwise when it was run again",
-    "not run": "could not be run, for different reasons",
+    "refused": "could not be graded",
+    "disagrees": "the visible tests and the hidden probes disagree",
+    "flaky": "a second run had a different result",
+    "not run": "could not run, for different reasons",
 }
 
 
 @dataclass(frozen=True)
 class Flag:
-    """Something to look at.
+    """A reason to look at some submissions.
 
     Attributes:
         kind: "refused", "disagrees", "flaky" or "not run".
-        task: In which task; empty for a whole submission.
-        reason: Why; in general words where each has its own reason.
-        names: Whom it concerns.
+        task: The id of the task; empty for a whole submission.
+        reason: The reason; a general one if it differs between submissions.
+        names: The names of the submissions.
     """
 
     kind: str
@@ -55,13 +57,13 @@ class Flag:
 
 @dataclass(frozen=True)
 class TaskRow:
-    """How the class fared in a task.
+    """The results of the class in a task.
 
     Attributes:
         task: Its id.
-        share: Of its points, what the class earned on average, from 0 to 1; None if it was run for nobody.
-        counts: How many passed, got a part, failed and were not run.
-        seconds: What grading it took: the middle one, the longest.
+        share: The mean share of its points that submissions earned, from 0 to 1; None if it ran for no submission.
+        counts: The number of submissions that passed, earned a part, failed and did not run.
+        seconds: The median and the longest grading time.
     """
 
     task: str
@@ -72,7 +74,7 @@ class TaskRow:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A known wrong answer, and whose failures were most like it."""
+    """A known wrong answer, and the submissions whose failures are most like it."""
 
     key: str
     mistake: str
@@ -81,7 +83,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar of the histogram: from and to which share of the points in percent, and how many submissions."""
+    """A bar of the histogram: the range of the share of points in percent, and the number of submissions."""
 
     low: int
     high: int
@@ -94,10 +96,10 @@ class Cell:
 
     Attributes:
         kind: "pass", "part", "fail", "not-run", or "none" where it was not graded.
-        text: Its verdict in short.
-        mark: To sort by.
-        note: What is to be said besides, for a pointer that rests on it, and for screen readers where it is flagged.
-        flagged: Whether somebody should look.
+        text: The verdict, abbreviated.
+        mark: The value to sort by.
+        note: A remark, shown as a tooltip, and read by screen readers if the cell is flagged.
+        flagged: Whether the task needs attention.
     """
 
     kind: str
@@ -113,11 +115,11 @@ class Row:
 
     Attributes:
         name: Its name.
-        link: To its feedback; empty for none.
-        mark: What it earned, in words.
-        share: Of the points, in percent; None if it was refused.
-        seconds: What grading it took.
-        cells: One for each task.
+        link: The link to its feedback; empty for none.
+        mark: Its mark as text.
+        share: Its share of the points in percent; None if it was refused.
+        seconds: The grading time.
+        cells: A cell for each task.
     """
 
     name: str
@@ -129,21 +131,27 @@ class Row:
 
 
 def write_class_page(
-    results: Sequence[Result], path: Path, title: str = "MiniTorch", titles: Mapping[str, str] | None = None, feedback: str = ""
+    results: Sequence[Result],
+    path: Path,
+    title: str = "MiniTorch",
+    titles: Mapping[str, str] | None = None,
+    feedback: str = "",
+    similarity: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the page.
 
     Args:
-        results: Of all submissions.
-        path: The file.
-        title: What the page is about.
-        titles: Names of tasks by id.
-        feedback: The folder of the students' feedback as a link from the page, such as "feedback"; empty for none.
+        results: The results of all submissions.
+        path: The file to write.
+        title: The name of the course.
+        titles: Titles of tasks by id.
+        feedback: The folder of the students' feedback, as a relative link such as "feedback"; empty for none.
+        similarity: The document of a report on similarity next to the page; None for none.
     """
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
-    environment.filters |= {"number": number, "minutes": minutes, "percent": lambda share: f"{100 * share:.0f} %"}
+    environment.filters |= {"number": number, "duration": duration, "line": line, "percent": lambda share: f"{100 * share:.0f} %"}
     script, style = ((HERE / f"class_page.{suffix}").read_text(encoding="utf-8") for suffix in ("js", "css"))
     tasks = list(dict.fromkeys(task.task for result in results for task in result.tasks))
     graded = [result for result in results if not result.refused]
@@ -160,7 +168,9 @@ def write_class_page(
         points=max((result.points for result in graded), default=0),
         seconds=sum(result.seconds for result in results),
         levels=sorted({result.level for result in results if result.level}),
-        flags=to_look_at(results),
+        flags=collect_flags(results),
+        similarity=similarity,
+        similarity_page=PAGE,
         flagged=sum(bool(result.refused) or any(task.disagrees or task.flaky for task in result.tasks) for result in results),
         bars=histogram(graded),
         hardest=sorted(task_rows(results, tasks), key=lambda row: (row.share is None, row.share)),
@@ -173,8 +183,8 @@ def write_class_page(
     write_bytes(path, text.encode("utf-8", "replace"))
 
 
-def to_look_at(results: Sequence[Result]) -> list[Flag]:
-    """What somebody should look at, once for each task and each reason not to grade; it says why if that is the same for all."""
+def collect_flags(results: Sequence[Result]) -> list[Flag]:
+    """What needs attention: a flag for each kind and task, and one for each reason to refuse a submission."""
     found: dict[tuple[str, str], dict[str, str]] = {}
     for result in results:
         name = line(result.submission)
@@ -183,26 +193,26 @@ def to_look_at(results: Sequence[Result]) -> list[Flag]:
         for task in result.tasks:
             for flag in flags(task):
                 found.setdefault((flag, task.task), {})[name] = clean(task.note or task.reason)
-    alike = []
+    collected = []
     for (flag, about), reasons in found.items():
         first = next(iter(reasons.values()))
         same = first if set(reasons.values()) == {first} else ""
-        alike.append(Flag(flag, "" if flag == "refused" else about, same or WORDS[flag], tuple(reasons)))
-    return sorted(alike, key=lambda flag: (ORDER.index(flag.kind), -len(flag.names)))
+        collected.append(Flag(flag, "" if flag == "refused" else about, same or WORDS[flag], tuple(reasons)))
+    return sorted(collected, key=lambda flag: (ORDER.index(flag.kind), -len(flag.names)))
 
 
 def histogram(results: Sequence[Result]) -> list[Bar]:
-    """How many submissions earned which share of the points; extra points count as the whole."""
+    """The number of submissions by their share of the points; more than all points count as all."""
     counts = [0] * BINS
     for result in results:
         share = result.mark / result.points if result.points else 0.0
         counts[max(0, min(int(BINS * share + 1e-9), BINS - 1))] += 1
     width = 100 // BINS
-    return [Bar(place * width, (place + 1) * width, count) for place, count in enumerate(counts)]
+    return [Bar(i * width, (i + 1) * width, count) for i, count in enumerate(counts)]
 
 
 def task_rows(results: Sequence[Result], tasks: Iterable[str]) -> list[TaskRow]:
-    """How the class fared in each task."""
+    """The results of the class in each task."""
     table = []
     for id in tasks:
         found = [task for result in results for task in result.tasks if task.task == id]
@@ -215,7 +225,7 @@ def task_rows(results: Sequence[Result], tasks: Iterable[str]) -> list[TaskRow]:
 
 
 def mistakes(results: Sequence[Result]) -> list[Mistake]:
-    """Which known wrong answer hit whom, the most frequent first."""
+    """The known wrong answers that submissions resemble, the most frequent first."""
     found: dict[tuple[str, str], list[str]] = {}
     for result in results:
         for task in result.tasks:
@@ -226,7 +236,7 @@ def mistakes(results: Sequence[Result]) -> list[Mistake]:
 
 
 def rows(results: Sequence[Result], tasks: Sequence[str], feedback: str) -> list[Row]:
-    """The table of all submissions and tasks, in the order of their names."""
+    """The table of all submissions and tasks, ordered by name."""
     table = []
     for name, result in zip(file_names(results), results, strict=True):
         found = {task.task: task for task in result.tasks}
@@ -238,7 +248,7 @@ def rows(results: Sequence[Result], tasks: Sequence[str], feedback: str) -> list
 
 
 def _cell(task: TaskResult) -> Cell:
-    """A task of a submission."""
+    """The cell of a task."""
     name = kind(task)
     short = {"pass": task.verdict.replace("(", "").replace(")", ""), "part": f"PART {number(task.mark)}"}
     notes = [flag for flag in flags(task) if flag != "not run"]
@@ -248,8 +258,8 @@ def _cell(task: TaskResult) -> Cell:
     )
 
 
-def minutes(seconds: float) -> str:
-    """A time as people say it: 8 s, 2 min 5 s, 3 h 20 min."""
+def duration(seconds: float) -> str:
+    """A duration in readable units: 8 s, 2 min 5 s, 3 h 20 min."""
     if seconds < 99.5:
         return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
     whole = round(seconds)

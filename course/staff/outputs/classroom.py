@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from course.staff.grading.results import NOT_RUN, Result
-from course.staff.outputs.words import clean, file_names, first_failure, line, markdown, number, told
+from course.staff.outputs.words import clean, file_names, first_failure, line, markdown, messages, number
 from course.workspace.atomic_files import write_bytes
 
 VERSION = 3
@@ -27,7 +27,7 @@ def document(result: Result) -> dict[str, Any]:
                 "name": f"Task {task.task}",
                 "status": status,
                 "score": round(task.mark, 4),
-                "message": "\n\n".join(told(task)),
+                "message": "\n\n".join(messages(task)),
                 "test_code": f"course test {task.task}",
                 "filename": failure.id.split("::")[0] if failure else "",
                 "line_no": 0,
@@ -64,7 +64,7 @@ def summary(result: Result) -> str:
         return f"## Not graded\n\n{markdown(line(result.refused))}\n"
     lines = [f"## {number(result.mark)} of {number(result.points)} points", "", "| Task | Verdict | Points | |", "|---|---|---:|---|"]
     for task in result.tasks:
-        paragraphs = told(task)
+        paragraphs = messages(task)
         points = f"{number(task.mark)} of {number(task.points)}"
         lines.append(f"| {task.task} | {task.verdict} | {points} | {markdown(line(paragraphs[0])) if paragraphs else ''} |")
     return "\n".join(lines) + "\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from course.staff.grading.results import Result
-from course.staff.outputs.words import clean, earned, file_names, number, told
+from course.staff.outputs.words import clean, file_names, messages, number, verdict_and_mark
 from course.workspace.atomic_files import write_json
 
 
@@ -23,9 +23,9 @@ def document(result: Result) -> dict[str, Any]:
             "score": round(task.mark, 4),
             "max_score": task.points,
             "status": "passed" if task.passed else "failed",
-            "name": f"Task {task.task}: {earned(task)}",
+            "name": f"Task {task.task}: {verdict_and_mark(task)}",
             "number": task.task,
-            "output": "\n\n".join(told(task)),
+            "output": "\n\n".join(messages(task)),
             "output_format": "text",
             "visibility": "visible",
         }

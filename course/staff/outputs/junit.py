@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from course.staff.grading.results import NOT_RUN, Result, TaskResult
-from course.staff.outputs.words import clean, earned, line, told
+from course.staff.outputs.words import clean, line, messages, verdict_and_mark
 from course.workspace.atomic_files import write_bytes
 
 
@@ -54,5 +54,5 @@ def _case(submission: str, task: TaskResult) -> ElementTree.Element:
     if task.verdict == NOT_RUN:
         ElementTree.SubElement(case, "skipped", message=line(task.reason))
     elif not task.passed:
-        ElementTree.SubElement(case, "failure", message=earned(task), type=task.verdict).text = "\n\n".join(told(task))
+        ElementTree.SubElement(case, "failure", message=verdict_and_mark(task), type=task.verdict).text = "\n\n".join(messages(task))
     return case

@@ -1,4 +1,4 @@
-"""All outputs by name."""
+"""The outputs of grading, by name."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from course.staff.outputs.feedback import write_feedback
 from course.staff.outputs.gradescope import write_gradescope
 from course.staff.outputs.junit import write_junit
 from course.staff.outputs.table import write_table
+from course.staff.similarity.document import read_document
 
 FILES: Mapping[str, tuple[str, Callable[[Sequence[Result], Path], None]]] = {
     "feedback": ("feedback", write_feedback),
@@ -22,17 +23,17 @@ FILES: Mapping[str, tuple[str, Callable[[Sequence[Result], Path], None]]] = {
     "gradescope": ("gradescope", write_gradescope),
     "classroom": ("classroom", write_classroom),
 }
-"""What each output is called in the folder, a file or a folder, and what writes it."""
+"""The file or folder of each output, and the function that writes it."""
 
 USUAL = ("feedback", "page", "table")
-"""What is written if nothing else is asked for."""
+"""The outputs that are written by default."""
 
 
 def check_kinds(kinds: Collection[str]) -> None:
-    """Refuse names of outputs that do not exist, before a night's grading rather than after it.
+    """Check the names of outputs, so that a wrong one ends the command before anything is graded.
 
     Raises:
-        RequestError: If there is no output of a name.
+        RequestError: If a name is not that of an output.
     """
     if unknown := [name for name in kinds if name not in FILES]:
         raise RequestError(f"there is no output {', '.join(unknown)}; the outputs are {', '.join(FILES)}", "course-staff outputs --help")
@@ -41,16 +42,21 @@ def check_kinds(kinds: Collection[str]) -> None:
 def write_outputs(
     results: Sequence[Result], out: Path, kinds: Collection[str] = USUAL, titles: Mapping[str, str] | None = None
 ) -> dict[str, Path]:
-    """Write outputs, and say where by name.
+    """Write outputs into a folder.
+
+    The class page links to the students' feedback and to the report on similarity if the folder has them.
 
     Args:
-        results: Of all submissions.
+        results: The results of all submissions.
         out: The folder.
         kinds: Names of outputs.
-        titles: Names of tasks by id, for the class page.
+        titles: Titles of tasks by id, for the class page.
+
+    Returns:
+        The path of each output by its name.
 
     Raises:
-        RequestError: If there is no output of a name.
+        RequestError: If a name is not that of an output.
     """
     check_kinds(kinds)
     written = {}
@@ -58,7 +64,8 @@ def write_outputs(
         if name not in kinds:
             continue
         if name == "page":
-            write_class_page(results, out / file, titles=titles, feedback="feedback" if "feedback" in kinds else "")
+            feedback = "feedback" if "feedback" in kinds or (out / "feedback").is_dir() else ""
+            write_class_page(results, out / file, titles=titles, feedback=feedback, similarity=read_document(out))
         else:
             write(results, out / file)
         written[name] = out / file

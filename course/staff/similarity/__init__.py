@@ -1,0 +1,1 @@
+"""Similarity of submissions: which pairs share code that few others wrote, and what supports it."""

@@ -1,0 +1,137 @@
+"""The page of a report: one HTML file that opens offline, without a script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from course.staff.outputs import class_page
+from course.staff.outputs.words import clean, line
+from course.staff.similarity.document import LIMITS
+from course.staff.similarity.works import CLASS, EARLIER, PUBLIC, Function, Work
+
+if TYPE_CHECKING:
+    from course.staff.similarity.compare import Pair
+    from course.staff.similarity.matches import Region
+    from course.staff.similarity.report import Report
+
+HERE = Path(__file__).parent
+
+COLORS = 8
+"""Colors of regions; the ninth region has the color of the first one, and its own number."""
+
+LISTED = 1000
+"""Pairs in the table."""
+
+KINDS = {CLASS: "", EARLIER: "earlier year", PUBLIC: "public"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a function, with the numbers of the regions that it belongs to."""
+
+    number: int
+    text: str
+    regions: tuple[int, ...]
+
+    @property
+    def color(self) -> int:
+        """The color of its first region, from 1; 0 if it belongs to none."""
+        return (self.regions[0] - 1) % COLORS + 1 if self.regions else 0
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A function with the regions in it."""
+
+    title: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A pair, as the page shows it.
+
+    Attributes:
+        number: Its rank, from 1.
+        first: The name of one student.
+        second: The name of the other one, or of the work from elsewhere.
+        kind: Where the second work is from, in words; empty for the class.
+        score: The score.
+        tasks: Scores by task.
+        texts: Evidence by kind: names, comments, strings.
+        tasks_shown: For each task with shared regions, the functions of both.
+    """
+
+    number: int
+    first: str
+    second: str
+    kind: str
+    score: float
+    tasks: dict[str, float]
+    texts: dict[str, list[str]]
+    tasks_shown: tuple[tuple[str, tuple[Listing, ...], tuple[Listing, ...]], ...]
+
+
+def similarity_page(report: Report) -> str:
+    """The page of a report."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+    works = report.works
+    shown = len(report.matches)
+    matches = [*report.matches, *[()] * (len(report.pairs) - shown)]
+    comparisons = [_comparison(i + 1, pair, works, some) for i, (pair, some) in enumerate(zip(report.pairs, matches, strict=True))]
+    style = (class_page.HERE / "class_page.css").read_text(encoding="utf-8") + (HERE / "page.css").read_text(encoding="utf-8")
+    return environment.from_string((HERE / "page.html").read_text(encoding="utf-8")).render(
+        style=style,
+        limits=LIMITS,
+        threshold=report.threshold,
+        submissions=sum(work.kind == CLASS and not work.refused for work in works),
+        earlier=sum(work.kind == EARLIER and not work.refused for work in works),
+        public=[line(work.name) for work in works if work.kind == PUBLIC and not work.refused],
+        refused=[(line(work.name), clean(work.refused)) for work in works if work.refused],
+        unreadable=[(line(work.name), clean(trouble)) for work in works for trouble in work.troubles],
+        comparisons=comparisons[:LISTED],
+        pairs=len(comparisons),
+        shown=shown,
+        groups=[[line(works[place].name) for place in group] for group in report.groups],
+    )
+
+
+def _comparison(number: int, pair: Pair, works: Sequence[Work], some: Sequence[Region]) -> Comparison:
+    first, second = works[pair.first], works[pair.second]
+    texts: dict[str, list[str]] = {}
+    for kind, text in pair.texts:
+        texts.setdefault(f"{kind}s", []).append(line(text)[:200])
+    numbered = list(enumerate(some, 1))
+    shown = []
+    for id in sorted({region.first.task for _, region in numbered}, key=lambda id: (-pair.tasks.get(id, 0), id)):
+        here = [(number, region) for number, region in numbered if region.first.task == id]
+        shown.append(
+            (
+                id,
+                _listings([(number, region.first, region.first_lines) for number, region in here]),
+                _listings([(number, region.second, region.second_lines) for number, region in here]),
+            )
+        )
+    kind = KINDS[second.kind]
+    return Comparison(number, line(first.name), line(second.name), kind, pair.score, pair.tasks, texts, tuple(shown))
+
+
+def _listings(parts: Sequence[tuple[int, Function, tuple[int, ...]]]) -> tuple[Listing, ...]:
+    """The functions of one side, in the order of its file."""
+    functions = sorted({id(function): function for _, function, _ in parts}.values(), key=lambda f: (f.path, f.first))
+    found = []
+    for function in functions:
+        of_line: dict[int, list[int]] = {}
+        for number, other, lines in parts:
+            for at in lines if other is function else ():
+                of_line.setdefault(at, []).append(number)
+        lines = tuple(
+            Line(function.first + at, clean(text).expandtabs(4), tuple(of_line.get(at, ()))) for at, text in enumerate(function.lines)
+        )
+        found.append(Listing(f"{function.path}: {function.name}", lines))
+    return tuple(found)

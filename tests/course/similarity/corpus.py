@@ -1,0 +1,39 @@
+"""The typical answers as the works of a class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from course.manifest import ROOT, course
+from course.staff.grading.submissions import Submission
+from course.staff.similarity.compare import Scores
+from course.staff.similarity.typical import ordinary_runs, typical_answers
+from course.staff.similarity.works import CLASS, Reader, Work
+
+
+@cache
+def reader() -> Reader:
+    """The reader of this course's submissions."""
+    return Reader(ROOT, course())
+
+
+def work(name: str, files: Mapping[str, str], kind: str = CLASS) -> Work:
+    """A submission of these files."""
+    return reader().work(Submission(name, {path: text.encode() for path, text in files.items()}), kind)
+
+
+def honest_class() -> list[Work]:
+    """The twenty answers as a class."""
+    return [work(name, files) for name, files in typical_answers().items()]
+
+
+def score(first: Work, second: Work, *authors: str) -> float:
+    """The score of two works, in a class of these two alone.
+
+    Args:
+        first: A work.
+        second: Another one.
+        authors: Those whose typical answers must not count as ordinary, because the works are made from them.
+    """
+    return Scores([first, second], ordinary_runs(reader(), authors)).pairs(0.0)[0].score

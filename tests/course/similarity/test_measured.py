@@ -1,0 +1,99 @@
+"""What docs/teachers/similarity.md claims: no false alarm among independent answers, and which disguises are seen through."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from course.manifest import ROOT, course
+from course.staff.grading.submissions import written
+from course.staff.proofs.answers import FOLDER, load_answers, patched
+from course.staff.similarity.compare import THRESHOLD, Scores, groups
+from course.staff.similarity.typical import ordinary_runs, typical_answers
+from course.staff.similarity.works import PUBLIC, Work
+
+from .corpus import honest_class, reader, score, work
+from .disguises import DISGUISES, disguise
+
+FOUND = {
+    "rename": 1.0,
+    "reorder": 1.0,
+    "loops": 0.86,
+    "dead code": 0.64,
+    "split": 0.95,
+    "comments": 1.0,
+    "reformat": 1.0,
+    "swap": 1.0,
+    "hints": 1.0,
+    "everything": 0.53,
+}
+"""The smallest score of twenty copies in each disguise."""
+
+
+def test_no_two_independent_answers_are_reported() -> None:
+    works = {one.name: one for one in honest_class()}
+    scores = [score(works[a], works[b], a, b) for a, b in combinations(works, 2)]
+    assert len(scores) == 190
+    assert max(scores) == pytest.approx(0.3, abs=0.005)
+    assert max(scores) < THRESHOLD
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in ("loops", "split", "everything") else pytest.param(name, marks=pytest.mark.exhaustive) for name in DISGUISES]
+)
+def test_all_copies_are_found_in_a_disguise(name: str) -> None:
+    scores = []
+    for author, files in typical_answers().items():
+        copy = work(f"{author}'s copy", disguise(files, name))
+        scores.append(score(work(author, files), copy, author))
+    assert min(scores) == pytest.approx(FOUND[name], abs=0.005)
+    assert min(scores) >= THRESHOLD
+
+
+@pytest.mark.parametrize(
+    ("file", "found"), [("autodiff", 18), ("tensor_data", 17), ("tensor_ops", 10), ("fast_conv", 17), ("operators", 4)]
+)
+def test_a_copy_of_one_file_alone_is_found_if_it_is_long_and_unusual(file: str, found: int) -> None:
+    path = f"minitorch/{file}.py"
+    scores = []
+    for author, files in typical_answers().items():
+        copy = work(f"{author}'s copy", disguise({path: files[path]}, "rename"))
+        scores.append(score(work(author, {path: files[path]}), copy, author))
+    assert sum(one >= THRESHOLD for one in scores) == found
+
+
+def test_without_typical_answers_the_common_form_of_a_task_looks_copied_in_a_small_class() -> None:
+    pairs = Scores(honest_class(), reader().given).pairs()
+    assert [list(pair.tasks) for pair in pairs] == [["2.3"]] * 3
+
+
+def reference() -> Work:
+    """The course's own solution as a public work."""
+    return work("reference", {path: (ROOT / path).read_text(encoding="utf-8") for path in written(course())}, PUBLIC)
+
+
+def mistaken_copies(count: int) -> list[Work]:
+    """Students who copied the reference, each with a known mistake in another task."""
+    files: dict[str, str | bytes] = {path: (ROOT / path).read_text(encoding="utf-8") for path in written(course())}
+    answers = [load_answers(FOLDER, [task])[0] for task in course().tasks[:count]]
+    return [work(answer.key, {path: str(text) for path, text in patched(answer, files).items()}) for answer in answers]
+
+
+def test_those_who_copied_from_one_source_are_a_group_with_different_mistakes() -> None:
+    works = [*honest_class(), *mistaken_copies(6)]
+    pairs = Scores(works, ordinary_runs(reader())).pairs()
+    assert len(pairs) == 15
+    assert min(pair.score for pair in pairs) > 0.9
+    assert groups(pairs, works) == [[20, 21, 22, 23, 24, 25]]
+
+
+def test_what_comes_from_a_public_solution_is_shown_with_it_alone_even_if_all_have_it() -> None:
+    for honest in (honest_class(), []):
+        works = [*honest, *mistaken_copies(6), reference()]
+        pairs = Scores(works, ordinary_runs(reader())).pairs()
+        assert sorted((pair.first, pair.second) for pair in pairs) == [(len(honest) + i, len(works) - 1) for i in range(6)]
+
+
+def test_what_a_whole_class_shares_is_no_evidence() -> None:
+    assert Scores(mistaken_copies(20), ordinary_runs(reader())).pairs() == []
