@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from course.manifest import Manifest, Task
 from course.staff import RequestError, StaffError
@@ -20,6 +21,9 @@ from course.staff.handout.leaks import bodies_of_modules, leaks_of
 from course.staff.handout.released import released_bodies, released_files
 from course.staff.handout.selection import TEMPLATES, marks, select
 from course.workspace import pristine
+
+if TYPE_CHECKING:
+    from course.staff.variants.variant import Variant
 
 MARKER = ".handout.json"
 """A file in every handout that says what it is, so that a later one may take its place."""
@@ -168,7 +172,9 @@ def _module(path: str) -> str:
     return path.removesuffix(".py").replace("/", ".")
 
 
-def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED, staff: int | None = None) -> dict[str, str | bytes]:
+def handout_files(
+    root: Path, manifest: Manifest, last: int, style: str = GUIDED, staff: int | None = None, variant: Variant | None = None
+) -> dict[str, str | bytes]:
     """All files of a handout by path.
 
     Args:
@@ -177,6 +183,7 @@ def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED
         last: Number of the last stage.
         style: GUIDED, where stubs keep their docstrings, or BARE, where a list says what each has to do.
         staff: Release the bodies of all tasks up to this stage; none if left out.
+        variant: The variant of the student who gets it.
 
     Raises:
         RequestError: If there are no such stages.
@@ -187,6 +194,8 @@ def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED
     reference = select(root, manifest, last)
     if all(task.stage != last for task in manifest.tasks):  # its solutions would go out whole
         raise RequestError(f"Module {last} has no tasks yet; hand out a range that ends with {manifest.tasks[-1].stage}")
+    if variant is not None:
+        manifest, reference = variant.apply(manifest, reference)
     _check_tested(manifest, last, reference)
     names, left_out, modules = write_names(manifest, last), left_out_names(manifest, last), left_out_modules(manifest, last)
     files = leave_out_modules(leave_out(stub_files(reference, names, bare=style == BARE), left_out), modules)
@@ -221,7 +230,14 @@ def _known_programs(text: str, files: Mapping[str, str | bytes]) -> str:
 
 
 def make_handout(
-    root: Path, manifest: Manifest, last: int, folder: Path, force: bool = False, style: str = GUIDED, staff: int | None = None
+    root: Path,
+    manifest: Manifest,
+    last: int,
+    folder: Path,
+    force: bool = False,
+    style: str = GUIDED,
+    staff: int | None = None,
+    variant: Variant | None = None,
 ) -> Handout:
     """Write a handout. It is built beside the folder and moved there when it is complete.
 
@@ -233,6 +249,7 @@ def make_handout(
         force: Replace an earlier handout.
         style: As in `handout_files`.
         staff: As there.
+        variant: As there.
 
     Raises:
         RequestError: If the folder is not free, or there are no such stages.
@@ -240,7 +257,7 @@ def make_handout(
     """
     folder = folder.absolute()
     _check_free(folder, force)
-    files = handout_files(root, manifest, last, style, staff)
+    files = handout_files(root, manifest, last, style, staff, variant)
     folder.parent.mkdir(parents=True, exist_ok=True)
     building = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
@@ -258,7 +275,7 @@ def make_handout(
             building.rename(folder)
     finally:
         shutil.rmtree(building, ignore_errors=True)
-    stubs = sum(len(tasks) for tasks in write_names(manifest, last).values())
+    stubs = sum(len(tasks) for tasks in write_names(manifest, last).values()) + (variant.functions(files) if variant else 0)
     return Handout(folder, len(files) + 1, stubs, commit)
 
 
