@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import re
 import secrets
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +18,7 @@ from rich.table import Table
 from course.manifest import ROOT, ManifestError, Task, course
 from course.staff import RequestError, StaffError
 from course.staff.term.commands import add_commands
+from course.staff.variants.commands import VariantTerm, add_variants, variant_named
 
 if TYPE_CHECKING:
     from course.staff.grading.grader import Progress as State
@@ -51,6 +53,8 @@ def handout(
     style: Annotated[Style, typer.Option(help="Stubs with their docstrings, or bare ones and a list of what to write.")] = Style.guided,
     staff: Annotated[int | None, typer.Option(metavar="N", help="Release the bodies up to Module N to those who are stuck.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier handout in which nothing was changed.")] = False,
+    variant_of: Annotated[str, typer.Option("--variant-of", metavar="STUDENT", help="Put the variant of this student of --term in.")] = "",
+    term: VariantTerm = None,
 ) -> None:
     """Write a student's workspace: the package with stubs, the tests, the app, the book, and a new git history."""
     from course.staff.handout.generate import make_handout
@@ -58,7 +62,8 @@ def handout(
     match = re.fullmatch(r"0(?:-(\d+))?", modules or f"0-{course().tasks[-1].stage}")
     if match is None:
         raise RequestError(f"--modules expected a range from 0, such as 0-1, got {modules!r}", "course-staff handout --modules 0-1 DIR")
-    made = make_handout(ROOT, course(), int(match[1] or 0), folder, force, style.value, staff)
+    variant = variant_named(term, variant_of) if variant_of or term else None
+    made = make_handout(ROOT, course(), int(match[1] or 0), folder, force, style.value, staff, variant)
     history = "one commit" if made.commit else "no git history, as git is not installed"
     out.print(f"{escape(str(folder))}: {made.files} files, {made.stubs} functions to write, {history}", soft_wrap=True)
     if staff is not None:
@@ -165,15 +170,27 @@ def grade(
     profile: Annotated[
         Profile, typer.Option(help="Mark all that this course demands, or only what the original MiniTorch course does.")
     ] = Profile.full,
+    term: VariantTerm = None,
 ) -> None:
     """Grade submissions, and write feedback, a class page and a table; killed at any moment, the same command continues."""
     from course.staff.grading.grade import grade
+    from course.staff.grading.journal import Interrupted
+    from course.staff.grading.submissions import find
+    from course.staff.variants.roster import note_copies, read_roster
 
     kinds = _kinds(formats)
     ids = [task.id for name in tasks or () for task in _tasks_of(name)]
+    roster = read_roster(term) if term else None
     with _Shown() as shown:
         options = {"tasks": ids, "workers": workers, "seed": seed, "no_sandbox": no_sandbox, "scale": scale, "profile": profile.value}
-        results = grade(submissions, folder, **options, progress=shown.show)
+        options |= {"variants": roster.named(find(submissions, course()), err)} if roster else {}
+        try:
+            results = grade(submissions, folder, **options, progress=shown.show)
+        except Interrupted as stopped:
+            stopped.next += f" --term {shlex.quote(str(term))}" if term else ""
+            raise
+    if roster:
+        results = note_copies(folder, results, roster.shown)
     _summarize(results)
     _write_outputs(results, folder, kinds)
 
@@ -253,7 +270,7 @@ class _Shown:
 def _summarize(results: list[Result]) -> None:
     """How many were graded, refused, and should be looked at."""
     refused = [result.submission for result in results if result.refused]
-    flagged = [result.submission for result in results if any(task.disagrees or task.flaky for task in result.tasks)]
+    flagged = [result.submission for result in results if any(task.disagrees or task.flaky or task.carries for task in result.tasks)]
     out.print(f"{len(results) - len(refused)} graded, {len(refused)} refused, {len(flagged)} to look at")
     for words, names in (("refused", refused), ("look at", flagged)):
         if names:
@@ -319,6 +336,7 @@ def classroom(
 
 
 add_commands(app, out, err, lambda: _Shown())
+add_variants(app, out, err)
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from course.staff.grading.results import NOT_RUN, Result, TaskResult
-from course.staff.outputs.words import clean, file_names, flags, kind, line, number
+from course.staff.outputs.words import carries, clean, file_names, flags, kind, line, number
 from course.workspace.atomic_files import write_bytes
 
 HERE = Path(__file__).parent
@@ -25,11 +25,12 @@ SHOWN = 3
 FIRST = 12
 """So many known wrong answers are listed at first, likewise."""
 
-ORDER = ("refused", "disagrees", "flaky", "not run")
+ORDER = ("refused", "carries", "disagrees", "flaky", "not run")
 """What somebody should look at, the gravest first."""
 
 WORDS = {
     "refused": "could not be graded at all",
+    "carries": "answers by the variant of another student",
     "disagrees": "the visible tests and the hidden probes say different things",
     "flaky": "ended otherwise when it was run again",
     "not run": "could not be run, for different reasons",
@@ -41,7 +42,7 @@ class Flag:
     """Something to look at.
 
     Attributes:
-        kind: "refused", "disagrees", "flaky" or "not run".
+        kind: "refused", "carries", "disagrees", "flaky" or "not run".
         task: In which task; empty for a whole submission.
         reason: Why; in general words where each has its own reason.
         names: Whom it concerns.
@@ -161,7 +162,9 @@ def write_class_page(
         seconds=sum(result.seconds for result in results),
         levels=sorted({result.level for result in results if result.level}),
         flags=to_look_at(results),
-        flagged=sum(bool(result.refused) or any(task.disagrees or task.flaky for task in result.tasks) for result in results),
+        flagged=sum(
+            bool(result.refused) or any(task.disagrees or task.flaky or task.carries for task in result.tasks) for result in results
+        ),
         bars=histogram(graded),
         hardest=sorted(task_rows(results, tasks), key=lambda row: (row.share is None, row.share)),
         slowest=sorted(results, key=lambda result: -result.seconds)[:5],
@@ -175,16 +178,17 @@ def write_class_page(
 
 def to_look_at(results: Sequence[Result]) -> list[Flag]:
     """What somebody should look at, once for each task and each reason not to grade; it says why if that is the same for all."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
     for result in results:
         name = line(result.submission)
         if result.refused:
-            found.setdefault(("refused", clean(result.refused)), {})[name] = clean(result.refused)
+            found.setdefault(("refused", clean(result.refused), ""), {})[name] = clean(result.refused)
         for task in result.tasks:
             for flag in flags(task):
-                found.setdefault((flag, task.task), {})[name] = clean(task.note or task.reason)
+                whose = clean(carries(task)) if flag == "carries" else ""
+                found.setdefault((flag, task.task, whose), {})[name] = whose or clean(task.note or task.reason)
     alike = []
-    for (flag, about), reasons in found.items():
+    for (flag, about, _), reasons in found.items():
         first = next(iter(reasons.values()))
         same = first if set(reasons.values()) == {first} else ""
         alike.append(Flag(flag, "" if flag == "refused" else about, same or WORDS[flag], tuple(reasons)))
@@ -241,10 +245,14 @@ def _cell(task: TaskResult) -> Cell:
     """A task of a submission."""
     name = kind(task)
     short = {"pass": task.verdict.replace("(", "").replace(")", ""), "part": f"PART {number(task.mark)}"}
-    notes = [flag for flag in flags(task) if flag != "not run"]
+    notes = [carries(task) if flag == "carries" else flag for flag in flags(task) if flag != "not run"]
     notes += [line(text) for text in (task.note, task.reason) if text]
     return Cell(
-        name, short.get(name, task.verdict), -0.5 if task.verdict == NOT_RUN else task.mark, ": ".join(notes), task.disagrees or task.flaky
+        name,
+        short.get(name, task.verdict),
+        -0.5 if task.verdict == NOT_RUN else task.mark,
+        ": ".join(notes),
+        task.disagrees or task.flaky or bool(task.carries),
     )
 
 

@@ -114,8 +114,14 @@ def flags(task: TaskResult) -> list[str]:
     return [
         *(["disagrees"] if task.disagrees else []),
         *(["flaky"] if task.flaky else []),
+        *(["carries"] if task.carries else []),
         *(["not run"] if task.verdict == NOT_RUN else []),
     ]
+
+
+def carries(task: TaskResult) -> str:
+    """Whose variant the answers carry, in words for the teacher."""
+    return f"carries the variant of {' or '.join(task.carries)}"
 
 
 def earned(task: TaskResult) -> str:

@@ -74,7 +74,7 @@ def find_attempts(folder: Path, policy: Policy) -> tuple[dict[str, list[Attempt]
     for path in sorted(folder.iterdir()):
         if path.name in JUNK or path.name.startswith((".", *JUNK_FILES)):
             continue
-        student = _whose(stem(path), policy)
+        student = student_of(stem(path), policy)
         if student is None:
             strangers.append(path.name)
             continue
@@ -84,7 +84,7 @@ def find_attempts(folder: Path, policy: Policy) -> tuple[dict[str, list[Attempt]
     return {id: sorted(attempts, key=lambda attempt: attempt.time) for id, attempts in found.items()}, strangers
 
 
-def _whose(name: str, policy: Policy) -> Student | None:
+def student_of(name: str, policy: Policy) -> Student | None:
     """The student whom a name means: by id, by the number of Canvas, or by Moodle's full name if only one has it."""
     id = name.partition("@")[0]
     if id in policy.students:

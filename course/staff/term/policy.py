@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import secrets
 import tomllib
 import zoneinfo
 from collections.abc import Mapping, Sequence
@@ -15,8 +16,12 @@ from typing import Any, NoReturn
 from course.manifest import Manifest
 from course.staff import RequestError
 from course.staff.probes import FULL, PUBLISHED
+from course.staff.variants.registry import FAMILIES
 
 FILE = "term.toml"
+
+SHORTEST_SEED = 16
+"""Characters. Whoever guesses the seed can compute every student's variant."""
 
 KINDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", list: "a list", dict: "a table", date: "a date"}
 
@@ -86,6 +91,21 @@ class Deadline:
 
 
 @dataclass(frozen=True)
+class VariantPolicy:
+    """Which tasks differ from student to student.
+
+    Attributes:
+        seed: The secret that students' parameters are drawn with.
+        families: Names of families of variants.
+        percent: The share of a task's points that a student's own functions earn.
+    """
+
+    seed: str
+    families: tuple[str, ...]
+    percent: float
+
+
+@dataclass(frozen=True)
 class Policy:
     """What `term.toml` says.
 
@@ -97,6 +117,7 @@ class Policy:
         late: What it costs to be late.
         deadlines: In the order of their dates.
         students: By id.
+        variants: Which tasks differ from student to student; None if all have the same.
     """
 
     title: str
@@ -106,6 +127,7 @@ class Policy:
     late: Late
     deadlines: tuple[Deadline, ...]
     students: Mapping[str, Student]
+    variants: VariantPolicy | None = None
 
     def student(self, id: str) -> Student:
         """A student by id.
@@ -181,8 +203,26 @@ def parse_policy(text: str, path: Path, manifest: Manifest) -> Policy:
     late = _late(_Table(top.take("late", dict, {}), f"{path}, [late]"))
     deadlines = _deadlines(top.take("deadline", list, []), path, manifest, zone)
     students = _students(top.take("student", list, []), path, {deadline.name for deadline in deadlines})
+    variants = top.take("variants", dict, None)
     top.end()
-    return Policy(title, zone, profile, anonymous, late, deadlines, students)
+    differing = None if variants is None else _variants(_Table(variants, f"{path}, [variants]"))
+    return Policy(title, zone, profile, anonymous, late, deadlines, students, differing)
+
+
+def _variants(table: _Table) -> VariantPolicy:
+    seed = table.take("seed", str, "")
+    if len(seed) < SHORTEST_SEED:
+        got = f"{len(seed)} characters" if seed else "nothing"
+        table.refuse("seed", f'a secret of at least {SHORTEST_SEED} characters, such as "{secrets.token_hex(16)}"', got)
+    families = table.take("families", list, list(FAMILIES))
+    for name in families:
+        if name not in FAMILIES:
+            table.refuse("families", f"some of {', '.join(FAMILIES)}", repr(name))
+    percent = table.number("percent", 30.0, most=90.0)
+    if not percent:
+        table.refuse("percent", "a number above 0", "0")
+    table.end()
+    return VariantPolicy(seed, tuple(families), percent)
 
 
 def _late(table: _Table) -> Late:

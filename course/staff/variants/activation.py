@@ -56,8 +56,8 @@ def test_bounded_leaky_relu_back() -> None:
 '''
 
 ABOUT = """
-In your workspace, Task 0.1 has two more functions in `minitorch/operators.py`: `bounded_leaky_relu`, a leaky ReLU with slope $slope that never exceeds
-$ceiling, and its derivative `bounded_leaky_relu_back`.
+In your workspace, Task 0.1 has two more functions in `minitorch/operators.py`: `bounded_leaky_relu`, a leaky ReLU with slope $slope
+that never exceeds $ceiling, and its derivative `bounded_leaky_relu_back`.
 """
 
 
@@ -98,7 +98,7 @@ ACTIVATION = Family(
     after="minitorch.operators:relu_back",
     solution=SOLUTION,
     tests=TESTS,
-    about={"module0/operators": ABOUT},
+    about={"0.1": ABOUT},
     questions=(
         Question(
             "minitorch.operators:bounded_leaky_relu",

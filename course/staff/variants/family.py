@@ -68,7 +68,7 @@ class Family:
         after: The function of the task below which the added ones are inserted, as "module:name".
         solution: Template of the added functions with their solutions.
         tests: Template of the test file.
-        about: Template of a Markdown paragraph about what to write, by the page of the book in whose last task's box it belongs.
+        about: Template of a Markdown paragraph for the book, by the task below whose box it is put.
         questions: One for each added function.
         values: The values of the templates for a student's parameters.
         insertions: Templates of further text, by path and the text below which it is inserted.

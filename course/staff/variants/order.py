@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from hypothesis.strategies import composite, integers
+from hypothesis.strategies import integers, lists
 
 from course.staff.variants.family import Family, Parameters, Question, close_to
 
@@ -77,8 +77,9 @@ def test_the_last_element() -> None:
 '''
 
 ABOUT = """
-In your workspace, Task 2.1 has one more function in `minitorch/tensor_data.py`: `stored_position`, for a storage whose order of dimensions is ($order), whose
-elements are $step positions apart, and whose first element is at position $offset. To store an array row by row would be the order (0, 1, 2, 3).
+In your workspace, Task 2.1 has one more function in `minitorch/tensor_data.py`: `stored_position`, for a storage whose order of
+dimensions is ($order), whose elements are $step positions apart, and whose first element is at position $offset. The order of a
+row-major storage would be (0, 1, 2, 3).
 """
 
 
@@ -103,13 +104,6 @@ def values(parameters: Parameters) -> dict[str, Any]:
     return {**parameters, "order": text, "slowest": order[0], "fastest": order[-1], "last": last, **steps}
 
 
-@composite
-def arguments(draw: Any) -> tuple[list[int], list[int]]:
-    """An index and a shape."""
-    shape = [draw(integers(1, 6)) for _ in range(4)]
-    return [draw(integers(0, size - 1)) for size in shape], shape
-
-
 UNITS = [[int(dim == d) for d in range(4)] for dim in range(-1, 4)]
 
 ORDER = Family(
@@ -119,14 +113,14 @@ ORDER = Family(
     after="minitorch.tensor_data:index_to_position",
     solution=SOLUTION,
     tests=TESTS,
-    about={"module2/tensor_data": ABOUT},
+    about={"2.1": ABOUT},
     questions=(
         Question(
             "minitorch.tensor_data:stored_position",
             "stored_position(index, shape) follows your order, step and offset",
             judge,
             [(unit, SHAPE) for unit in UNITS],
-            {"pair": arguments()},
+            {"index": lists(integers(0, 4), min_size=4, max_size=4), "shape": lists(integers(5, 8), min_size=4, max_size=4)},
         ),
     ),
     values=values,

@@ -41,8 +41,8 @@ def test_moving_average() -> None:
 '''
 
 ABOUT = """
-In your workspace, Task 0.3 has one more function in `minitorch/operators.py`: `moving_average`, an exponential moving average that starts at $start and keeps
-$decay of itself at each element. Build it from `reduce`.
+In your workspace, Task 0.3 has one more function in `minitorch/operators.py`: `moving_average`, an exponential moving average that
+starts at $start and keeps $decay of itself at each element. Build it from `reduce`.
 """
 
 
@@ -74,7 +74,7 @@ REDUCTION = Family(
     after="minitorch.operators:prod",
     solution=SOLUTION,
     tests=TESTS,
-    about={"module0/functional": ABOUT},
+    about={"0.3": ABOUT},
     questions=(
         Question(
             "minitorch.operators:moving_average",

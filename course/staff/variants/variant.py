@@ -72,9 +72,9 @@ class Variant:
             result[family.test_file] = family.fill(family.tests, parameters)
             for path, text in insertions(family, parameters, result).items():
                 result[path] = text
-            for page, about in family.about.items():
-                if (path := f"docs/{page}.md") in files:
-                    result[path] = f"{str(result[path]).rstrip()}\n\n{_box(family.fill(about, parameters))}"
+            for id, about in family.about.items():
+                if (path := f"docs/{tasks[id].page}.md") in files:
+                    result[path] = _with_box(str(result[path]), id, family.fill(about, parameters))
             tasks[family.task] = with_functions(tasks[family.task], family)
             result["course/tasks.toml"] = _listed(str(result["course/tasks.toml"]), family)
         result[RECORD] = json.dumps(self.document, indent=1) + "\n"
@@ -108,7 +108,9 @@ def insert_functions(text: str, family: Family, functions: str) -> str:
     name = family.after.partition(":")[2]
     found = function_source.find(text).get(name)
     if found is None:
-        raise StaffError(f"the variants of family {family.name} expected a function {family.after}, found none; change `after` of the family")
+        raise StaffError(
+            f"the variants of family {family.name} expected a function {family.after}, found none; change `after` of the family"
+        )
     end = found.start + len(text[found.start : found.end].rstrip()) + 1
     return text[:end] + functions + text[end:]
 
@@ -132,9 +134,10 @@ def insertions(family: Family, parameters: Parameters, files: Files) -> dict[str
     return changed
 
 
-def _box(text: str) -> str:
-    """A paragraph in a box of the book."""
-    return f"```{{admonition}} Your variant\n:class: task-box\n\n{text.strip()}\n```\n"
+def _with_box(page: str, task: str, text: str) -> str:
+    """A page of the book with a paragraph in a box below that of a task."""
+    task_box = f"```{{task}} {task}\n```\n"
+    return page.replace(task_box, f"{task_box}\n```{{admonition}} Your variant\n:class: task-box\n\n{text.strip()}\n```\n")
 
 
 def _listed(manifest: str, family: Family) -> str:
