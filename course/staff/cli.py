@@ -176,7 +176,7 @@ def grade(
     from course.staff.grading.grade import grade
     from course.staff.grading.journal import Interrupted
     from course.staff.grading.submissions import find
-    from course.staff.variants.roster import note_copies, read_roster
+    from course.staff.variants.roster import copies, note_copies, read_roster
 
     kinds = _kinds(formats)
     ids = [task.id for name in tasks or () for task in _tasks_of(name)]
@@ -191,6 +191,8 @@ def grade(
             raise
     if roster:
         results = note_copies(folder, results, roster.shown)
+        for copy in copies(results):
+            err.print(f"[yellow]{escape(copy)}[/yellow]")
     _summarize(results)
     _write_outputs(results, folder, kinds)
 
