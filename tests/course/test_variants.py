@@ -275,6 +275,16 @@ def test_an_answer_that_is_missing_names_nobody() -> None:
     assert carried(TaskResult("0.1", PASS, 10, 10), CLASS) == ()
 
 
+def test_a_sloppy_line_that_separates_a_near_data_set_names_nobody() -> None:
+    points = registry.FAMILIES["points"]
+    own, near, far = ({"angle": angle, "shift": 0.1} for angle in (10, 12, 40))
+    others = {name: Variant({"points": each}, 30) for name, each in (("near", near), ("far", far))}
+    for solver, names in ((near, ()), (far, ("far",))):
+        answers = answers_of(points, solver)
+        assert not any(question.accepts(own, (), answers[question.name][0][1]) for question in points.questions)
+        assert carried(result_of(points, own, answers), others) == names
+
+
 def test_a_copy_of_one_function_of_two_is_recognized() -> None:
     first, second = (question.name for question in ACTIVATION.questions)
     answers = answers_of(ACTIVATION, THEIRS)

@@ -330,10 +330,10 @@ def test_a_stopped_run_is_continued_with_the_term(run: Callable[..., tuple[int, 
 def test_feedback_does_not_tell_and_the_class_page_lists_each_pair() -> None:
     tasks = [TaskResult("0.1", PART, 10, 7, carries=names) for names in (("bob",), ("bob", "ben"), ())]
     results = [Result(name, "0", "", (task,), (), "none", 1, 1.0) for name, task in zip(("ada", "cid", "dan"), tasks, strict=True)]
-    assert [flags(task) for task in tasks] == [["carries"], ["carries"], []]
+    assert [flags(task) for task in tasks] == [["variant"], ["variant"], []]
     assert "bob" not in feedback(results[0])
     assert "carries" not in feedback(results[0])
     assert [(flag.kind, flag.task, flag.reason, flag.names) for flag in to_look_at(results)] == [
-        ("carries", "0.1", "carries the variant of bob", ("ada",)),
-        ("carries", "0.1", "carries the variant of bob or ben", ("cid",)),
+        ("variant", "0.1", "carries the variant of bob", ("ada",)),
+        ("variant", "0.1", "carries the variant of bob or ben", ("cid",)),
     ]

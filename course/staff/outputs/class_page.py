@@ -25,12 +25,12 @@ SHOWN = 3
 FIRST = 12
 """So many known wrong answers are listed at first, likewise."""
 
-ORDER = ("refused", "carries", "disagrees", "flaky", "not run")
+ORDER = ("refused", "variant", "disagrees", "flaky", "not run")
 """What somebody should look at, the gravest first."""
 
 WORDS = {
     "refused": "could not be graded at all",
-    "carries": "answers by the variant of another student",
+    "variant": "answers by the variant of another student",
     "disagrees": "the visible tests and the hidden probes say different things",
     "flaky": "ended otherwise when it was run again",
     "not run": "could not be run, for different reasons",
@@ -42,7 +42,7 @@ class Flag:
     """Something to look at.
 
     Attributes:
-        kind: "refused", "carries", "disagrees", "flaky" or "not run".
+        kind: "refused", "variant", "disagrees", "flaky" or "not run".
         task: In which task; empty for a whole submission.
         reason: Why; in general words where each has its own reason.
         names: Whom it concerns.
@@ -185,7 +185,7 @@ def to_look_at(results: Sequence[Result]) -> list[Flag]:
             found.setdefault(("refused", clean(result.refused), ""), {})[name] = clean(result.refused)
         for task in result.tasks:
             for flag in flags(task):
-                whose = clean(carries(task)) if flag == "carries" else ""
+                whose = clean(carries(task)) if flag == "variant" else ""
                 found.setdefault((flag, task.task, whose), {})[name] = whose or clean(task.note or task.reason)
     alike = []
     for (flag, about, _), reasons in found.items():
@@ -245,7 +245,7 @@ def _cell(task: TaskResult) -> Cell:
     """A task of a submission."""
     name = kind(task)
     short = {"pass": task.verdict.replace("(", "").replace(")", ""), "part": f"PART {number(task.mark)}"}
-    notes = [carries(task) if flag == "carries" else flag for flag in flags(task) if flag != "not run"]
+    notes = [carries(task) if flag == "variant" else flag for flag in flags(task) if flag != "not run"]
     notes += [line(text) for text in (task.note, task.reason) if text]
     return Cell(
         name,

@@ -25,7 +25,7 @@ def write_table(results: Sequence[Result], path: Path) -> None:
     for result in results:
         found = {task.task: task for task in result.tasks}
         marks = [cell for id in tasks for cell in ((number(found[id].mark), found[id].verdict) if id in found else ("", ""))]
-        raised = [f"{task.task} {carries(task) if flag == 'carries' else flag}" for task in result.tasks for flag in flags(task)]
+        raised = [f"{task.task} {carries(task) if flag == 'variant' else flag}" for task in result.tasks for flag in flags(task)]
         raised += [f"refused: {line(result.refused)}"] if result.refused else []
         points = ["", ""] if result.refused else [number(result.mark), number(result.points)]
         row = [line(result.submission), *points, *marks, "; ".join(raised), number(result.seconds), result.hash]

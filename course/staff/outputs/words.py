@@ -114,7 +114,7 @@ def flags(task: TaskResult) -> list[str]:
     return [
         *(["disagrees"] if task.disagrees else []),
         *(["flaky"] if task.flaky else []),
-        *(["carries"] if task.carries else []),
+        *(["variant"] if task.carries else []),
         *(["not run"] if task.verdict == NOT_RUN else []),
     ]
 
