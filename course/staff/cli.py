@@ -215,8 +215,8 @@ def adopt(
             missing = adopted.missing.get(task.id, ())
             table.add_row(task.id, f"{len(adopted.written[task.id])} of {len(task.write)}", escape(", ".join(missing)))
     out.print(table)
-    for trouble in adopted.troubles:
-        err.print(f"[yellow]{escape(trouble)}[/yellow]")
+    for error in adopted.errors:
+        err.print(f"[yellow]{escape(error)}[/yellow]")
     if not adopted.written:
         raise RequestError(f"nothing in {folder} is written; name the folder that holds the student's work", "course-staff adopt --help")
     if workspace:
