@@ -205,7 +205,7 @@ def grades(monkeypatch: pytest.MonkeyPatch) -> dict[str, Variant]:
 
     def grade(submissions: Any, out: Path, variants: Mapping[str, Variant] | None = None, **options: Any) -> list[Result]:
         found = submissions if isinstance(submissions, Mapping) else {stem(path): path for path in submissions}
-        if "stop" in found:
+        if any(name.startswith("stop") for name in found):
             raise Interrupted("stopped", "course-staff grade stop")
         results = []
         for name, path in found.items():
@@ -325,6 +325,17 @@ def test_a_stopped_run_is_continued_with_the_term(run: Callable[..., tuple[int, 
     code, printed = run("grade", "stop", "--out", "out", "--term", ".")
     assert code == 130
     assert "next: course-staff grade stop --term .\n" in printed
+
+
+@pytest.mark.parametrize("command", ["mark", "regrade"])
+def test_stopped_marking_is_continued_by_the_same_command(
+    command: str, run: Callable[..., tuple[int, str]], folder: Path, grades: dict[str, Variant]
+) -> None:
+    (folder / FILE).write_text(TERM.replace('id = "ada"', 'id = "stop"'))
+    (folder / "submissions" / "first" / "ada@2026-10-01T10.00").rename(folder / "submissions" / "first" / "stop@2026-10-01T10.00")
+    code, printed = run(command, "First", "--term", ".", "--no-sandbox")
+    assert code == 130
+    assert f"next: course-staff {command} First --term . --no-sandbox\n" in printed
 
 
 def test_feedback_does_not_tell_and_the_class_page_lists_each_pair() -> None:
