@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import re
 import secrets
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,7 @@ from course.staff import RequestError, StaffError
 from course.staff.lecture.commands import add_commands as add_lecture
 from course.staff.similarity.commands import add_commands as add_similarity
 from course.staff.term.commands import add_commands
+from course.staff.variants.commands import VariantTerm, add_variants, variant_named
 
 if TYPE_CHECKING:
     from course.staff.grading.grader import Progress as State
@@ -53,6 +55,8 @@ def handout(
     style: Annotated[Style, typer.Option(help="Stubs with their docstrings, or bare ones and a list of what to write.")] = Style.guided,
     staff: Annotated[int | None, typer.Option(metavar="N", help="Release the bodies up to Module N to those who are stuck.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier handout in which nothing was changed.")] = False,
+    variant_of: Annotated[str, typer.Option("--variant-of", metavar="STUDENT", help="Put the variant of this student of --term in.")] = "",
+    term: VariantTerm = None,
 ) -> None:
     """Write a student's workspace: the package with stubs, the tests, the app, the book, and a new git history."""
     from course.staff.handout.generate import make_handout
@@ -60,7 +64,8 @@ def handout(
     match = re.fullmatch(r"0(?:-(\d+))?", modules or f"0-{course().tasks[-1].stage}")
     if match is None:
         raise RequestError(f"--modules expected a range from 0, such as 0-1, got {modules!r}", "course-staff handout --modules 0-1 DIR")
-    made = make_handout(ROOT, course(), int(match[1] or 0), folder, force, style.value, staff)
+    variant = variant_named(term, variant_of) if variant_of or term else None
+    made = make_handout(ROOT, course(), int(match[1] or 0), folder, force, style.value, staff, variant)
     history = "one commit" if made.commit else "no git history, as git is not installed"
     out.print(f"{escape(str(folder))}: {made.files} files, {made.stubs} functions to write, {history}", soft_wrap=True)
     if staff is not None:
@@ -167,15 +172,29 @@ def grade(
     profile: Annotated[
         Profile, typer.Option(help="Mark all that this course demands, or only what the original MiniTorch course does.")
     ] = Profile.full,
+    term: VariantTerm = None,
 ) -> None:
     """Grade submissions, and write feedback, a class page and a table; killed at any moment, the same command continues."""
     from course.staff.grading.grade import grade
+    from course.staff.grading.journal import Interrupted
+    from course.staff.grading.submissions import find
+    from course.staff.variants.roster import copies, note_copies, read_roster
 
     kinds = _kinds(formats)
     ids = [task.id for name in tasks or () for task in _tasks_of(name)]
+    roster = read_roster(term) if term else None
     with _Shown() as shown:
         options = {"tasks": ids, "workers": workers, "seed": seed, "no_sandbox": no_sandbox, "scale": scale, "profile": profile.value}
-        results = grade(submissions, folder, **options, progress=shown.show)
+        options |= {"variants": roster.named(find(submissions, course()), err)} if roster else {}
+        try:
+            results = grade(submissions, folder, **options, progress=shown.show)
+        except Interrupted as stopped:
+            stopped.next += f" --term {shlex.quote(str(term))}" if term else ""
+            raise
+    if roster:
+        results = note_copies(folder, results, roster.shown)
+        for copy in copies(results):
+            err.print(f"[yellow]{escape(copy)}[/yellow]")
     _summarize(results)
     _write_outputs(results, folder, kinds)
 
@@ -198,8 +217,8 @@ def adopt(
             missing = adopted.missing.get(task.id, ())
             table.add_row(task.id, f"{len(adopted.written[task.id])} of {len(task.write)}", escape(", ".join(missing)))
     out.print(table)
-    for trouble in adopted.troubles:
-        err.print(f"[yellow]{escape(trouble)}[/yellow]")
+    for error in adopted.errors:
+        err.print(f"[yellow]{escape(error)}[/yellow]")
     if not adopted.written:
         raise RequestError(f"nothing in {folder} is written; name the folder that holds the student's work", "course-staff adopt --help")
     if workspace:
@@ -255,7 +274,7 @@ class _Shown:
 def _summarize(results: list[Result]) -> None:
     """How many were graded, refused, and should be looked at."""
     refused = [result.submission for result in results if result.refused]
-    flagged = [result.submission for result in results if any(task.disagrees or task.flaky for task in result.tasks)]
+    flagged = [result.submission for result in results if any(task.disagrees or task.flaky or task.carries for task in result.tasks)]
     out.print(f"{len(results) - len(refused)} graded, {len(refused)} refused, {len(flagged)} to look at")
     for words, names in (("refused", refused), ("look at", flagged)):
         if names:
@@ -323,6 +342,7 @@ def classroom(
 add_similarity(app, out, err)
 add_commands(app, out, err, lambda: _Shown())
 add_lecture(app, out, err)
+add_variants(app, out, err)
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from course.manifest import ROOT, Task, course
 from course.staff import RequestError
+from course.staff.adopt import adopt as adoption
 from course.staff.adopt.adopt import Adopted, adopt, write_submission, write_workspace
 from course.staff.adopt.original import find_original
 from course.staff.adopt.translate import translate
@@ -19,6 +20,7 @@ from course.staff.grading.submissions import read
 from course.staff.probes import FULL, PUBLISHED, edges_of, plain_launcher, probes_of, run_probes, share, weights_of
 from course.staff.probes.compare import Wrong, marking_by, number, same
 from course.staff.probes.plain import Number
+from course.workspace import function_source
 
 ORIGINALS = Path(__file__).parent / "originals"
 """Hand-ins as people write them, each file with .txt behind its name so that nothing else takes it for a file of this repository."""
@@ -70,7 +72,7 @@ def test_the_latest_written_file_of_several_modules_is_taken(tmp_path: Path) -> 
 
 
 def test_a_folder_without_the_course_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match=r"holds no minitorch/operators\.py, so no module of the original course"):
+    with pytest.raises(RequestError, match=r"contains no minitorch/operators\.py, so it holds no module of the original course"):
         find_original(tmp_path, course())
     with pytest.raises(RequestError, match="there is no folder"):
         find_original(tmp_path / "nothing", course())
@@ -90,6 +92,21 @@ def test_grading_a_hand_in_of_the_original_course_names_the_command(style: str, 
     folder = laid_out(style, tmp_path)
     submission = read(style, next(folder.rglob("operators.py")).parent.parent, course())
     assert submission.refused == "it is from the original MiniTorch course; make a submission of it by course-staff adopt FOLDER --out DIR"
+
+
+def test_a_file_that_cannot_be_converted_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> str:
+        raise function_source.Unreadable("expressions are nested too deeply", 7)
+
+    (tmp_path / "minitorch").mkdir()
+    (tmp_path / "minitorch" / "operators.py").write_text("def id(x):\n    return x\n")
+    monkeypatch.setattr(adoption, "put_functions", fail)
+    found = adopt(tmp_path, course())
+    assert (found.files, found.written) == ({}, {})
+    assert found.errors == (
+        f"{tmp_path}: minitorch/operators.py could not be converted (line 7: expressions are nested too deeply); "
+        "fix it there and run course-staff adopt again",
+    )
 
 
 # What is translated
@@ -189,7 +206,7 @@ def test_functions_that_this_course_has_in_the_package_are_taken_from_there() ->
 @pytest.mark.parametrize("style", STYLES)
 def test_all_that_is_written_is_taken(style: str, adopted: Mapping[str, Adopted]) -> None:
     one = adopted[style]
-    assert one.troubles == ()
+    assert one.errors == ()
     without = {"typed": {"0.5", "3.5", "4.5", "4.4b"}, "terse": {"0.5", "3.3", "3.4"}}
     expected = {task.id for task in course().tasks if task.id not in without[style] and (style == "typed" or task.stage < 4)}
     assert set(one.written) == expected

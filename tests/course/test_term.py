@@ -110,7 +110,7 @@ def test_a_module_stands_for_its_tasks() -> None:
         ('id = "bob"', "id = 7", "[[student]] 2: id expected a string, got 7"),
         ("First = 2", "Frist = 2", "extensions of bob: Frist expected a deadline (First, Second), got 'Frist'"),
         ("[late]", "[late", "is not valid TOML"),
-        ("\n[course]", "\npupil = 1\n[course]", "term.toml: pupil expected one of course, late, deadline, student, got 'pupil'"),
+        ("\n[course]", "\npupil = 1\n[course]", "term.toml: pupil expected one of course, late, deadline, student, variants, got 'pupil'"),
         ("[late]", "[[late]]", "term.toml: late expected a table, got"),
     ],
 )

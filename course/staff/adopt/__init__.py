@@ -1,1 +1,1 @@
-"""Work of the original MiniTorch course, brought into this one: found, translated, and put into a workspace or a submission."""
+"""Convert work from the original MiniTorch course: find it, translate it, and write it as a submission or a workspace of this one."""

@@ -1,4 +1,4 @@
-"""`course-staff adopt`: a student's work in the original MiniTorch course becomes a submission, or a workspace, of this one."""
+"""`course-staff adopt`: convert a student's work in the original MiniTorch course into a submission or a workspace of this one."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ class Adopted:
     """A student's work as files of this course.
 
     Attributes:
-        files: By path, those alone in which something is written.
-        written: For every task the functions that are written.
-        missing: For every task those that are not.
-        troubles: Why files could not be taken.
-        original: Where the work was found.
+        files: The files that contain written functions, by path.
+        written: The functions that are written, by task.
+        missing: The functions that are not, by task.
+        errors: A message for each file that could not be converted.
+        original: The work as it was found.
     """
 
     files: Mapping[str, str]
     written: Mapping[str, tuple[str, ...]]
     missing: Mapping[str, tuple[str, ...]]
-    troubles: tuple[str, ...]
+    errors: tuple[str, ...]
     original: Original
 
 
 def adopt(folder: Path, manifest: Manifest, root: Path = ROOT) -> Adopted:
-    """Find a student's work of the original course, and put it into the files of a workspace.
+    """Find a student's work in the original course and put it into the files of a workspace.
 
     Raises:
-        RequestError: If there is none.
+        RequestError: If the folder holds none.
     """
     original = find_original(folder, manifest)
     last = max(task.stage for task in manifest.tasks)
@@ -46,12 +46,14 @@ def adopt(folder: Path, manifest: Manifest, root: Path = ROOT) -> Adopted:
     names = {path: list(found) for path, found in write_names(manifest, last).items() if path in original.files}
     given = {path: function_source.unix(str(handout[path])) for path in names}
     files: dict[str, str] = {}
-    troubles = []
+    errors = []
     for path, text in translate(original.files, given, names).items():
         try:
             result = put_functions(given[path], text, names[path], path.startswith("tests/"))
         except (function_source.Unreadable, RecursionError) as error:
-            troubles.append(f"{original.origins[path]}: {path} could not be taken, {error}")
+            errors.append(
+                f"{original.origins[path]}: {path} could not be converted ({error}); fix it there and run course-staff adopt again"
+            )
             continue
         if result != given[path]:
             files[path] = result
@@ -64,19 +66,19 @@ def adopt(folder: Path, manifest: Manifest, root: Path = ROOT) -> Adopted:
             written[task.id] = tuple(name for _, name in done)
         if left := [name for path, name in wanted if (path, name) not in done]:
             missing[task.id] = tuple(left)
-    return Adopted(files, written, missing, tuple(troubles), original)
+    return Adopted(files, written, missing, tuple(errors), original)
 
 
 def _is_written(text: str, name: str) -> bool:
     code = function_source.codes(text).get(name)
-    return code is None or STUB.fullmatch(code) is None  # None: bound by an assignment
+    return code is None or STUB.fullmatch(code) is None  # None: an assignment binds the name
 
 
 def write_submission(adopted: Adopted, folder: Path) -> None:
-    """Write the files in which something is written into a new folder, as a submission.
+    """Write the converted files into a new folder, as a submission.
 
     Raises:
-        RequestError: If the folder holds something.
+        RequestError: If the folder is not empty.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RequestError(f"{folder} exists already; name a new folder", "course-staff adopt --help")
@@ -84,7 +86,7 @@ def write_submission(adopted: Adopted, folder: Path) -> None:
 
 
 def write_workspace(adopted: Adopted, manifest: Manifest, folder: Path, root: Path = ROOT) -> None:
-    """Make a handout that ends with the last module in which something is written, with the student's work in it.
+    """Make a handout up to the last module that the student has worked on, and put the work into it.
 
     Raises:
         RequestError: If the folder exists.

@@ -1,4 +1,4 @@
-"""Folders of the original MiniTorch course: which files of a student's work stand where."""
+"""Find the files of a student's work in repositories of the original MiniTorch course."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from course.staff.grading.submissions import FIRST, JUNK, LARGEST, written
 from course.workspace import function_source
 
 MODULES = ("minitorch/operators.py", "minitorch/scalar.py", "minitorch/tensor_data.py", "minitorch/fast_ops.py", "minitorch/nn.py")
-"""The file by which each module of the original course is known."""
+"""The file that identifies each module of the original course."""
 
 ELSEWHERE = {"minitorch/nn/functional.py": "minitorch/nn.py"}
-"""Where the original course has what this one has elsewhere."""
+"""Paths in this course, with the path in the original course where it differs."""
 
 DEEPEST = 4
-"""So many folders deep a repository is looked for."""
+"""The depth of folders to which repositories are searched for."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Original:
     """A student's work in the original course.
 
     Attributes:
-        files: The text of every file in which students write, by its path in this course.
-        origins: Where each was found.
-        modules: The folders that were found, with the number of the module that each holds.
+        files: The text of each file that students write in, by its path in this course.
+        origins: The repository that each file comes from.
+        modules: The number of the module in each repository, by folder.
     """
 
     files: Mapping[str, str]
@@ -39,18 +39,18 @@ class Original:
 
 
 def find_original(folder: Path, manifest: Manifest) -> Original:
-    """Find a student's work below a folder.
+    """Find a student's work in a folder and its subfolders.
 
-    Of a file that several modules hold, the one is taken in which most is written; of two, that of the later module.
+    If several modules contain a file, the version with the most written functions wins, and among equals that of the latest module.
 
     Raises:
-        RequestError: If there is none, or it is a workspace of this course.
+        RequestError: If there is none, or the folder is a workspace of this course.
     """
     if not folder.is_dir():
-        raise RequestError(f"there is no folder {folder}; name one that holds repositories of one student", "course-staff adopt --help")
+        raise RequestError(f"there is no folder {folder}; name the folder with one student's repositories", "course-staff adopt --help")
     roots = sorted(_roots(folder))
     if not roots:
-        raise RequestError(f"{folder} holds no {FIRST}, so no module of the original course", "course-staff adopt --help")
+        raise RequestError(f"{folder} contains no {FIRST}, so it holds no module of the original course", "course-staff adopt --help")
     if own := [root for root in roots if (root / "course").is_dir()]:
         raise RequestError(f"{own[0]} is a workspace of this course; grade it as it is", f"course-staff grade {own[0]} --out graded")
     modules = {root: max(n for n, file in enumerate(MODULES) if (root / file).is_file() or n == 0) for root in roots}
@@ -60,12 +60,12 @@ def find_original(folder: Path, manifest: Manifest) -> Original:
         names = [name for task in manifest.tasks for name in task.names_in(path)]
         found = [(_count_written(text, names), text, root) for root in latest_first if (text := _read(root, path)) is not None]
         if found:
-            _, files[path], origins[path] = max(found, key=lambda one: one[0])  # the first of equal ones
+            _, files[path], origins[path] = max(found, key=lambda one: one[0])  # the first of equals
     return Original(files, origins, modules)
 
 
 def _roots(folder: Path) -> Iterable[Path]:
-    """The folders at or below this one that hold a package of MiniTorch."""
+    """This folder and its subfolders, as far as they contain the package."""
     for path, folders, _ in os.walk(folder):
         here = Path(path)
         if (here / FIRST).is_file():
@@ -75,7 +75,7 @@ def _roots(folder: Path) -> Iterable[Path]:
 
 
 def _read(root: Path, path: str) -> str | None:
-    """A file of the original course by its path in this one; None if it is not there, or no Python."""
+    """The text of a file of the original course, by its path in this one; None if it is missing or not valid Python."""
     file = root / ELSEWHERE.get(path, path)
     if not file.is_file() or file.stat().st_size > LARGEST:
         return None
@@ -88,13 +88,13 @@ def _read(root: Path, path: str) -> str | None:
 
 
 def _count_written(text: str, names: Sequence[str]) -> int:
-    """How many of these functions are written in a text, whatever the case of their classes."""
+    """How many of these functions are written in a text. Upper and lower case do not matter."""
     wanted = {name.lower().lstrip("_") for name in names}
     bodies = {name.lower().lstrip("_"): node.body for name, node in function_source.named(function_source.parse(text))}
     return sum(name in wanted and not is_stub(body) for name, body in bodies.items())
 
 
 def is_stub(body: Sequence[ast.stmt]) -> bool:
-    """Whether a function is not written: nothing behind its docstring but `pass`, `...` or an error that says so."""
+    """Whether a function is not written: after its docstring there is only `pass`, `...` or `raise NotImplementedError`."""
     rest = [node for node in body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
     return all(isinstance(node, ast.Pass) or (isinstance(node, ast.Raise) and "NotImplemented" in ast.unparse(node)) for node in rest)

@@ -1,4 +1,4 @@
-"""What of a student's files of the original course is kept: the student's functions, and what they use that this course does not have."""
+"""Prune a student's files of the original course: keep the student's functions, and what they use that this course lacks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Scope = ast.Module | ast.ClassDef
 
 
 class _File:
-    """One file.
+    """One file, and the statements of it that are kept.
 
     Args:
-        text: The student's.
-        given: That of a workspace.
+        text: The student's file.
+        given: The same file of a workspace.
         names: The functions that students write in it.
     """
 
@@ -30,11 +30,11 @@ class _File:
         self.used = set().union(*(_identifiers(node) for name, node in function_source.named(self.tree) if name in self.wanted))
 
     def keep(self, asked: set[str], everywhere: set[str]) -> None:
-        """Keep what is used and new.
+        """Keep the statements that are new and used.
 
         Args:
-            asked: What other files import from this one, or read of it.
-            everywhere: What the student's functions of all files mention: it may be a method of a class of this one.
+            asked: Names that other files import from this one, or read as attributes of it.
+            everywhere: Names that the student's functions in all files mention: each may be a method of a class in this file.
         """
         for path, scope in self.scopes:
             for node in scope.body:
@@ -42,8 +42,8 @@ class _File:
                     self.kept.add(node)
                     self.used |= _identifiers(node)
 
-    def asks(self) -> set[tuple[str, str]]:
-        """What it imports from other files, or reads of them: pairs of a module's last name and a name in it."""
+    def uses(self) -> set[tuple[str, str]]:
+        """The names that it uses from other files, as pairs: the last part of the module's name, and the name in it."""
         imports = [node for node in self.tree.body if isinstance(node, ast.ImportFrom) and node.module]
         asked = {(str(node.module).rpartition(".")[2], alias.name) for node in imports for alias in node.names}
         read = {
@@ -58,16 +58,16 @@ class _File:
         if isinstance(node, ast.Assign) and names & self.wanted:  # __radd__ = __add__
             return True
         if path and (self._is_whole(path) or isinstance(node, ast.AnnAssign)):
-            return False  # a class of the student's is kept whole, or not at all; the fields of a given one are given
+            return False  # a student's class is kept as a whole or not at all; the fields of a given class are given
         tasks = {name.split(".")[0] for name in self.wanted}
         return bool((_bound(node) - self.given.get(path, set())) & used) and (bool(path) or not _bound(node) & tasks)
 
     def _is_whole(self, path: str) -> bool:
-        """Whether a class is the student's own."""
+        """Whether the student has added this class."""
         return path.split(".")[0] not in self.given[""]
 
-    def rest(self) -> str:
-        """The text without what is not kept."""
+    def source(self) -> str:
+        """The text of the statements that are kept."""
         lines = self.text.split("\n")
         for path, scope in reversed(self.scopes):
             for node in reversed(scope.body):
@@ -82,23 +82,23 @@ class _File:
 
 
 def prune(files: Mapping[str, str], given: Mapping[str, str], names: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The student's functions of each file, and what they use, there and in the other files.
+    """The student's functions of each file, with what they use in all files.
 
     Args:
         files: The student's files by path.
-        given: Those of a workspace.
-        names: The functions that students write in each.
+        given: The same files of a workspace.
+        names: The functions that students write, by path.
     """
     opened = {path: _File(text, given[path], names[path]) for path, text in files.items()}
     before = -1
     while (now := sum(len(file.kept) for file in opened.values())) != before:
         before = now
         everywhere = set().union(*(file.used for file in opened.values()))
-        asks = set().union(*(file.asks() for file in opened.values()))
+        uses = set().union(*(file.uses() for file in opened.values()))
         for path, file in opened.items():
             module = path.rpartition("/")[2].removesuffix(".py")
-            file.keep({name for asked, name in asks if asked == module}, everywhere)
-    return {path: file.rest() for path, file in opened.items()}
+            file.keep({name for asked, name in uses if asked == module}, everywhere)
+    return {path: file.source() for path, file in opened.items()}
 
 
 def bindings(scope: Scope) -> set[str]:
@@ -111,7 +111,7 @@ def _join(path: str, name: str) -> str:
 
 
 def _with_bodies(text: str) -> str:
-    """The text, where classes of which nothing is left hold a `pass`."""
+    """The text, with a `pass` in each class that has become empty."""
     lines = text.split("\n")
     result: list[str] = []
     for n, line in enumerate(lines):
@@ -125,7 +125,7 @@ def _with_bodies(text: str) -> str:
 
 
 def _scopes(tree: Scope, path: str = "") -> list[tuple[str, Scope]]:
-    """The module, and every class with its path."""
+    """The module and all classes, with their paths."""
     found: list[tuple[str, Scope]] = [(path, tree)]
     for node in tree.body:
         if isinstance(node, ast.ClassDef):

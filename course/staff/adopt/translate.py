@@ -1,6 +1,6 @@
-"""A file of the original course rewritten for this one: its names, its imports, and how dimensions are passed.
+"""Translate files of the original course: their names, their imports, and how they pass dimensions.
 
-What is rewritten is what every student of the original course was given: none of it is an answer.
+Only the interface of the code that the original course gave to all students is translated, never an answer.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from course.workspace import function_source
 from course.workspace.signatures import signatures
 
 ATTRIBUTES = {"_new": "_like", "_strides": "strides", "_shape": "shape"}
-"""Attributes that have another name here."""
+"""Attributes by their names in the original course, with their names here."""
 
 SIZES = {"in_size": "weights.value.shape[0]", "out_size": "bias.value.shape[0]"}
-"""Attributes of the original's layers that those of this course do not keep."""
+"""Attributes of layers that the layers of this course lack, with expressions for them."""
 
 ONE_DIM, MANY_DIMS = ("Sum", "All", "Max"), ("Permute", "View")
-"""Functions that take a dimension, and functions that take several: the original course passes both as tensors."""
+"""Functions that take one dimension, and functions that take several. The original course passes both as tensors."""
 
-READS_TENSOR = {"item", "size", "shape", "dims", "to_numpy", "_tensor", "tuple"}
-"""Attributes by which a function reads its dimensions from a tensor."""
+TENSOR_ATTRIBUTES = {"item", "size", "shape", "dims", "to_numpy", "_tensor", "tuple"}
+"""Attributes that show that a function reads its dimensions from a tensor."""
 
 KERNELS = {"minitorch/fast_ops.py", "minitorch/fast_conv.py", "minitorch/cuda_ops.py", "minitorch/cuda_conv.py"}
-"""Files whose kernels are compiled where this course says so."""
+"""Files whose kernels given code compiles. Decorators of the kernels are dropped."""
 
 BLOCKS = {("tensor_reduce", "1024"): "REDUCE_BLOCK", ("_tensor_matrix_multiply", "32"): "BLOCK_DIM"}
-"""Sizes of blocks that the original course fixes, by the kernel in which they stand: here the simulator has smaller ones."""
+"""Block sizes that are literals in the original course, by kernel and literal. Here they are constants, smaller in the simulator."""
 
 INSTALLED = {"numpy", "numba", "minitorch", "project", "tests", "pytest", "hypothesis"}
-"""Packages that every workspace has."""
+"""Packages that are importable in every workspace."""
 
 HELPERS = {
     "original_dim": '''def original_dim(dim):
@@ -55,20 +55,19 @@ HELPERS = {
     return dims if hasattr(dims, "_tensor") else minitorch.tensor(values)
 ''',
 }
-"""Functions that translated code calls, by their names."""
+"""Functions that translated code calls, by name."""
 
 
 def translate(files: Mapping[str, str], given: Mapping[str, str], names: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Files of the original course as files of this course in which a student has written.
+    """Translate a student's files.
 
     Args:
         files: The student's files by their path in this course.
-        given: The files of a workspace, with stubs.
-        names: The functions that students write in each.
+        given: The same files of a workspace, with stubs.
+        names: The functions that students write, by path.
 
     Returns:
-        The student's functions by their names here, with what they need of the rest of the files. A file that cannot be taken apart is left
-        out.
+        The translated files by path: the student's functions under their names in this course, and what they need.
     """
     renamed = {path: _other_names(text, names[path]) for path, text in files.items()}
     classes = {name: new for found in renamed.values() for name, new in found.items() if not new.startswith("_")}
@@ -79,18 +78,18 @@ def translate(files: Mapping[str, str], given: Mapping[str, str], names: Mapping
 
 
 def _module_of(path: str) -> str:
-    """The module of a file of the original course, which has its files in one folder."""
+    """The dotted name of a file in the original course, whose package has no subfolders."""
     return path.removesuffix(".py").replace("/", ".").replace("minitorch.nn.functional", "minitorch.nn")
 
 
 def _rewrite(path: str, text: str, given: str, names: Sequence[str], theirs: Mapping[str, set[str]]) -> str:
-    """One file, with all that is in it."""
-    lost = _lost_names(path, text, given)
-    text = cst.parse_module(text).visit(_Rewriter(path, lost, theirs)).code
+    """Translate one file as a whole."""
+    in_package = _package_functions(path, text, given)
+    text = cst.parse_module(text).visit(_Rewriter(path, in_package, theirs)).code
     for helper, source in HELPERS.items():
         if f"{helper}(" in text:
             text = f"{text.rstrip()}\n\n\n{source}"
-    if lost and "minitorch" not in bindings(function_source.parse(text)):
+    if in_package and "minitorch" not in bindings(function_source.parse(text)):
         text = _with_import(text)
     return _with_signatures(text, given, names)
 
@@ -99,7 +98,7 @@ def _rewrite(path: str, text: str, given: str, names: Sequence[str], theirs: Map
 
 
 def _other_names(text: str, names: Sequence[str]) -> dict[str, str]:
-    """The classes and kernels of a file whose names are written otherwise here: Lt is LT, tensor_conv1d is _tensor_conv1d."""
+    """New names for classes and kernels that are spelled differently here: LT for Lt, _tensor_conv1d for tensor_conv1d."""
     ours = {part for name in names for part in name.split(".")[:1]}
     found = {}
     top = [node for node in function_source.parse(text).body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
@@ -113,12 +112,12 @@ def _other_names(text: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def _rename(text: str, names: Mapping[str, str]) -> str:
-    """The text with other names for classes and functions of its top level; what was bound to a new name gives way."""
+    """The text with classes and functions renamed. Assignments to the old name of a private function are removed."""
     if not names:
         return text
     bound = {name for name, new in names.items() if new.startswith("_")}
     tree = cst.parse_module(text)
-    if bound:  # tensor_conv1d = njit(tensor_conv1d): the compiled one is made by given code
+    if bound:  # tensor_conv1d = njit(tensor_conv1d): given code compiles the kernel
         tree = tree.with_changes(body=[node for node in tree.body if not (_assigned(node) & bound)])
     return tree.visit(_Renamer(names)).code
 
@@ -132,7 +131,7 @@ class _Renamer(cst.CSTTransformer):
 
 
 def _assigned(node: cst.CSTNode) -> set[str]:
-    """The names that a statement of the top level assigns."""
+    """The names that a top-level statement assigns."""
     if not isinstance(node, cst.SimpleStatementLine):
         return set()
     return {
@@ -144,11 +143,11 @@ def _assigned(node: cst.CSTNode) -> set[str]:
     }
 
 
-def _lost_names(path: str, text: str, given: str) -> set[str]:
-    """What the student's file imports from other files of the package, or was given in it, and this course has in the package alone."""
+def _package_functions(path: str, text: str, given: str) -> set[str]:
+    """Functions that the student's file imports or defines, and that this course has only as attributes of the package."""
     package = importlib.import_module("minitorch")
     here = bindings(function_source.parse(given))
-    lost = {
+    in_package = {
         node.name
         for node in function_source.parse(text).body
         if isinstance(node, ast.FunctionDef) and node.name not in here and _is_exported(package, node.name)
@@ -156,8 +155,8 @@ def _lost_names(path: str, text: str, given: str) -> set[str]:
     for node in ast.walk(function_source.parse(text)):
         if isinstance(node, ast.ImportFrom) and (module := _absolute(path, node.module, node.level)).startswith("minitorch."):
             has = vars(_module(module)) if _module(module) else {}
-            lost |= {alias.name for alias in node.names if alias.name not in has and _is_exported(package, alias.name)}
-    return lost
+            in_package |= {alias.name for alias in node.names if alias.name not in has and _is_exported(package, alias.name)}
+    return in_package
 
 
 def _is_exported(package: object, name: str) -> bool:
@@ -172,7 +171,7 @@ def _module(name: str) -> object | None:
 
 
 def _absolute(path: str, module: str | None, level: int) -> str:
-    """A module of an import as a dotted name. The original course has its files in one folder."""
+    """The dotted name of the module of an import. A relative import is one of the package, which has no subfolders."""
     if not level:
         return module or ""
     package = path.split("/")[0]
@@ -183,21 +182,21 @@ def _absolute(path: str, module: str | None, level: int) -> str:
 
 
 class _Rewriter(cst.CSTTransformer):
-    """Rewrites what the two courses do in different ways.
+    """Translates the code of a file.
 
     Args:
-        path: The file.
-        lost: Names that are found in the package.
-        theirs: What the student's files bind, by module.
+        path: The path of the file.
+        in_package: Functions that are attributes of the package here; see `_package_functions`.
+        theirs: The names that the student's files bind, by module.
     """
 
-    def __init__(self, path: str, lost: Collection[str], theirs: Mapping[str, set[str]]) -> None:
+    def __init__(self, path: str, in_package: Collection[str], theirs: Mapping[str, set[str]]) -> None:
         self.path = path
-        self.lost = lost
+        self.in_package = in_package
         self.theirs = theirs
         self.stack: list[str] = []
 
-    # Where
+    # The enclosing classes and functions
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         self.stack.append(node.name.value)
@@ -212,15 +211,15 @@ class _Rewriter(cst.CSTTransformer):
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.BaseStatement | cst.RemovalSentinel:
         name = ".".join(self.stack)
         self.stack.pop()
-        if name in self.lost:
+        if name in self.in_package:
             return cst.RemoveFromParent()
         if self.path in KERNELS and not self.stack:
             updated_node = updated_node.with_changes(decorators=())
         if name in {f"{function}.forward" for function in (*ONE_DIM, *MANY_DIMS)}:
-            return _reading_tensors(updated_node)
+            return _with_tensor_argument(updated_node)
         return updated_node
 
-    # Sizes of blocks
+    # Block sizes
 
     def leave_Integer(self, original_node: cst.Integer, updated_node: cst.Integer) -> cst.BaseExpression:
         is_size = self.path == "minitorch/cuda_ops.py" and (*self.stack[:1], updated_node.value) in BLOCKS
@@ -249,7 +248,7 @@ class _Rewriter(cst.CSTTransformer):
             or _dotted(alias.name) in self.theirs.get(module, ())
             or _module(f"{module}.{_dotted(alias.name)}")
         ]
-        kept = [alias for alias in kept if _dotted(alias.name) not in self.lost]
+        kept = [alias for alias in kept if _dotted(alias.name) not in self.in_package]
         if not kept or (module.startswith("minitorch.") and _module(module) is None):
             return cst.RemoveFromParent()
         kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
@@ -276,7 +275,7 @@ class _Rewriter(cst.CSTTransformer):
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         function, arguments = updated_node.func, updated_node.args
-        if isinstance(function, cst.Name) and function.value in self.lost:
+        if isinstance(function, cst.Name) and function.value in self.in_package:
             return updated_node.with_changes(func=cst.parse_expression(f"minitorch.{function.value}"))
         if (
             self.path in KERNELS
@@ -284,7 +283,7 @@ class _Rewriter(cst.CSTTransformer):
             and m.matches(function.func, m.Name("njit") | m.Name("jit") | m.Attribute(m.Name("cuda"), m.Name("jit")))
         ):
             compiler = cst.Name("njit" if m.matches(function.func, m.Name("njit")) else "jit")
-            return cst.Call(compiler, [*arguments, *function.args])  # njit(parallel=True)(f) is njit(f, parallel=True)
+            return cst.Call(compiler, [*arguments, *function.args])  # njit(parallel=True)(f) becomes njit(f, parallel=True)
         if self.path in KERNELS and arguments and m.matches(function, m.Attribute(m.Name("cuda"), m.Name("jit"))):
             return updated_node.with_changes(func=cst.Name("jit"))
         if m.matches(function, m.Attribute(m.Name(), m.Name("apply"))) and len(arguments) == 2:
@@ -300,11 +299,11 @@ def _dotted(node: cst.CSTNode | None) -> str:
     return "" if node is None else cst.Module([]).code_for_node(node)
 
 
-def _reading_tensors(function: cst.FunctionDef) -> cst.FunctionDef:
-    """A forward of the original course that reads its last argument from a tensor, for one that is given integers."""
+def _with_tensor_argument(function: cst.FunctionDef) -> cst.FunctionDef:
+    """A forward whose last argument is integers here: if it reads them from a tensor, its first line makes one."""
     last = function.params.params[-1].name.value
     read = m.Attribute(m.Name(last)) | m.Subscript(m.Name(last))
-    is_read = any(not isinstance(node, cst.Attribute) or node.attr.value in READS_TENSOR for node in m.findall(function.body, read))
+    is_read = any(not isinstance(node, cst.Attribute) or node.attr.value in TENSOR_ATTRIBUTES for node in m.findall(function.body, read))
     if not is_read or not isinstance(function.body, cst.IndentedBlock):
         return function
     line = cst.parse_statement(f"{last} = original_tensor({last})\n")
@@ -314,7 +313,7 @@ def _reading_tensors(function: cst.FunctionDef) -> cst.FunctionDef:
 
 
 def _with_import(text: str) -> str:
-    """A text that imports the package."""
+    """The text with an import of the package."""
     tree = function_source.parse(text)
     before = [
         node
@@ -327,7 +326,7 @@ def _with_import(text: str) -> str:
 
 
 def _with_signatures(text: str, given: str, names: Sequence[str]) -> str:
-    """A text in which functions have the annotations and decorators that they have here, where their parameters do; else none."""
+    """The text in which each function has the annotations and decorators of the workspace if its parameters match, else none."""
     ours = signatures(given)
     theirs = signatures(text)
     defs = {name: (node, theirs[name]) for name, node in function_source.named(function_source.parse(text))}

@@ -23,6 +23,7 @@ from course.staff.grading.submissions import find, read
 from course.staff.grading.workers import Job, run_jobs
 from course.staff.probes import FULL
 from course.staff.sandbox.sandbox import Sandbox
+from course.staff.variants.variant import Variant
 
 
 def grade(
@@ -35,6 +36,7 @@ def grade(
     no_sandbox: bool = False,
     scale: str = "",
     profile: str = FULL,
+    variants: Mapping[str, Variant] | None = None,
     progress: Callable[[Progress], object] = lambda state: None,
     root: Path = ROOT,
 ) -> list[Result]:
@@ -49,6 +51,7 @@ def grade(
         no_sandbox: Whether to do without a sandbox where there is none.
         scale: A cluster that grades instead of this machine, "dask://host:port".
         profile: What is marked: this course's tasks, or what the original course demands of them.
+        variants: The variants of students, by the submission's name.
         progress: Called whenever there is something to tell.
         root: The reference.
 
@@ -79,7 +82,7 @@ def grade(
             *ids,
             *([] if profile == FULL else [profile]),
         ]
-        run = Class(found, manifest, journal, conditions, sandbox.level, number, progress)
+        run = Class(found, manifest, journal, conditions, sandbox.level, number, progress, variants or {})
         settings = {"root": str(root), "home": str(home), "level": sandbox.level, "number": number, "profile": profile, "tasks": ids}
         progress(Progress(0, len(found), warning=sandbox.warning))
         try:
@@ -126,9 +129,7 @@ def _grade_here(run: Class, settings: Mapping[str, Any], tasks: Sequence[Task], 
     try:
         first = iter([Job(f"Task {task.id}", {"prepare": task.id}) for task in unknown])
         worker = "course.staff.grading.grader:Grader"
-        if any(
-            run.journal.find(run.journal.path(read(name, path, run.manifest), run.conditions)) is None for name, path in run.found.items()
-        ):
+        if any(run.journal.find(run.path(read(name, path, run.manifest))) is None for name, path in run.found.items()):
             for end in run_jobs(first, workers, worker, settings, lambda job: False, run.told, scratch):
                 if end.killed is not None or end.trouble:
                     raise StaffError(f"{end.job.name} could not be made ready: {end.killed or end.trouble}")

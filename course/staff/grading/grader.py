@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from course.staff.grading.journal import Journal
 from course.staff.grading.marking import mark_submission
 from course.staff.grading.own_tests import load_own_tests
 from course.staff.grading.reference import Reference
-from course.staff.grading.results import Result, write_result
+from course.staff.grading.results import Result, TaskResult, write_result
 from course.staff.grading.submissions import Submission, read
 from course.staff.grading.workers import Ended, Job
 from course.staff.probes import PUBLISHED
 from course.staff.sandbox.sandbox import Sandbox
+from course.staff.variants.variant import Variant, from_document
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Class:
         level: Of the sandbox.
         number: Of the class.
         progress: Told of all that happens.
+        variants: The variants of students, by the submission's name; none if the course has none.
         paths: Where results are, by the submission's name.
         ungraded: Why submissions could not be graded, by name: the sandbox failed.
     """
@@ -64,6 +67,7 @@ class Class:
     level: str
     number: int
     progress: Callable[[Progress], object]
+    variants: Mapping[str, Variant] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.paths: dict[str, Path] = {}
@@ -75,13 +79,22 @@ class Class:
         """What is to be graded yet; each submission is read when its turn comes."""
         for name, place in self.found.items():
             submission = read(name, place, self.manifest)
-            path = self.journal.path(submission, self.conditions)
+            path = self.path(submission)
             if self.journal.find(path) is not None:
                 self.kept(name, path)
             elif submission.refused:
                 self.refuse(submission, submission.refused, path)
             else:
-                yield Job(name, {"path": str(path), **packed(submission)})
+                yield Job(name, {"path": str(path), **packed(submission), **self._variant(name)})
+
+    def path(self, submission: Submission) -> Path:
+        """Where the result of a submission belongs: another place for another variant."""
+        variant = self._variant(submission.name)
+        return self.journal.path(submission, [*self.conditions, *([json.dumps(variant, sort_keys=True)] if variant else [])])
+
+    def _variant(self, name: str) -> dict[str, Any]:
+        """The variant that a submission is graded by, for its job."""
+        return {"variant": self.variants[name].document} if name in self.variants else {}
 
     def kept(self, name: str, path: Path) -> None:
         """A result is there."""
@@ -142,9 +155,12 @@ class Grader:
     def grade(self, job: Mapping[str, Any], tell: Callable[..., object]) -> Result:
         """Grade a submission."""
         submission = unpacked(job)
-        return mark_submission(
-            self.reference, submission, self.tasks, self.own_tests, lambda result: tell("news", now=f"Task {result.task} {result.verdict}")
-        )
+        variant = from_document(job["variant"]) if "variant" in job else None
+
+        def done(result: TaskResult) -> None:
+            tell("news", now=f"Task {result.task} {result.verdict}")
+
+        return mark_submission(self.reference, submission, self.tasks, self.own_tests, done, variant)
 
 
 def packed(submission: Submission) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from course.manifest import Task
 from course.runner.gpu import SIMULATOR, has_gpu
 from course.staff.grading.visible import THREADS, Ran, canaries, command_for, run_visible, surroundings
 from course.staff.handout.generate import write_files
-from course.staff.probes import FULL, Outcome, Running, run_probes
+from course.staff.probes import FULL, Outcome, Probe, Running, run_probes
 from course.staff.probes.remote import CHILD
 from course.staff.probes.sandboxed import Recorded, sandbox_launcher
 from course.staff.sandbox.sandbox import PYTHON, Sandbox, fill_cache
@@ -87,8 +87,9 @@ class Desk:
         cache: Path | None = None,
         done: Callable[[Outcome], object] = lambda outcome: None,
         asked: list[bytes] | None = None,
+        more: Sequence[Probe] = (),
     ) -> list[Outcome]:
-        """Put the hidden probes to a base with these files in it; what they ask is added to `asked`."""
+        """Put the hidden probes, and further ones, to a base with these files in it; what they ask is added to `asked`."""
         with self.laid_out(tree, files) as folder:
             launch = sandbox_launcher(self.sandbox, folder, cache)
 
@@ -96,7 +97,7 @@ class Desk:
                 child = launch({**THREADS, **environment, **self.environment(task)})
                 return child if asked is None else Recorded(child, asked)
 
-            return run_probes(task, launched, self.number, done, profile=self.profile)
+            return run_probes(task, launched, self.number, done, profile=self.profile, more=more)
 
     def keep_compiled(self, tree: Path, files: Mapping[str, str], task: Task, tests: Sequence[str], seconds: float, cache: Path) -> None:
         """Keep what numba compiles for tests of a right answer, which may take so many seconds each."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from course.manifest import Task
 from course.staff.grading.grafting import Along, Graft, graft
@@ -25,6 +26,8 @@ from course.staff.grading.results import (
 )
 from course.staff.grading.submissions import Submission
 from course.staff.probes import FULL, probes_of, weights_of
+from course.staff.variants.grading import varied
+from course.staff.variants.variant import Variant
 
 SLOWER = 20
 """The visible tests of a submission may take so many times as long as with a right answer."""
@@ -53,6 +56,7 @@ class Attempt:
         forged: Whether the visible tests' report cannot be believed.
         helped: What right code of other tasks it needed.
         hung: Whether the visible tests took too long.
+        answers: What the functions of the student's variant answered.
     """
 
     visible: tuple[VisibleTest, ...]
@@ -60,6 +64,7 @@ class Attempt:
     forged: bool = False
     helped: str = ""
     hung: bool = False
+    answers: Mapping[str, list[Any]] = field(default_factory=dict)
 
     @property
     def share(self) -> float:
@@ -80,6 +85,7 @@ def mark_submission(
     tasks: Sequence[Task],
     own_tests: Sequence[OwnTest],
     done: Callable[[TaskResult], object] = lambda result: None,
+    variant: Variant | None = None,
 ) -> Result:
     """Grade a submission.
 
@@ -89,6 +95,7 @@ def mark_submission(
         tasks: What is graded.
         own_tests: The tests that students write.
         done: Called after each task.
+        variant: The student's variant.
 
     Raises:
         SandboxError: If the sandbox does not work: then nothing follows for the submission.
@@ -96,7 +103,7 @@ def mark_submission(
     begun = time.monotonic()
     results: list[TaskResult] = []
     for task in () if submission.refused else tasks:
-        results.append(mark_task(reference, submission, task, [test for test in own_tests if test.task == task.id]))
+        results.append(mark_task(reference, submission, task, [test for test in own_tests if test.task == task.id], variant))
         done(results[-1])
     return Result(
         submission=submission.name,
@@ -111,7 +118,9 @@ def mark_submission(
     )
 
 
-def mark_task(reference: Reference, submission: Submission, task: Task, own_tests: Sequence[OwnTest]) -> TaskResult:
+def mark_task(
+    reference: Reference, submission: Submission, task: Task, own_tests: Sequence[OwnTest], variant: Variant | None = None
+) -> TaskResult:
     """Grade a submission in one task."""
     begun = time.monotonic()
     result = TaskResult(task.id, NOT_RUN, task.points, 0.0, extra=task.extra)
@@ -120,9 +129,14 @@ def mark_task(reference: Reference, submission: Submission, task: Task, own_test
     prepared = reference.prepared(task)
     if prepared.trouble:
         return replace(result, reason="not graded: on this machine even a right answer does not pass", note=prepared.trouble)
+    if variant is not None and (of_task := variant.of_task(task.id)) is not None:
+        prepared = varied(
+            prepared, of_task, sum(weights_of(task.id, reference.desk.profile).values()) + sum(test.weight for test in own_tests)
+        )
+        result = replace(result, variant=of_task.document)
     bench = _Bench(reference, prepared, submission, own_tests)
     taken = graft(prepared.base, submission.files, "used")
-    if len(taken.unwritten) == len(task.write):
+    if len(taken.unwritten) == len(prepared.task.write):
         attempt = bench.untried("; ".join(taken.troubles) or "it is not written")
         return _told(result, taken, attempt, None, reference, begun)
     attempt, best = bench.attempt()
@@ -153,7 +167,8 @@ class _Bench:
     def untried(self, why: str) -> Attempt:
         """What an attempt would come to for which nothing must be run."""
         visible = tuple(VisibleTest(id, "failed", why) for id in self.prepared.ids)
-        probes = [HiddenProbe(says, weight, False, why) for says, weight in weights_of(self.task.id, self.desk.profile).items()]
+        weights = weights_of(self.task.id, self.desk.profile) | {probe.says: probe.weight for probe in self.prepared.probes({})}
+        probes = [HiddenProbe(says, weight, False, why) for says, weight in weights.items()]
         names = [test.name.partition(":")[2] for test in self.own_tests]
         return Attempt(visible, (*probes, *grade_own_tests(self.own_tests, names, {}, lambda files, ids: {})))
 
@@ -178,11 +193,12 @@ class _Bench:
     def run(self, taken: Graft) -> Attempt:
         """Run the tests and put the probes to one graft."""
         prepared = self.prepared
-        files = list(dict.fromkeys(id.partition("::")[0] for id in prepared.ids))
-        ran = self.desk.visible(prepared.tree, taken.files, self.task, files, self.seconds, self.each, prepared.cache)
-        outcomes = self.desk.probes(prepared.tree, taken.files, self.task, prepared.cache)
+        files, answers = {**prepared.given, **taken.files}, dict[str, list[Any]]()
+        tests = list(dict.fromkeys(id.partition("::")[0] for id in prepared.ids))
+        ran = self.desk.visible(prepared.tree, files, self.task, tests, self.seconds, self.each, prepared.cache)
+        outcomes = self.desk.probes(prepared.tree, files, self.task, prepared.cache, more=prepared.probes(answers))
         probes = [HiddenProbe(outcome.says, outcome.weight, outcome.passed, outcome.reason) for outcome in outcomes]
-        return Attempt(ran.of(prepared.ids), (*probes, *self._own(taken)), ran.forged, hung=ran.hung)
+        return Attempt(ran.of(prepared.ids), (*probes, *self._own(taken)), ran.forged, hung=ran.hung, answers=answers)
 
     def _own(self, taken: Graft) -> list[HiddenProbe]:
         """What the student's own tests earn, each time among right code but for what they are to notice."""
@@ -234,6 +250,7 @@ def _told(result: TaskResult, taken: Graft, attempt: Attempt, again: Attempt | N
         nearest=None if passed else _nearest(task, failed),
         seconds=round(time.monotonic() - begun, 1),
         note="; ".join(notes),
+        variant={**result.variant, "answers": dict(counts.answers)} if result.variant else {},
     )
 
 

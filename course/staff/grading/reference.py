@@ -27,6 +27,7 @@ from course.manifest import Manifest, Task
 from course.staff.grading.bases import Base, finished, graded, make_base
 from course.staff.grading.grading_env import Desk, write_tree
 from course.staff.handout.selection import select
+from course.staff.probes import Probe
 from course.staff.proofs.answers import graded_files
 from course.workspace.atomic_files import write_json
 
@@ -120,6 +121,15 @@ class Prepared:
     def seconds(self) -> float:
         """How long the tests take with a right answer, by the clock."""
         return self._about["seconds"]
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """Given files that the student's workspace has and the base lacks, or has otherwise: those of a variant."""
+        return {}
+
+    def probes(self, answers: dict[str, list[Any]]) -> list[Probe]:
+        """Probes that only this student's work must pass: those of a variant. They add what is answered to `answers`."""
+        return []
 
     @property
     def trouble(self) -> str:

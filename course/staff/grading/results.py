@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,8 @@ class TaskResult:
         seconds: What grading it took, by the clock.
         extra: Whether its points come on top of those that make up the whole.
         note: What somebody should look at, where the visible tests and the probes disagree or a run was flaky; for the teacher.
+        variant: What the student's variant of the task is, and what its functions answered; empty without one.
+        carries: The students whose variant the answers carry while they are wrong for the student's own; for the teacher.
     """
 
     task: str
@@ -99,6 +101,8 @@ class TaskResult:
     seconds: float = 0.0
     extra: bool = False
     note: str = ""
+    variant: dict[str, Any] = field(default_factory=dict)
+    carries: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -167,4 +171,5 @@ def _task(data: dict[str, Any]) -> TaskResult:
     visible = tuple(VisibleTest(**entry) for entry in data["visible"])
     probes = tuple(HiddenProbe(**entry) for entry in data["probes"])
     nearest = Nearest(**data["nearest"]) if data["nearest"] else None
-    return TaskResult(**{**data, "visible": visible, "probes": probes, "nearest": nearest})
+    carries = tuple(data.get("carries", ()))
+    return TaskResult(**{**data, "visible": visible, "probes": probes, "nearest": nearest, "carries": carries})

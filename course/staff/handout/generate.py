@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from course.manifest import Manifest, Task
 from course.staff import RequestError, StaffError
@@ -20,6 +21,9 @@ from course.staff.handout.leaks import bodies_of_modules, leaks_of
 from course.staff.handout.released import released_bodies, released_files
 from course.staff.handout.selection import TEMPLATES, marks, select
 from course.workspace import pristine
+
+if TYPE_CHECKING:
+    from course.staff.variants.variant import Variant
 
 MARKER = ".handout.json"
 """A file in every handout that identifies it, so that a later handout may replace it."""
@@ -168,7 +172,9 @@ def _module(path: str) -> str:
     return path.removesuffix(".py").replace("/", ".")
 
 
-def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED, staff: int | None = None) -> dict[str, str | bytes]:
+def handout_files(
+    root: Path, manifest: Manifest, last: int, style: str = GUIDED, staff: int | None = None, variant: Variant | None = None
+) -> dict[str, str | bytes]:
     """All files of a handout by path.
 
     Args:
@@ -177,6 +183,7 @@ def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED
         last: The last stage.
         style: GUIDED, where stubs keep their docstrings, or BARE, where a list says what each has to do.
         staff: Include the released bodies of all tasks up to this stage.
+        variant: The variant of the student who receives the handout.
 
     Raises:
         RequestError: If a stage does not exist.
@@ -187,6 +194,8 @@ def handout_files(root: Path, manifest: Manifest, last: int, style: str = GUIDED
     reference = select(root, manifest, last)
     if all(task.stage != last for task in manifest.tasks):  # its solutions would go out whole
         raise RequestError(f"Module {last} has no tasks yet; hand out a range that ends with {manifest.tasks[-1].stage}")
+    if variant is not None:
+        manifest, reference = variant.apply(manifest, reference)
     _check_tested(manifest, last, reference)
     names, left_out, modules = write_names(manifest, last), left_out_names(manifest, last), left_out_modules(manifest, last)
     files = leave_out_modules(leave_out(stub_files(reference, names, bare=style == BARE), left_out), modules)
@@ -221,7 +230,14 @@ def _known_programs(text: str, files: Mapping[str, str | bytes]) -> str:
 
 
 def make_handout(
-    root: Path, manifest: Manifest, last: int, folder: Path, force: bool = False, style: str = GUIDED, staff: int | None = None
+    root: Path,
+    manifest: Manifest,
+    last: int,
+    folder: Path,
+    force: bool = False,
+    style: str = GUIDED,
+    staff: int | None = None,
+    variant: Variant | None = None,
 ) -> Handout:
     """Write a handout: into a temporary folder first, which is renamed when the handout is complete.
 
@@ -231,7 +247,7 @@ def make_handout(
         last: The last stage.
         folder: The target; must not exist or be empty or, with `force`, contain an unchanged earlier handout.
         force: Replace an earlier handout.
-        style, staff: As in `handout_files`.
+        style, staff, variant: As in `handout_files`.
 
     Raises:
         RequestError: If the folder is not free, or a stage does not exist.
@@ -239,7 +255,7 @@ def make_handout(
     """
     folder = folder.absolute()
     _check_free(folder, force)
-    files = handout_files(root, manifest, last, style, staff)
+    files = handout_files(root, manifest, last, style, staff, variant)
     folder.parent.mkdir(parents=True, exist_ok=True)
     building = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
@@ -257,7 +273,7 @@ def make_handout(
             building.rename(folder)
     finally:
         shutil.rmtree(building, ignore_errors=True)
-    stubs = sum(len(tasks) for tasks in write_names(manifest, last).values())
+    stubs = sum(len(tasks) for tasks in write_names(manifest, last).values()) + (variant.functions(files) if variant else 0)
     return Handout(folder, len(files) + 1, stubs, commit)
 
 

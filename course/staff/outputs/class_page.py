@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from course.staff.grading.results import NOT_RUN, Result, TaskResult
-from course.staff.outputs.words import clean, file_names, flags, kind, line, number
+from course.staff.outputs.words import carries, clean, file_names, flags, kind, line, number
 from course.staff.similarity.document import PAGE
 from course.workspace.atomic_files import write_bytes
 
@@ -27,11 +27,12 @@ SHOWN = 3
 FIRST = 12
 """Number of known mistakes and of similar pairs in a table; a click, or the report, shows the others."""
 
-ORDER = ("refused", "disagrees", "flaky", "not run")
+ORDER = ("refused", "variant", "disagrees", "flaky", "not run")
 """Kinds of flags, the most serious first."""
 
 WORDS = {
     "refused": "could not be graded",
+    "variant": "answers with the variant of another student",
     "disagrees": "the visible tests and the hidden probes disagree",
     "flaky": "a second run had a different result",
     "not run": "could not run, for different reasons",
@@ -43,7 +44,7 @@ class Flag:
     """A reason to look at some submissions.
 
     Attributes:
-        kind: "refused", "disagrees", "flaky" or "not run".
+        kind: "refused", "variant", "disagrees", "flaky" or "not run".
         task: The id of the task; empty for a whole submission.
         reason: The reason; a general one if it differs between submissions.
         names: The names of the submissions.
@@ -171,7 +172,9 @@ def write_class_page(
         flags=collect_flags(results),
         similarity=similarity,
         similarity_page=PAGE,
-        flagged=sum(bool(result.refused) or any(task.disagrees or task.flaky for task in result.tasks) for result in results),
+        flagged=sum(
+            bool(result.refused) or any(task.disagrees or task.flaky or task.carries for task in result.tasks) for result in results
+        ),
         bars=histogram(graded),
         hardest=sorted(task_rows(results, tasks), key=lambda row: (row.share is None, row.share)),
         slowest=sorted(results, key=lambda result: -result.seconds)[:5],
@@ -185,16 +188,17 @@ def write_class_page(
 
 def collect_flags(results: Sequence[Result]) -> list[Flag]:
     """What needs attention: a flag for each kind and task, and one for each reason to refuse a submission."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
     for result in results:
         name = line(result.submission)
         if result.refused:
-            found.setdefault(("refused", clean(result.refused)), {})[name] = clean(result.refused)
+            found.setdefault(("refused", clean(result.refused), ""), {})[name] = clean(result.refused)
         for task in result.tasks:
             for flag in flags(task):
-                found.setdefault((flag, task.task), {})[name] = clean(task.note or task.reason)
+                whose = clean(carries(task)) if flag == "variant" else ""
+                found.setdefault((flag, task.task, whose), {})[name] = whose or clean(task.note or task.reason)
     collected = []
-    for (flag, about), reasons in found.items():
+    for (flag, about, _), reasons in found.items():
         first = next(iter(reasons.values()))
         same = first if set(reasons.values()) == {first} else ""
         collected.append(Flag(flag, "" if flag == "refused" else about, same or WORDS[flag], tuple(reasons)))
@@ -251,10 +255,14 @@ def _cell(task: TaskResult) -> Cell:
     """The cell of a task."""
     name = kind(task)
     short = {"pass": task.verdict.replace("(", "").replace(")", ""), "part": f"PART {number(task.mark)}"}
-    notes = [flag for flag in flags(task) if flag != "not run"]
+    notes = [carries(task) if flag == "variant" else flag for flag in flags(task) if flag != "not run"]
     notes += [line(text) for text in (task.note, task.reason) if text]
     return Cell(
-        name, short.get(name, task.verdict), -0.5 if task.verdict == NOT_RUN else task.mark, ": ".join(notes), task.disagrees or task.flaky
+        name,
+        short.get(name, task.verdict),
+        -0.5 if task.verdict == NOT_RUN else task.mark,
+        ": ".join(notes),
+        task.disagrees or task.flaky or bool(task.carries),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from course.staff.grading.results import Result
-from course.staff.outputs.words import flags, line, number
+from course.staff.outputs.words import carries, flags, line, number
 from course.workspace.atomic_files import write_bytes
 
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
@@ -28,7 +28,7 @@ def write_table(results: Sequence[Result], path: Path) -> None:
     for result in results:
         found = {task.task: task for task in result.tasks}
         marks = [cell for id in tasks for cell in ((number(found[id].mark), found[id].verdict) if id in found else ("", ""))]
-        raised = [f"{task.task} {flag}" for task in result.tasks for flag in flags(task)]
+        raised = [f"{task.task} {carries(task) if flag == 'variant' else flag}" for task in result.tasks for flag in flags(task)]
         raised += [f"refused: {line(result.refused)}"] if result.refused else []
         points = ["", ""] if result.refused else [number(result.mark), number(result.points)]
         row = [line(result.submission), *points, *marks, "; ".join(raised), number(result.seconds), result.hash]

@@ -117,8 +117,14 @@ def flags(task: TaskResult) -> list[str]:
     return [
         *(["disagrees"] if task.disagrees else []),
         *(["flaky"] if task.flaky else []),
+        *(["variant"] if task.carries else []),
         *(["not run"] if task.verdict == NOT_RUN else []),
     ]
+
+
+def carries(task: TaskResult) -> str:
+    """Whose variant the answers have, in words for the teacher."""
+    return f"carries the variant of {' or '.join(task.carries)}"
 
 
 def verdict_and_mark(task: TaskResult) -> str:

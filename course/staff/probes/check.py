@@ -51,7 +51,7 @@ class Probe:
 
     task: str
     says: str
-    weight: int
+    weight: float
     check: Callable[..., Check]
     inputs: Mapping[str, SearchStrategy[Any]]
     examples: Sequence[Sequence[Any]]
@@ -158,6 +158,7 @@ def run_probes(
     done: Callable[[Outcome], object] = lambda outcome: None,
     stop: bool = False,
     profile: str = FULL,
+    more: Sequence[Probe] = (),
 ) -> list[Outcome]:
     """Put the probes of a task to a submission.
 
@@ -171,18 +172,21 @@ def run_probes(
         done: Called after each.
         stop: Whether to stop at the first that fails.
         profile: What is marked.
+        more: Further probes, which are about the main behavior.
     """
     with marking_by(profile):
-        return _run(task, launch, number, done, stop, profile)
+        return _run(task, launch, number, done, stop, profile, more)
 
 
-def _run(task: Task, launch: Launcher, number: int, done: Callable[[Outcome], object], stop: bool, profile: str) -> list[Outcome]:
+def _run(
+    task: Task, launch: Launcher, number: int, done: Callable[[Outcome], object], stop: bool, profile: str, more: Sequence[Probe]
+) -> list[Outcome]:
     remote: Remote | None = None
-    weights = weights_of(task.id, profile)
+    weights = weights_of(task.id, profile) | {probe.says: probe.weight for probe in more}
     reasons: dict[str, str] = {}
     hangs, hopeless = 0, ""
     try:
-        for probe in probes_of(task.id, profile):
+        for probe in [*probes_of(task.id, profile), *more]:
             if not hopeless and remote is None:
                 try:
                     remote = Remote(launch, environment(task))

@@ -77,7 +77,7 @@ def find_attempts(folder: Path, policy: Policy) -> tuple[dict[str, list[Attempt]
     for path in sorted(folder.iterdir()):
         if path.name in JUNK or path.name.startswith((".", *JUNK_FILES)):
             continue
-        student = _find_student(stem(path), policy)
+        student = find_student(stem(path), policy)
         if student is None:
             unknown.append(path.name)
             continue
@@ -87,7 +87,7 @@ def find_attempts(folder: Path, policy: Policy) -> tuple[dict[str, list[Attempt]
     return {id: sorted(attempts, key=lambda attempt: attempt.time) for id, attempts in found.items()}, unknown
 
 
-def _find_student(name: str, policy: Policy) -> Student | None:
+def find_student(name: str, policy: Policy) -> Student | None:
     """The student in the name of a submission: by id, by number in Canvas, or by full name in Moodle if it is unique."""
     id = name.partition("@")[0]
     if id in policy.students:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -83,10 +84,17 @@ def add_commands(app: typer.Typer, out: Console, err: Console, shown: Any) -> No
         out.print(escape(str(path)), soft_wrap=True)
 
     def run(names: list[str] | None, folder: Path, again: bool, workers: int | None, no_sandbox: bool, scale: str) -> None:
+        from course.staff.grading.journal import Interrupted
         from course.staff.term.term import mark
 
-        with shown() as bar:
-            marked = mark(folder, names or (), again=again, workers=workers, no_sandbox=no_sandbox, scale=scale, progress=bar.show)
+        try:
+            with shown() as bar:
+                marked = mark(folder, names or (), again=again, workers=workers, no_sandbox=no_sandbox, scale=scale, progress=bar.show)
+        except Interrupted as stopped:  # not by the command grade, which knows neither names nor variants of the term
+            options = [*(["--no-sandbox"] if no_sandbox else []), *(["--scale", scale] if scale else [])]
+            command = "regrade" if again else "mark"
+            stopped.next = shlex.join(["course-staff", command, *(names or ()), "--term", str(folder), *options])
+            raise
         _print(marked, out, err)
 
     @app.command("mark", rich_help_panel=PANEL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import secrets
 import tomllib
 import zoneinfo
 from collections.abc import Mapping, Sequence
@@ -16,8 +17,12 @@ from course.manifest import Manifest
 from course.staff import RequestError
 from course.staff.outputs.table import FORMULA
 from course.staff.probes import FULL, PUBLISHED
+from course.staff.variants.registry import FAMILIES
 
 FILE = "term.toml"
+
+SHORTEST_SEED = 16
+"""Characters. Whoever guesses the seed can compute every student's variant."""
 
 KINDS = {str: "a string", bool: "true or false", int: "an integer", float: "a number", list: "a list", dict: "a table", date: "a date"}
 
@@ -91,6 +96,21 @@ class Deadline:
 
 
 @dataclass(frozen=True)
+class VariantPolicy:
+    """Which tasks differ from student to student.
+
+    Attributes:
+        seed: The secret that students' parameters are drawn with.
+        families: Names of families of variants.
+        percent: The share of a task's points that a student's own functions earn.
+    """
+
+    seed: str
+    families: tuple[str, ...]
+    percent: float
+
+
+@dataclass(frozen=True)
 class Policy:
     """The contents of `term.toml`.
 
@@ -102,6 +122,7 @@ class Policy:
         late: The late policy.
         deadlines: Ordered by date.
         students: By id.
+        variants: Which tasks differ from student to student; None if all have the same.
     """
 
     title: str
@@ -111,6 +132,7 @@ class Policy:
     late: Late
     deadlines: tuple[Deadline, ...]
     students: Mapping[str, Student]
+    variants: VariantPolicy | None = None
 
     def student(self, id: str) -> Student:
         """The student with an id.
@@ -186,8 +208,26 @@ def parse_policy(text: str, path: Path, manifest: Manifest) -> Policy:
     late = _late(_Table(top.pop("late", dict, {}), f"{path}, [late]"))
     deadlines = _deadlines(top.pop("deadline", list, []), path, manifest, zone)
     students = _students(top.pop("student", list, []), path, {deadline.name for deadline in deadlines})
+    variants = top.pop("variants", dict, None)
     top.close()
-    return Policy(title, zone, profile, anonymous, late, deadlines, students)
+    differing = None if variants is None else _variants(_Table(variants, f"{path}, [variants]"))
+    return Policy(title, zone, profile, anonymous, late, deadlines, students, differing)
+
+
+def _variants(table: _Table) -> VariantPolicy:
+    seed = table.pop("seed", str, "")
+    if len(seed) < SHORTEST_SEED:
+        got = f"{len(seed)} characters" if seed else "nothing"
+        table.refuse("seed", f'a secret of at least {SHORTEST_SEED} characters, such as "{secrets.token_hex(16)}"', got)
+    families = table.pop("families", list, list(FAMILIES))
+    for name in families:
+        if name not in FAMILIES:
+            table.refuse("families", f"some of {', '.join(FAMILIES)}", repr(name))
+    percent = table.number("percent", 30.0, most=90.0)
+    if not percent:
+        table.refuse("percent", "a number above 0", "0")
+    table.close()
+    return VariantPolicy(seed, tuple(families), percent)
 
 
 def _late(table: _Table) -> Late:

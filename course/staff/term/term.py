@@ -26,6 +26,7 @@ from course.staff.term.exports import write_exports
 from course.staff.term.gradebook import Standing, changes, compute_standings
 from course.staff.term.history import Event, History
 from course.staff.term.policy import Deadline, Policy, Student, read_policy
+from course.staff.variants.roster import Roster, copies, note_copies, roster_of
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,14 @@ def mark(
             id: {name: choose(attempts.get(id, []), _deadline(policy, name), student, policy) for name, (attempts, _) in found.items()}
             for id, student in policy.students.items()
         }
+        roster = roster_of(policy, lambda id: alias(policy, id, folder))
         results: dict[str, dict[str, Result]] = {id: {} for id in policy.students}
         for deadline in policy.deadlines:
             counting = {id: choice.attempt for id in choices if (choice := choices[id][deadline.name]).attempt is not None}
             options = {"workers": workers, "no_sandbox": no_sandbox, "scale": scale, "progress": progress, "root": root}
-            graded = _grade(folder, policy, deadline, counting, manifest, again, options if grades and deadline in selected else None)
+            graded = _grade(
+                folder, policy, deadline, counting, manifest, again, options if grades and deadline in selected else None, roster
+            )
             for id, result in graded.items():
                 results[id][deadline.name] = result
         standings = _standings(policy, choices, results, history, manifest)
@@ -100,7 +104,7 @@ def mark(
     untimed = [
         attempt.path.name for attempts, _ in found.values() for each in attempts.values() for attempt in each if not attempt.is_named
     ]
-    warnings = [*history.warnings]
+    warnings = [*history.warnings, *copies([result for each in results.values() for result in each.values()])]
     if untimed:
         many = f"1 submission has no time in its name ({untimed[0]})"
         many = many if len(untimed) == 1 else f"{len(untimed)} submissions have no time in their names (such as {untimed[0]})"
@@ -120,6 +124,7 @@ def _grade(
     manifest: Manifest,
     again: bool,
     options: Mapping[str, object] | None,
+    roster: Roster | None,
 ) -> dict[str, Result]:
     """Grade the attempts for a deadline; returns the results by student. Without options, only existing results are returned."""
     from course.staff.grading.grade import grade
@@ -137,8 +142,12 @@ def _grade(
             results[id] = result
     todo = {name: path for id, (name, path) in paths.items() if again or id not in results}
     if options is not None and todo:
-        found = {result.submission: result for result in grade(todo, out, tasks=deadline.tasks, profile=policy.profile, **options)}  # type: ignore[arg-type]
+        variants = {name: roster.variants[id] for id, (name, _) in paths.items()} if roster else None
+        options = {**options, "tasks": deadline.tasks, "profile": policy.profile, "variants": variants}
+        found = {result.submission: result for result in grade(todo, out, **options)}  # type: ignore[arg-type]
         results |= {id: found[name] for id, (name, _) in paths.items() if name in found}
+    if roster is not None:
+        results = dict(zip(results, note_copies(out, list(results.values()), roster.shown), strict=True))
     if options is not None and results:
         write_outputs(list(results.values()), out, USUAL, {task.id: task.title for task in manifest.tasks})
     return results

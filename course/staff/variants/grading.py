@@ -1,0 +1,147 @@
+"""A student's variant in grading: its functions in the task's base, its probes, and whose variant the answers carry."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from course.staff.grading.bases import Base
+from course.staff.grading.reference import Prepared
+from course.staff.grading.results import TaskResult
+from course.staff.probes.check import Probe
+from course.staff.probes.compare import Check
+from course.staff.probes.program import Program
+from course.staff.probes.remote import SECONDS
+from course.staff.variants.family import Family, Parameters, Question
+from course.staff.variants.variant import Variant, from_document, insert_functions, insertions, stubs_of, with_functions
+
+
+@dataclass(frozen=True)
+class Varied(Prepared):
+    """What is known of a task, with a student's variant of it.
+
+    Attributes:
+        variant: The families of this task alone.
+        weight: What the task's other probes and the student's own tests weigh together.
+    """
+
+    variant: Variant
+    weight: float
+
+    @cached_property
+    def base(self) -> Base:
+        """Its base, with the added functions as stubs."""
+        base = super().base
+        files, written = dict(base.files), dict(base.written)
+        for family, parameters in self.variant.families:
+            files[family.file] = insert_functions(str(files[family.file]), family, stubs_of(family, parameters))
+            written[family.file] = (*written[family.file], *(full.partition(":")[2] for full in family.write))
+        return replace(base, task=self.task, files=files, written=written)
+
+    @property
+    def right(self) -> Mapping[str, str]:
+        """The files of the task with a right answer to this variant in them."""
+        right = dict(super().right)
+        for family, parameters in self.variant.families:
+            right[family.file] = insert_functions(right[family.file], family, family.fill(family.solution, parameters))
+        return right
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """The tests of the variant, and given files that it changes."""
+        found: dict[str, str] = {}
+        for family, parameters in self.variant.families:
+            found |= insertions(family, parameters, {path: self.text(path) for path, _ in family.insertions})
+            found[family.test_file] = family.fill(family.tests, parameters)
+        return found
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The tests that count, those of the variant last."""
+        tests = [id for family, parameters in self.variant.families for id in test_ids(family, parameters)]
+        return (*super().ids, *tests)
+
+    def probes(self, answers: dict[str, list[Any]]) -> list[Probe]:
+        """The probes of the added functions. They add what is answered to `answers`."""
+        percent = self.variant.percent / 100
+        questions = [(question, parameters) for family, parameters in self.variant.families for question in family.questions]
+        each = self.weight * percent / (1 - percent) / len(questions)
+        return [probe_of(self.task.id, question, parameters, each, answers) for question, parameters in questions]
+
+
+def varied(prepared: Prepared, variant: Variant, weight: float) -> Varied:
+    """What is known of a task, with a student's variant of it; see `Varied`."""
+    task = prepared.task
+    for family, _ in variant.families:
+        task = with_functions(task, family)
+    return Varied(task, prepared.folder, variant, weight)
+
+
+def test_ids(family: Family, parameters: Parameters) -> list[str]:
+    """The tests of a family, as pytest names them."""
+    tree = ast.parse(family.fill(family.tests, parameters))
+    return [f"{family.test_file}::{node.name}" for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+
+
+def probe_of(task: str, question: Question, parameters: Parameters, weight: float, answers: dict[str, list[Any]]) -> Probe:
+    """The probe of a function that a family adds.
+
+    Args:
+        task: Id of the task.
+        question: The function.
+        parameters: The student's.
+        weight: See `Probe`.
+        answers: Gets, under the name of the function, every list of arguments with its answer, None if it is no plain data.
+    """
+    asked = answers.setdefault(question.name, [])
+
+    def check(p: Program, *arguments: Any) -> Check:
+        entry = [list(arguments), None]
+        asked.append(entry)
+        (got,) = yield [p.find(question.name)(*arguments)]
+        entry[1] = got if _is_plain(got) else None
+        question.judge(parameters, arguments, got)
+
+    return Probe(task, question.says, weight, check, question.inputs, question.examples, 20, SECONDS)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an answer is a number or a few numbers."""
+    if isinstance(value, (list, tuple)):
+        return all(type(item) in (int, float) for item in value)
+    return type(value) in (int, float)
+
+
+def carried(result: TaskResult, others: Mapping[str, Variant]) -> tuple[str, ...]:
+    """The students whose variant of a task the answers carry, though they are wrong for the student's own.
+
+    Nobody is named whose parameters are the student's own, or too near to them to tell a copy from a slip.
+
+    Args:
+        result: How the submission fared in the task.
+        others: Variants of a class by the names that the teacher reads; the student's own may be among them.
+    """
+    if not result.variant:
+        return ()
+    own, answers = from_document(result.variant), result.variant["answers"]
+    found: list[str] = []
+    for family, parameters in own.families:
+        told = [question for question in family.questions if _is_complete(answers.get(question.name))]
+        if all(_all_accept(question, parameters, answers) for question in told):
+            continue
+        for name, other in others.items():
+            theirs = other.parameters.get(family.name)
+            if theirs is not None and family.distinct(parameters, theirs) and all(_all_accept(q, theirs, answers) for q in told):
+                found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+def _is_complete(asked: Sequence[Any] | None) -> bool:
+    return bool(asked) and all(answer is not None for _, answer in asked)
+
+
+def _all_accept(question: Question, parameters: Parameters, answers: Mapping[str, Sequence[Any]]) -> bool:
+    return all(question.accepts(parameters, arguments, answer) for arguments, answer in answers[question.name])

@@ -1,0 +1,522 @@
+"""Per-student variants: how they are drawn, what a workspace holds, and whose variant an answer carries: `course.staff.variants`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis.strategies import text
+
+from course.manifest import ROOT, course
+from course.staff import RequestError, StaffError, cli
+from course.staff.grading.results import PART, PASS, TaskResult
+from course.staff.handout.generate import handout_files
+from course.staff.probes.check import run_probes
+from course.staff.probes.remote import plain_launcher
+from course.staff.term.policy import FILE, Policy, parse_policy
+from course.staff.variants import batch, registry, variant
+from course.staff.variants.family import Family, Parameters, _choose
+from course.staff.variants.grading import carried, probe_of
+from course.staff.variants.order import ORDERS
+from course.staff.variants.roster import roster_of
+from course.staff.variants.variant import RECORD, Variant, draw_variant
+
+from .handouts import handout
+
+SEED = "a secret of the course"
+
+FAMILIES = list(registry.FAMILIES.values())
+each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+
+ids = text("abcdefghij0123456789", min_size=1, max_size=8)
+
+
+def drawn(student: str) -> Variant:
+    """The variant of a student, of all families."""
+    return draw_variant(SEED, student, list(registry.FAMILIES), 30)
+
+
+def module_of(family: Family, parameters: Parameters) -> dict[str, Any]:
+    """The names of the module that a family adds to, with its solution for these parameters."""
+    names = dict(vars(importlib.import_module(family.after.partition(":")[0])))
+    exec(family.fill(family.solution, parameters), names)
+    return names
+
+
+def data_sets(family: Family, parameters: Parameters) -> dict[str, Any]:
+    """The data sets of a workspace: functions that the family inserts into minitorch/datasets.py."""
+    names = dict(vars(sys.modules["minitorch.datasets"]))
+    for template in family.insertions.values():
+        if "def " in template:
+            exec(family.fill(template, parameters), names)
+    return {**names["datasets"], **({"Own": names["own"]} if "own" in names else {})}
+
+
+def failing_tests(family: Family, tests_of: Parameters, solution_of: Parameters) -> list[str]:
+    """The generated tests of one student that the solution of another student fails."""
+    source = re.sub(r"(?m)^from (minitorch|project).*\n", "", family.fill(family.tests, tests_of))
+    names = {**module_of(family, solution_of), "datasets": data_sets(family, tests_of)}
+    exec(source, names)
+    failed = []
+    for name in [name for name in names if name.startswith("test_")]:
+        try:
+            names[name]()
+        except AssertionError:
+            failed.append(name)
+    return failed
+
+
+def answers_of(family: Family, parameters: Parameters) -> dict[str, list[Any]]:
+    """What a student's solution answers to the examples, as a result holds it."""
+    names = module_of(family, parameters)
+    return {
+        question.name: [[list(each), names[question.name.partition(":")[2]](*each)] for each in question.examples]
+        for question in family.questions
+    }
+
+
+# Drawing
+
+
+def test_parameters_are_an_hmac_of_seed_and_student() -> None:
+    """The digest is that of: printf 'order\\0step\\0ada' | openssl dgst -sha256 -hmac 'a secret of the course'."""
+    digest = "0ff422f394193b5b88f20992b9cda23111061472df495184cacd5de24719df51"
+    assert _choose(range(16), SEED, "order", "step", "ada") == int(digest[-1], 16)
+    assert registry.FAMILIES["order"].draw(SEED, "ada") == {"order": [0, 3, 2, 1], "step": 3, "offset": 61}
+    assert registry.FAMILIES["activation"].draw(SEED, "ada") == {"slope": 0.369, "ceiling": 4.5}
+
+
+@each_family
+def test_students_and_seeds_draw_differently(family: Family) -> None:
+    draws = [json.dumps(family.draw(SEED, f"student-{n}")) for n in range(300)]
+    assert len(set(draws)) > 250
+    assert sum(family.draw("another secret!!", f"student-{n}") != family.draw(SEED, f"student-{n}") for n in range(300)) > 290
+
+
+@each_family
+def test_the_document_of_a_variant_survives_json(family: Family) -> None:
+    assert variant.from_document(json.loads(json.dumps(drawn("ada").document))) == drawn("ada")
+
+
+# Families
+
+
+@each_family
+@given(student=ids)
+def test_the_solution_passes_the_tests_and_gives_the_answers(family: Family, student: str) -> None:
+    parameters = family.draw(SEED, student)
+    assert failing_tests(family, parameters, parameters) == []
+    answers = answers_of(family, parameters)
+    for question in family.questions:
+        for arguments, answer in answers[question.name]:
+            question.judge(parameters, arguments, answer)
+
+
+@each_family
+@given(one=ids, other=ids)
+def test_the_solution_of_another_student_fails_the_tests_and_the_examples(family: Family, one: str, other: str) -> None:
+    mine, theirs = family.draw(SEED, one), family.draw(SEED, other)
+    assume(family.distinct(mine, theirs))
+    assert failing_tests(family, mine, theirs)
+    answers = answers_of(family, theirs)
+    assert not all(q.accepts(mine, arguments, answer) for q in family.questions for arguments, answer in answers[q.name])
+
+
+def neighbors(family: Family) -> list[tuple[Parameters, Parameters]]:
+    """Pairs of parameters that differ in one of them, by one choice."""
+    first = {name: values[0] for name, values in family.choices.items()}
+    return [({**first, name: one}, {**first, name: other}) for name, values in family.choices.items() for one, other in pairwise(values)]
+
+
+@pytest.mark.parametrize("name", ["activation", "reduction", "order"])
+def test_the_nearest_parameters_answer_the_examples_differently(name: str) -> None:
+    family = registry.FAMILIES[name]
+    for mine, theirs in neighbors(family):
+        assert family.distinct(mine, theirs)
+        assert failing_tests(family, mine, theirs), (mine, theirs)
+        answers = answers_of(family, theirs)
+        assert not all(q.accepts(mine, arguments, answer) for q in family.questions for arguments, answer in answers[q.name])
+
+
+def test_lines_that_differ_little_are_not_told_apart() -> None:
+    """Two lines that cross in the middle at 2° label about 2/180 of the square differently, at 30° about 30/180."""
+    points = registry.FAMILIES["points"]
+    assert not points.distinct({"angle": 10, "shift": 0.1}, {"angle": 12, "shift": 0.1})
+    assert points.distinct({"angle": 10, "shift": 0.1}, {"angle": 40, "shift": 0.1})
+    assert points.distinct({"angle": 10, "shift": 0.1}, {"angle": 10, "shift": -0.1})
+
+
+def test_an_order_read_from_the_wrong_end_or_inverted_is_nobodys() -> None:
+    assert len(ORDERS) == 9
+    for order in ORDERS:
+        inverse = [order.index(dim) for dim in range(4)]
+        for mistake in (order[::-1], inverse, inverse[::-1], [0, 1, 2, 3], [3, 2, 1, 0]):
+            assert mistake == order or mistake not in ORDERS
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "arguments", "answer"),
+    [
+        ("activation", 0, (-2.0,), -0.25),
+        ("activation", 0, (7.0,), 4.5),
+        ("activation", 1, (-2.0, 3.0), 0.375),
+        ("activation", 1, (4.5, 3.0), 0.0),
+        ("reduction", 0, ([8.0, 4.0],), 4.5),  # 2 → (2 + 8) / 2 = 5 → (5 + 4) / 2
+        ("order", 0, ([1, 2, 3, 4], [2, 3, 4, 5]), 3 + 10 * 119),
+    ],
+)
+def test_what_is_right_by_hand(name: str, function: int, arguments: Any, answer: float) -> None:
+    parameters = {
+        "activation": {"slope": 0.125, "ceiling": 4.5},
+        "reduction": {"decay": 0.5, "start": 2.0},
+        "order": {"order": [3, 2, 1, 0], "step": 10, "offset": 3},
+    }[name]
+    question = registry.FAMILIES[name].questions[function]
+    question.judge(parameters, arguments, answer)
+    assert not question.accepts(parameters, arguments, answer + 0.001)
+    assert not question.accepts(parameters, arguments, float("nan"))
+    assert not question.accepts(parameters, arguments, "no number")
+
+
+@pytest.mark.parametrize("answer", [(-10.0, 0.0, 5.0), (0.0, 0.0, 1.0), (1.0, 2.0), 3.0])
+def test_a_line_that_mislabels_a_point_is_wrong(answer: Any) -> None:
+    (question,) = registry.FAMILIES["points"].questions
+    assert question.accepts({"angle": 30, "shift": 0.1}, (), (0.866, 0.5, -0.783))  # (0.866 + 0.5) / 2 + 0.1 = 0.783
+    assert not question.accepts({"angle": 30, "shift": 0.1}, (), answer)
+
+
+# Probes and copies
+
+
+HELPERS = """
+from collections.abc import Iterable, Sequence
+
+Index = Shape = Sequence[int]
+
+
+def reduce(fn, start):
+    def apply(ls):
+        total = start
+        for x in ls:
+            total = fn(total, x)
+        return total
+
+    return apply
+"""
+
+
+def put(family: Family, own: Parameters, solution_of: Parameters, folder: Path) -> tuple[bool, TaskResult]:
+    """Put a family's probes to a student's solution: whether all passed, and the result that keeps the answers."""
+    file = folder / family.file
+    for package in {"minitorch", file.parent.name}:
+        (folder / package).mkdir(parents=True)
+        (folder / package / "__init__.py").touch()
+    file.write_text(HELPERS + family.fill(family.solution, solution_of))
+    answers: dict[str, list[Any]] = {}
+    probes = [probe_of("9.9", question, own, 1.0, answers) for question in family.questions]
+    outcomes = run_probes(replace(course().task("0.1"), id="9.9"), plain_launcher(folder), more=probes)
+    assert [outcome.says for outcome in outcomes] == [question.says for question in family.questions]
+    passed = all(outcome.passed for outcome in outcomes)
+    return passed, result_of(family, own, json.loads(json.dumps(answers)))
+
+
+def result_of(family: Family, own: Parameters, answers: Mapping[str, Any]) -> TaskResult:
+    """A result that keeps these answers."""
+    return TaskResult(family.task, PART, 10, 7, variant={**Variant({family.name: own}, 30).document, "answers": answers})
+
+
+@each_family
+def test_the_probes_pass_the_own_solution_and_recognize_a_neighbors(family: Family, tmp_path: Path) -> None:
+    own, theirs = ({name: values[place] for name, values in family.choices.items()} for place in (0, -1))
+    others = {"me": Variant({family.name: own}, 30), "bob": Variant({family.name: theirs}, 30), "cid": Variant({}, 30)}
+    passed, result = put(family, own, own, tmp_path / "own")
+    assert passed
+    assert carried(result, others) == ()
+    passed, result = put(family, own, theirs, tmp_path / "copied")
+    assert not passed
+    assert carried(result, others) == ("bob",)
+
+
+ACTIVATION = registry.FAMILIES["activation"]
+MINE, THEIRS, THIRD = ({"slope": slope, "ceiling": 4.5} for slope in (0.111, 0.222, 0.333))
+CLASS = {name: Variant({"activation": each}, 30) for name, each in (("me", MINE), ("twin", MINE), ("bob", THEIRS), ("cid", THIRD))}
+
+
+def test_all_students_who_drew_what_the_answers_carry_are_named() -> None:
+    result = result_of(ACTIVATION, MINE, answers_of(ACTIVATION, THEIRS))
+    assert carried(result, {**CLASS, "ben": CLASS["bob"]}) == ("bob", "ben")
+
+
+def test_nobody_is_named_who_drew_the_same() -> None:
+    assert carried(result_of(ACTIVATION, MINE, answers_of(ACTIVATION, MINE)), CLASS) == ()
+    assert carried(result_of(ACTIVATION, MINE, answers_of(ACTIVATION, THEIRS)), {"me": CLASS["me"], "twin": CLASS["twin"]}) == ()
+
+
+def test_nobody_is_named_for_a_mistake() -> None:
+    wrong = {name: [[arguments, 0.0] for arguments, _ in asked] for name, asked in answers_of(ACTIVATION, MINE).items()}
+    assert carried(result_of(ACTIVATION, MINE, wrong), CLASS) == ()
+
+
+def test_an_answer_that_is_missing_names_nobody() -> None:
+    answers = answers_of(ACTIVATION, THEIRS)
+    missing = {name: [[arguments, None] for arguments, _ in asked] for name, asked in answers.items()}
+    assert carried(result_of(ACTIVATION, MINE, missing), CLASS) == ()
+    assert carried(result_of(ACTIVATION, MINE, {}), CLASS) == ()
+    assert carried(TaskResult("0.1", PASS, 10, 10), CLASS) == ()
+
+
+def test_a_sloppy_line_that_separates_a_near_data_set_names_nobody() -> None:
+    points = registry.FAMILIES["points"]
+    own, near, far = ({"angle": angle, "shift": 0.1} for angle in (10, 12, 40))
+    others = {name: Variant({"points": each}, 30) for name, each in (("near", near), ("far", far))}
+    for solver, names in ((near, ()), (far, ("far",))):
+        answers = answers_of(points, solver)
+        assert not any(question.accepts(own, (), answers[question.name][0][1]) for question in points.questions)
+        assert carried(result_of(points, own, answers), others) == names
+
+
+def test_a_copy_of_one_function_of_two_is_recognized() -> None:
+    first, second = (question.name for question in ACTIVATION.questions)
+    answers = answers_of(ACTIVATION, THEIRS)
+    answers[second] = [[arguments, None] for arguments, _ in answers[second]]
+    assert carried(result_of(ACTIVATION, MINE, answers), CLASS) == ("bob",)
+    mixed = {first: answers[first], second: answers_of(ACTIVATION, MINE)[second]}
+    assert carried(result_of(ACTIVATION, MINE, mixed), CLASS) == (), "no single student's"
+
+
+# Workspaces
+
+CHANGED = {
+    "course/tasks.toml", "course/pristine.zip", "docs/module0/functional.md", "docs/module0/operators.md",
+    "docs/module0/visualization.md", "minitorch/datasets.py", "minitorch/operators.py", "project/run_manual.py",
+}  # fmt: skip
+ADDED = {RECORD, "tests/test_variant_activation.py", "tests/test_variant_reduction.py", "tests/test_variant_points.py"}
+
+
+@pytest.fixture(scope="module")
+def adas() -> dict[str, str | bytes]:
+    """Ada's workspace of Module 0."""
+    return handout_files(ROOT, course(), 0, variant=drawn("ada"))
+
+
+def test_a_variant_changes_its_tasks_alone(adas: dict[str, str | bytes]) -> None:
+    plain = handout(0)
+    assert set(adas) - set(plain) == ADDED
+    assert {path for path in plain if adas[path] != plain[path]} == CHANGED
+    assert not any("bounded_leaky_relu" in str(text) or '"Own"' in str(text) for text in plain.values())
+
+
+def test_a_workspace_has_stubs_tests_and_texts_of_the_variant(adas: dict[str, str | bytes]) -> None:
+    error = 'raise NotImplementedError("Need to implement for Task 0.1")'
+    stub = f'    """0.369 · x where x < 0, x where 0 <= x < 4.5, and 4.5 elsewhere."""\n    {error}\n'
+    assert f"def bounded_leaky_relu(x: float) -> float:\n{stub}" in str(adas["minitorch/operators.py"])
+    assert '    raise NotImplementedError("Need to implement for Task 0.5")\n\n\nclass Network' in str(adas["project/run_manual.py"])
+    assert '    "Spiral": spiral,\n    "Own": own,\n}' in str(adas["minitorch/datasets.py"])
+    assert "```{task} 0.1\n```\n\n```{admonition} Your variant\n" in str(adas["docs/module0/operators.md"])
+    listed = '"minitorch.operators:relu_back", "minitorch.operators:bounded_leaky_relu", "minitorch.operators:bounded_leaky_relu_back",\n]'
+    assert listed in str(adas["course/tasks.toml"])
+    assert 'write = ["project.run_manual:separating_line", "project.run_manual:own_line"]' in str(adas["course/tasks.toml"])
+
+
+def test_a_workspace_holds_its_own_parameters_and_no_secret(adas: dict[str, str | bytes]) -> None:
+    record = json.loads(str(adas[RECORD]))
+    assert record["parameters"] == {name: drawn("ada").parameters[name] for name in registry.FAMILIES}
+    assert set(record) == {"schema", "percent", "parameters"}
+    for path, content in adas.items():
+        assert SEED not in str(content), path
+        assert "variants" not in path, path
+
+
+def test_a_bare_workspace_lists_the_functions_of_the_variant() -> None:
+    files = handout_files(ROOT, course(), 0, style="bare", variant=drawn("ada"))
+    assert "# - bounded_leaky_relu: 0.369 · x where x < 0" in str(files["minitorch/operators.py"])
+
+
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family.name != "points"], ids=lambda family: family.name)
+def test_a_text_that_shows_a_solution_stops_the_handout(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = course().task(family.task).page
+    monkeypatch.setitem(registry.FAMILIES, family.name, replace(family, about={family.task: family.solution}))
+    name = family.write[0].replace(".", r"\.")
+    with pytest.raises(StaffError, match=rf"docs/{page}\.md:\d+ shows the solution of {name}"):
+        handout_files(ROOT, course(), int(family.task[0]), variant=draw_variant(SEED, "ada", [family.name], 30))
+
+
+def test_a_reference_without_the_place_of_a_family_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.FAMILIES, "activation", replace(ACTIVATION, after="minitorch.operators:gone"))
+    with pytest.raises(StaffError, match=r"family activation expected a function minitorch\.operators:gone, found none; change `after`"):
+        handout_files(ROOT, course(), 0, variant=drawn("ada"))
+    monkeypatch.setitem(registry.FAMILIES, "activation", replace(ACTIVATION, insertions={("minitorch/datasets.py", "import "): "x"}))
+    with pytest.raises(StaffError, match=r"family activation expected once in minitorch/datasets\.py, found \d+ times: import; change"):
+        handout_files(ROOT, course(), 0, variant=drawn("ada"))
+
+
+# The policy
+
+TERM = """
+[variants]
+seed = "0123456789abcdef"
+families = ["activation", "order"]
+percent = 40
+
+[[deadline]]
+name = "Module 0"
+tasks = ["0"]
+due = 2026-10-05
+
+[[student]]
+id = "ada"
+
+[[student]]
+id = "bob"
+"""
+
+
+def policy(text: str = TERM) -> Policy:
+    return parse_policy(text, Path(FILE), course())
+
+
+def test_the_policy_says_which_tasks_differ() -> None:
+    rules = policy().variants
+    assert rules is not None
+    assert (rules.seed, rules.families, rules.percent) == ("0123456789abcdef", ("activation", "order"), 40.0)
+    roster = roster_of(policy(), lambda id: id.upper())
+    assert roster is not None
+    assert set(roster.shown) == {"ADA", "BOB"}
+    assert roster.variants["ada"] == draw_variant("0123456789abcdef", "ada", ["activation", "order"], 40.0)
+    assert policy(TERM.replace('families = ["activation", "order"]\npercent = 40\n', "")).variants == replace(
+        rules, families=tuple(registry.FAMILIES), percent=30.0
+    )
+
+
+def test_without_the_table_there_are_no_variants() -> None:
+    without = policy(TERM.partition("[[deadline]]")[2].join(["[[deadline]]", ""]))
+    assert without.variants is None
+    assert roster_of(without, str) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('seed = "0123456789abcdef"', 'seed = "short"', "term.toml, [variants]: seed expected a secret of at least 16 characters, such as"),
+        ('seed = "0123456789abcdef"', "", "got nothing"),
+        ('"order"', '"ordre"', "families expected some of activation, reduction, points, order, got 'ordre'"),
+        ("percent = 40", "percent = 95", "percent expected a number from 0 to 90, got 95"),
+        ("percent = 40", "percent = 0", "percent expected a number above 0, got 0"),
+        ("percent = 40", "share = 40", "share expected one of seed, families, percent"),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused(old: str, new: str, says: str) -> None:
+    assert old in TERM
+    with pytest.raises(RequestError) as error:
+        policy(TERM.replace(old, new))
+    assert says in str(error.value)
+
+
+def test_students_who_cannot_be_told_apart_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.FAMILIES, "activation", replace(ACTIVATION, choices={"slope": [0.123], "ceiling": [4.5]}))
+    roster = roster_of(policy(), str)
+    assert roster is not None
+    assert roster.alike() == [("activation", "ada", "bob")]
+
+
+# Handouts of a class
+
+
+def test_a_stopped_batch_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Variant] = []
+
+    def files(root: Path, manifest: Any, last: int, style: str, variant: Variant) -> dict[str, str | bytes]:
+        if stop and len(made) == stop:
+            raise KeyboardInterrupt
+        made.append(variant)
+        return {"a.txt": json.dumps(variant.document), "b.bin": b"\0"}
+
+    monkeypatch.setattr(batch, "handout_files", files)
+    monkeypatch.setattr(batch, "select", lambda root, manifest, last: {"course.py": source})
+    variants, source, stop = {id: drawn(id) for id in ("ada", "bob", "cid")}, "1", 2
+
+    def run() -> tuple[int, int]:
+        done = batch.make_handouts(ROOT, course(), 0, tmp_path / "out", variants)
+        return done.made, done.kept
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["ada.zip", "bob.zip"]
+    stop = 0
+    assert run() == (1, 2)
+    assert run() == (0, 3)
+    with zipfile.ZipFile(tmp_path / "out" / "bob.zip") as archive:
+        assert archive.testzip() is None
+        assert json.loads(archive.read("minitorch/a.txt")) == drawn("bob").document
+        assert archive.namelist() == ["minitorch/a.txt", "minitorch/b.bin", "minitorch/.handout.json"]
+    (tmp_path / "out" / "bob.zip").write_bytes(b"half of a zip")
+    assert run() == (1, 2)
+    variants["ada"] = drawn("another")
+    assert run() == (1, 2)
+    source = "2"
+    assert run() == (3, 0)
+
+
+# Commands
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tuple[int, str]]:
+    """Runs the command line in a term's folder; gives its exit code and all that it printed."""
+    (tmp_path / FILE).write_text(TERM)
+
+    def run(*arguments: str) -> tuple[int, str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        printed = capsys.readouterr()
+        return int(end.value.code or 0), printed.out + printed.err
+
+    return run
+
+
+def test_the_variants_of_a_class_are_printed(run: Callable[..., tuple[int, str]]) -> None:
+    ada = draw_variant("0123456789abcdef", "ada", ["activation", "order"], 40.0).parameters
+    code, printed = run("variants", ".")
+    assert code == 0
+    assert [line.split()[0] for line in printed.splitlines()] == ["ada", "bob"]
+    code, printed = run("variants", ".", "--show", "ada")
+    assert code == 0
+    assert f"Task 0.1  activation: slope {ada['activation']['slope']}, ceiling {ada['activation']['ceiling']}\n" in printed
+    assert "`stored_position`, for a storage whose order of dimensions is" in printed
+    assert "0123456789abcdef" not in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("variants", ".", "--show", "adda"), "there is no student 'adda'; did you mean 'ada'?"),
+        (("variants", ".", "--out", "x", "--modules", "1-2"), "--modules expected a range from 0, such as 0-1, got '1-2'"),
+        (("variants", ".", "--out", "x", "--modules", "0-"), "--modules expected a range from 0, such as 0-1, got '0-'"),
+        (("variants", ".", "--out", "x", "--style", "rich"), "--style expected guided or bare, got 'rich'"),
+        (("handout", "x", "--variant-of", "ada"), "expected both --variant-of STUDENT and --term DIR, got --variant-of alone"),
+        (("handout", "x", "--term", "."), "expected both --variant-of STUDENT and --term DIR, got --term alone"),
+    ],
+)
+def test_requests_that_cannot_be_are_refused(arguments: tuple[str, ...], says: str, run: Callable[..., tuple[int, str]]) -> None:
+    code, printed = run(*arguments)
+    assert code == 2
+    assert says in printed
+
+
+def test_a_term_without_variants_is_told(run: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text("[[student]]\nid = 'ada'\n")
+    code, printed = run("variants", ".")
+    assert code == 2
+    assert "term.toml has no table [variants]; add one with a seed" in printed

@@ -1,0 +1,350 @@
+"""Submissions marked by their students' variants, and copies that the teacher hears of: `course-staff mark` and `grade --term`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from course.manifest import course
+from course.staff import cli
+from course.staff.grading.bases import finished
+from course.staff.grading.grader import Class
+from course.staff.grading.grading_env import Desk
+from course.staff.grading.journal import Interrupted, Journal
+from course.staff.grading.marking import mark_task
+from course.staff.grading.reference import Reference
+from course.staff.grading.results import FAIL, PART, PASS, Result, TaskResult, read_result, write_result
+from course.staff.grading.submissions import Submission, read, stem
+from course.staff.outputs.class_page import collect_flags
+from course.staff.outputs.feedback import feedback
+from course.staff.outputs.words import flags
+from course.staff.probes import check
+from course.staff.sandbox.sandbox import Sandbox
+from course.staff.term.policy import FILE
+from course.staff.term.term import mark
+from course.staff.variants import registry
+from course.staff.variants.family import Family, Parameters, Question, close_to
+from course.staff.variants.grading import carried
+from course.staff.variants.variant import Variant, draw_variant
+
+from . import miniature
+
+OPERATORS = "minitorch/operators.py"
+
+TESTS = """import pytest
+
+from minitorch.operators import scaled
+
+
+@pytest.mark.task0_1
+def test_scaled():
+    assert scaled(2.0) == 2 * $factor
+"""
+
+STUB = """
+
+def scaled(x):
+    raise NotImplementedError("Need to implement for Task 0.1")
+"""
+
+
+def judge(own: Parameters, arguments: Sequence[Any], answer: Any) -> None:
+    """Judge scaled."""
+    close_to(own["factor"] * arguments[0], answer)
+
+
+SCALED = Family(
+    name="scaled",
+    task="0.1",
+    choices={"factor": [2.5, 3.5]},
+    after="minitorch.operators:relu",
+    solution='\n\ndef scaled(x: float) -> float:\n    """$factor · x."""\n    return $factor * x\n',
+    tests=TESTS,
+    about={},
+    questions=(Question("minitorch.operators:scaled", "scaled(x) has your factor", judge, [(1.0,), (-2.0,)]),),
+)
+
+MINE, THEIRS = (Variant({"scaled": {"factor": factor}}, 25) for factor in (2.5, 3.5))
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
+    """What is known of the miniature, whose Task 0.1 has one probe, of weight 3."""
+
+    def relu(p: Any) -> check.Check:
+        (got,) = yield [p.find("minitorch.operators:relu")(2.0)]
+        close_to(2.0, got)
+
+    own = check._probes.copy()
+    check._probes.clear()
+    check._probes["0.1"] = [check.Probe("0.1", "relu(x) is x where x > 0", 3, relu, {}, (), 0, 5.0)]
+    registry.FAMILIES["scaled"] = SCALED
+    root, manifest = miniature.write(tmp_path_factory.mktemp("miniature"))
+    yield Reference(root, manifest, Desk(Sandbox(), 7), tmp_path_factory.mktemp("home"))
+    del registry.FAMILIES["scaled"]
+    check._probes.clear()
+    check._probes.update(own)
+
+
+@pytest.fixture
+def marked(reference: Reference) -> Callable[..., TaskResult]:
+    """Marks a student's operators.py, which has a right relu and what a test adds."""
+    task = reference.manifest.task("0.1")
+    right = str(finished(reference.root, reference.manifest, task)[OPERATORS])
+
+    def marked(added: str, variant: Variant | None = MINE) -> TaskResult:
+        return mark_task(reference, Submission("ann", {OPERATORS: (right + added).encode()}), task, [], variant)
+
+    return marked
+
+
+def scaled(factor: float) -> str:
+    """A solution."""
+    return SCALED.fill(SCALED.solution, {"factor": factor})
+
+
+def test_the_own_variant_earns_all_points(marked: Callable[..., TaskResult]) -> None:
+    result = marked(scaled(2.5))
+    assert (result.verdict, result.mark, result.note) == (PASS, 10.0, "")
+    assert [test.id for test in result.visible] == ["tests/test_operators.py::test_relu", "tests/test_variant_scaled.py::test_scaled"]
+    assert [(probe.says, probe.weight) for probe in result.probes] == [("relu(x) is x where x > 0", 3), ("scaled(x) has your factor", 1.0)]
+    assert result.variant["answers"] == {"minitorch.operators:scaled": [[[1.0], 2.5], [[-2.0], -5.0]]}
+    assert carried(result, {"ann": MINE, "ben": THEIRS}) == ()
+
+
+def test_a_neighbors_variant_loses_the_share_of_the_variant_and_is_recognized(marked: Callable[..., TaskResult]) -> None:
+    result = marked(scaled(3.5))
+    assert (result.verdict, result.mark) == (PART, 7.5)
+    assert [test.outcome for test in result.visible] == ["passed", "failed"]
+    assert carried(result, {"ann": MINE, "ben": THEIRS}) == ("ben",)
+
+
+@pytest.mark.parametrize("added", [STUB, pytest.param("", marks=pytest.mark.exhaustive)])
+def test_a_function_of_the_variant_that_is_not_written_is_named(added: str, marked: Callable[..., TaskResult]) -> None:
+    result = marked(added)
+    assert (result.verdict, result.mark) == (PART, 7.5)
+    assert "not written: scaled" in result.reason
+    assert carried(result, {"ben": THEIRS}) == ()
+
+
+def test_nothing_written_earns_nothing_and_lists_the_probe_of_the_variant(reference: Reference) -> None:
+    task = reference.manifest.task("0.1")
+    result = mark_task(reference, Submission("ann", {}), task, [], MINE)
+    assert (result.verdict, result.mark) == (FAIL, 0.0)
+    assert [probe.says for probe in result.probes] == ["relu(x) is x where x > 0", "scaled(x) has your factor"]
+
+
+def test_without_a_variant_the_function_is_an_addition_like_any_other(marked: Callable[..., TaskResult]) -> None:
+    result = marked(scaled(2.5), None)
+    assert (result.verdict, result.mark, result.variant) == (PASS, 10.0, {})
+    assert [test.id for test in result.visible] == ["tests/test_operators.py::test_relu"]
+
+
+def test_another_variant_is_graded_again(tmp_path: Path) -> None:
+    submission = Submission("ann", {OPERATORS: b"x = 1\n"})
+
+    def place(variants: Mapping[str, Variant]) -> Path:
+        return Class({}, course(), Journal(tmp_path), ["course"], "none", 7, print, variants).path(submission)
+
+    plain = Journal(tmp_path).path(submission, ["course"])
+    assert place({}) == place({"ben": MINE}) == plain
+    assert len({plain, place({"ann": MINE}), place({"ann": THEIRS}), place({"ann": replace(MINE, percent=30)})}) == 4
+
+
+# A term, with something in place of grading
+
+TERM = """
+[course]
+anonymous = false
+
+[variants]
+seed = "0123456789abcdef"
+families = ["activation"]
+
+[[deadline]]
+name = "First"
+tasks = ["0.1"]
+due = 2026-10-05T18:00:00
+
+[[student]]
+id = "ada"
+name = "Ada"
+
+[[student]]
+id = "bob"
+name = "Bob"
+
+[[student]]
+id = "cid"
+name = "Cid"
+"""
+
+(ACTIVATION,) = (family for family in registry.FAMILIES.values() if family.name == "activation")
+
+
+def of(student: str) -> Variant:
+    return draw_variant("0123456789abcdef", student, ["activation"], 30.0)
+
+
+@pytest.fixture
+def grades(monkeypatch: pytest.MonkeyPatch) -> dict[str, Variant]:
+    """Takes the place of grading: a submission's file names the student whose variant it solves.
+
+    Returns:
+        The variants that it was asked to mark by.
+    """
+    asked: dict[str, Variant] = {}
+
+    def grade(submissions: Any, out: Path, variants: Mapping[str, Variant] | None = None, **options: Any) -> list[Result]:
+        found = submissions if isinstance(submissions, Mapping) else {stem(path): path for path in submissions}
+        if any(name.startswith("stop") for name in found):
+            raise Interrupted("stopped", "course-staff grade stop")
+        results = []
+        for name, path in found.items():
+            (solver,) = (path / "minitorch" / "operators.py").read_text().split()
+            kept: dict[str, Any] = {}
+            passed = True
+            if variants and name in variants:
+                asked[name] = variants[name]
+                question = ACTIVATION.questions[0]
+                slope, ceiling = of(solver).parameters["activation"].values()
+                answers = [[list(each), min(max(each[0], slope * each[0]), ceiling)] for each in question.examples]
+                passed = variants[name] == of(solver)
+                kept = {**variants[name].document, "answers": {question.name: answers}}
+            task = TaskResult("0.1", PASS if passed else PART, 10.0, 10.0 if passed else 7.0, variant=json.loads(json.dumps(kept)))
+            result = Result(name, read(name, path, course()).hash, "", (task,), (), "none", 1, 1.0)
+            write_result(out / "results" / f"{name}.json", result)
+            results.append(read_result(out / "results" / f"{name}.json"))
+        return results
+
+    monkeypatch.setitem(sys.modules, "course.staff.grading.grade", SimpleNamespace(grade=grade))  # type: ignore[arg-type]  # all it needs
+    return asked
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A term of three students, in which Cid has handed in what Bob wrote."""
+    (tmp_path / FILE).write_text(TERM)
+    for student, solver in {"ada": "ada", "bob": "bob", "cid": "bob"}.items():
+        path = tmp_path / "submissions" / "first" / f"{student}@2026-10-01T10.00" / "minitorch"
+        path.mkdir(parents=True)
+        (path / "operators.py").write_text(solver)
+    return tmp_path
+
+
+CID = "cid@2026-10-01T10.00.00"
+
+
+def test_mark_names_the_copied_student_to_the_teacher_and_not_to_students(folder: Path, grades: dict[str, Variant]) -> None:
+    marked = mark(folder)
+    assert grades == {f"{id}@2026-10-01T10.00.00": of(id) for id in ("ada", "bob", "cid")}
+    assert marked.warnings == (f"{CID}: Task 0.1 carries the variant of bob",)
+    assert {event.student: event.score for event in marked.changed} == {"ada": 10.0, "bob": 10.0, "cid": 7.0}
+    out = folder / "graded" / "first"
+    assert read_result(out / "results" / f"{CID}.json").tasks[0].carries == ("bob",)
+    with (out / "class.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert {row["submission"]: row["flags"] for row in csv.DictReader(file)}[CID] == "0.1 carries the variant of bob"
+    assert "carries the variant of bob" in (out / "class.html").read_text()
+    for page in (out / "feedback" / f"{CID}.md", folder / "marks" / "students" / "cid.md"):
+        assert "carries" not in page.read_text(), page
+        assert "bob" not in page.read_text(), page
+
+
+def test_a_copy_is_known_without_grading_again_when_the_roster_changes(folder: Path, grades: dict[str, Variant]) -> None:
+    head, _, rest = TERM.partition('[[student]]\nid = "bob"\nname = "Bob"\n')
+    (folder / FILE).write_text(head + rest)
+    assert mark(folder).warnings == ()
+    (folder / FILE).write_text(TERM)
+    grades.clear()
+    marked = mark(folder)
+    assert marked.warnings == (f"{CID}: Task 0.1 carries the variant of bob",)
+    assert list(grades) == ["bob@2026-10-01T10.00.00"]
+    assert read_result(folder / "graded" / "first" / "results" / f"{CID}.json").tasks[0].carries == ("bob",)
+
+
+def test_an_anonymous_term_names_nobody(folder: Path, grades: dict[str, Variant]) -> None:
+    (folder / FILE).write_text(TERM.replace("anonymous = false", "anonymous = true"))
+    (warning,) = mark(folder).warnings
+    copier, copied = warning.split("@")[0], warning.rsplit(" ", 1)[1]
+    assert copier.startswith("student-")
+    assert copied.startswith("student-")
+    assert sorted(grades)[0].startswith("student-")
+    pages = [*(folder / "graded").rglob("*.html"), *(folder / "graded").rglob("*.csv"), *(folder / "graded").rglob("*.json")]
+    assert pages
+    assert not any(name in page.read_text() for page in pages for name in ('"bob"', "of bob", "bob@", "cid@"))
+
+
+def test_a_term_without_variants_is_marked_as_before(folder: Path, grades: dict[str, Variant]) -> None:
+    (folder / FILE).write_text(TERM.replace('[variants]\nseed = "0123456789abcdef"\nfamilies = ["activation"]\n', ""))
+    marked = mark(folder)
+    assert (grades, marked.warnings) == ({}, ())
+    assert {event.score for event in marked.changed} == {10.0}
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path) -> Callable[..., tuple[int, str]]:
+    """Runs the command line in the term's folder; gives its exit code and all that it printed."""
+
+    def run(*arguments: str) -> tuple[int, str]:
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        printed = capsys.readouterr()
+        return int(end.value.code or 0), printed.out + printed.err
+
+    return run
+
+
+def test_grade_uses_the_variants_of_a_term(run: Callable[..., tuple[int, str]], folder: Path, grades: dict[str, Variant]) -> None:
+    places = {name: folder / "submissions" / "first" / f"{name}@2026-10-01T10.00" for name in ("ada", "cid")}
+    stranger = folder / "eve"
+    places["cid"].parent.joinpath(places["cid"].name).rename(stranger.with_name("cid@x"))
+    (stranger / "minitorch").mkdir(parents=True)
+    (stranger / "minitorch" / "operators.py").write_text("ada")
+    code, printed = run("grade", str(places["ada"]), "cid@x", "eve", "--out", "graded-alone", "--term", ".")
+    assert code == 0
+    assert grades == {places["ada"].name: of("ada"), "cid@x": of("cid")}
+    assert "eve is nobody's on the roster and is graded without a variant; name it ID@TIME" in printed
+    assert "3 graded, 0 refused, 1 to look at\n  look at: cid@x\n" in printed
+    assert "cid@x: Task 0.1 carries the variant of bob" in printed
+    assert read_result(folder / "graded-alone" / "results" / "cid@x.json").tasks[0].carries == ("bob",)
+
+
+def test_a_stopped_run_is_continued_with_the_term(run: Callable[..., tuple[int, str]], folder: Path, grades: dict[str, Variant]) -> None:
+    (folder / "stop" / "minitorch").mkdir(parents=True)
+    (folder / "stop" / "minitorch" / "operators.py").write_text("ada")
+    code, printed = run("grade", "stop", "--out", "out", "--term", ".")
+    assert code == 130
+    assert "next: course-staff grade stop --term .\n" in printed
+
+
+@pytest.mark.parametrize("command", ["mark", "regrade"])
+def test_stopped_marking_is_continued_by_the_same_command(
+    command: str, run: Callable[..., tuple[int, str]], folder: Path, grades: dict[str, Variant]
+) -> None:
+    (folder / FILE).write_text(TERM.replace('id = "ada"', 'id = "stop"'))
+    (folder / "submissions" / "first" / "ada@2026-10-01T10.00").rename(folder / "submissions" / "first" / "stop@2026-10-01T10.00")
+    code, printed = run(command, "First", "--term", ".", "--no-sandbox")
+    assert code == 130
+    assert f"next: course-staff {command} First --term . --no-sandbox\n" in printed
+
+
+def test_feedback_does_not_tell_and_the_class_page_lists_each_pair() -> None:
+    tasks = [TaskResult("0.1", PART, 10, 7, carries=names) for names in (("bob",), ("bob", "ben"), ())]
+    results = [Result(name, "0", "", (task,), (), "none", 1, 1.0) for name, task in zip(("ada", "cid", "dan"), tasks, strict=True)]
+    assert [flags(task) for task in tasks] == [["variant"], ["variant"], []]
+    assert "bob" not in feedback(results[0])
+    assert "carries" not in feedback(results[0])
+    assert [(flag.kind, flag.task, flag.reason, flag.names) for flag in collect_flags(results)] == [
+        ("variant", "0.1", "carries the variant of bob", ("ada",)),
+        ("variant", "0.1", "carries the variant of bob or ben", ("cid",)),
+    ]
