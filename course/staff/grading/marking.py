@@ -125,7 +125,7 @@ def mark_task(reference: Reference, submission: Submission, task: Task, own_test
     if len(taken.unwritten) == len(task.write):
         attempt = bench.untried("; ".join(taken.troubles) or "it is not written")
         return _told(result, taken, attempt, None, reference, begun)
-    attempt, best = bench.attempt()
+    attempt, best = bench.attempt(taken)
     again = replace(bench.run(best), helped=attempt.helped) if attempt.share < 1 else None
     return _told(result, taken, attempt, again, reference, begun)
 
@@ -157,17 +157,20 @@ class _Bench:
         names = [test.name.partition(":")[2] for test in self.own_tests]
         return Attempt(visible, (*probes, *grade_own_tests(self.own_tests, names, {}, lambda files, ids: {})))
 
-    def attempt(self) -> tuple[Attempt, Graft]:
+    def attempt(self, first: Graft) -> tuple[Attempt, Graft]:
         """Run the tests and put the probes, each in a fresh sandbox; how that ended, and with what.
 
         What of the student's other work comes along may help, or be to blame: neither must cost anything here. So where a run does not earn
         all, others are tried, and the best counts: with what the task's functions use; with nothing; with all, as in the student's own
         workspace, where functions of several tasks may agree on something that is not the course's way. What takes too long is not tried
         again.
+
+        Args:
+            first: The graft with what the functions use.
         """
-        grafts = [(graft(self.prepared.base, self.submission.files, along), helped) for along, helped in HELPED.items()]
         tried: list[tuple[Attempt, Graft]] = []
-        for taken, helped in grafts:
+        for along, helped in HELPED.items():
+            taken = first if along == "used" else graft(self.prepared.base, self.submission.files, along)
             if taken.files in [before.files for _, before in tried]:
                 continue
             tried.append((replace(self.run(taken), helped=helped), taken))

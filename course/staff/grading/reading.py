@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from course.workspace import function_source
 
@@ -12,6 +12,7 @@ MOST_CLASSES = 100
 """Classes that a student's file may have."""
 
 
+@lru_cache(maxsize=64)  # every task reads all files of the same submission
 def readable(data: bytes) -> str:
     """A student's file as text with plain line ends.
 
@@ -36,14 +37,19 @@ def check_imports(path: str, given: str, text: str, lacks: Collection[str]) -> N
             raise function_source.Unreadable(f"it imports {found[0]}, which is not in your workspace")
 
 
-def defined_in(submitted: Mapping[str, bytes]) -> set[str]:
+def defined_in(submitted: Mapping[str, bytes]) -> frozenset[str]:
     """The functions that a student's files define, as dotted names: what one of them imports from another is there."""
-    found: set[str] = set()
-    for path, data in submitted.items():
-        with contextlib.suppress(function_source.Unreadable, RecursionError):
-            module = path.removesuffix(".py").replace("/", ".")
-            found |= {f"{module}.{name}" for name in function_source.find(readable(data))}
-    return found
+    return frozenset().union(*(_defined_in(path, data) for path, data in submitted.items()))
+
+
+@lru_cache(maxsize=64)
+def _defined_in(path: str, data: bytes) -> frozenset[str]:
+    """The functions that one file defines; none if it is not valid Python."""
+    module = path.removesuffix(".py").replace("/", ".")
+    try:
+        return frozenset(f"{module}.{name}" for name in function_source.find(readable(data)))
+    except (function_source.Unreadable, RecursionError):
+        return frozenset()
 
 
 def _imported(path: str, text: str) -> set[str]:
