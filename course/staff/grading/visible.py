@@ -127,6 +127,8 @@ def run_visible(
 def command_for(task: Task, select: Iterable[str], each: float) -> list[str]:
     """The command that runs tests of a task and leaves report.json in the private folder."""
     options = [
+        "-p",
+        "_hypothesis_pytestplugin",
         "-q",
         "--tb=no",  # a mistake at the root fails hundreds of tests, whose tracebacks nobody would read
         "-rN",
@@ -142,8 +144,13 @@ def command_for(task: Task, select: Iterable[str], each: float) -> list[str]:
 
 
 def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a run."""
-    return {**THREADS, "CI": "1", "NO_COLOR": "1", "HYPOTHESIS_STORAGE_DIRECTORY": "{tmp}/hypothesis", **environment}
+    """The environment of a run.
+
+    pytest would load every plugin that happens to be installed, and rewrite the assertions of their packages, all of Hypothesis, in every
+    process: that took longer than most tests.
+    """
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return {**THREADS, **alone, "CI": "1", "NO_COLOR": "1", "HYPOTHESIS_STORAGE_DIRECTORY": "{tmp}/hypothesis", **environment}
 
 
 def _read(ended: Ended, canary_ids: Sequence[str]) -> Ran:
