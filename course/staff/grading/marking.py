@@ -34,8 +34,8 @@ AT_LEAST = {False: (90.0, 10.0), True: (400.0, 60.0)}
 
 HELPED: dict[Along, str] = {
     "used": "",
-    "nothing": "graded without what you wrote outside of this task, because it fails with it",
-    "all": "graded together with all your other tasks, because it fails beside right ones",
+    "nothing": "graded without what you wrote outside this task, because the task fails with it",
+    "all": "graded together with all your other tasks, because the task fails when the others are right",
 }
 """With what of the student's other work a task is tried, one after the other, and what to say where that counts."""
 
@@ -119,7 +119,7 @@ def mark_task(reference: Reference, submission: Submission, task: Task, own_test
         return replace(result, reason="not graded: there are no hidden probes for this task")
     prepared = reference.prepared(task)
     if prepared.trouble:
-        return replace(result, reason="not graded: on this machine even a right answer does not pass", note=prepared.trouble)
+        return replace(result, reason="not graded: even a right answer does not pass on this machine", note=prepared.trouble)
     bench = _Bench(reference, prepared, submission, own_tests)
     taken = graft(prepared.base, submission.files, "used")
     if len(taken.unwritten) == len(task.write):
@@ -215,7 +215,7 @@ def _told(result: TaskResult, taken: Graft, attempt: Attempt, again: Attempt | N
     all_visible = all(test.outcome == "passed" for test in counts.visible)
     notes = []
     if counts.forged:
-        notes.append("the visible tests' run changed its own report")
+        notes.append("the run of the visible tests forged its report")
     if all_visible and not passed:
         notes.append("all visible tests pass, but not all probes")
     elif passed and not all_visible and reference.desk.profile == FULL:  # visible tests demand more than the original course
@@ -223,7 +223,7 @@ def _told(result: TaskResult, taken: Graft, attempt: Attempt, again: Attempt | N
         notes.append(f"all probes pass, but not {lost.id}")
     disagrees = bool(notes)
     if flaky:
-        notes.append("a second run ended otherwise")
+        notes.append("a second run had another outcome")
     failed = [test.id for test in counts.visible if test.outcome != "passed"] + [probe.says for probe in counts.probes if not probe.passed]
     return replace(
         result,
@@ -249,9 +249,9 @@ def _reason(taken: Graft, attempt: Attempt) -> str:
         parts.append(attempt.helped)
     lost = [probe.says for probe in attempt.probes if not probe.passed]
     if len(lost) < len(attempt.probes) or not parts:
-        parts.append(f"what must hold and does not: {_listed([says.rstrip('.') for says in lost])}")
+        parts.append(f"these requirements do not hold: {_listed([says.rstrip('.') for says in lost])}")
     if taken.remarks:
-        parts.append(f"mind {_listed(taken.remarks)}")
+        parts.append(f"note: {_listed(taken.remarks)}")
     return "; ".join(parts)
 
 

@@ -43,11 +43,11 @@ LINES, LETTERS = 6, 600
 """Of a message."""
 
 NEVER_ENDED = {
-    "time": "the run of the tests took too long: does a loop never end?",
-    "memory": "the run of the tests needed more memory than it may",
-    "output": "the run of the tests printed more than it may",
-    "files": "the run of the tests wrote more files than it may",
-    "processes": "the run of the tests started more processes than it may",
+    "time": "the run of the tests exceeded its time limit; look for a loop that never ends",
+    "memory": "the run of the tests exceeded its memory limit",
+    "output": "the run of the tests exceeded its limit on output",
+    "files": "the run of the tests exceeded its limit on files",
+    "processes": "the run of the tests exceeded its limit on processes",
 }
 """Why a test has no outcome, by what ended the run."""
 
@@ -75,7 +75,7 @@ class Ran:
     def of(self, ids: Sequence[str]) -> tuple[VisibleTest, ...]:
         """The outcomes of the tests that count; what is skipped, or not there, is missing."""
         if self.forged:
-            return tuple(VisibleTest(id, "missing", "the run changed its own report, which is therefore not believed") for id in ids)
+            return tuple(VisibleTest(id, "missing", "the run forged its report, which is discarded") for id in ids)
         return tuple(self.outcomes.get(id) or VisibleTest(id, "missing", self._why(id)) for id in ids)
 
     def _why(self, id: str) -> str:
@@ -172,7 +172,7 @@ def _read(ended: Ended, canary_ids: Sequence[str]) -> Ran:
         if interrupted := document.get("interrupted"):
             why = "the run was stopped before it, at a test that took too long"
             id = str(interrupted["nodeid"])
-            outcomes[id] = VisibleTest(id, "failed", "it took too long: does a loop never end?")
+            outcomes[id] = VisibleTest(id, "failed", "it exceeded its time limit; look for a loop that never ends")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Ran({}, {}, True, why, ended.seconds)
     if ended.collected is None:
