@@ -85,7 +85,7 @@ def line_at(data: bytes, place: int) -> int:
     return 1 + data[:place].replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n")
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def parse(text: str) -> ast.Module:
     """The syntax tree, to be read alone; nothing is run.
 
@@ -102,7 +102,7 @@ def parse(text: str) -> ast.Module:
         raise Unreadable(f"not valid Python: {error or 'too deep'}") from None
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def find(text: str) -> Mapping[str, Function]:
     """Every function of the text by its name; of two with one name the last.
 
@@ -334,7 +334,7 @@ def _moved(text: str, start: int, end: int, old: str, new: str) -> str:
     return "".join(moved)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=32)
 def _in_strings(text: str) -> frozenset[int]:
     """The lines that begin within a string."""
     lines: set[int] = set()

@@ -106,7 +106,7 @@ def test_a_part_earns_its_probes_weight_and_is_said_without_inputs(marked: Calla
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert outcomes(result) == {"test_relu": "failed"}
     assert "expected 0.0\nyours -2.0" in result.visible[0].message
-    assert result.reason == "what must hold and does not: relu(x) is 0 where x < 0"
+    assert result.reason == "these requirements do not hold: relu(x) is 0 where x < 0"
     assert (result.disagrees, result.flaky) == (False, False)
 
 
@@ -166,7 +166,7 @@ def test_a_forged_outcome_earns_nothing_and_shows(body: str, visible: str, marke
     assert outcomes(result) == {"test_relu": visible}
     forged = "_pytest" in body or "write_json" in body
     assert result.disagrees == (forged or visible == "passed")
-    assert ("the visible tests' run changed its own report" in result.note) == forged
+    assert ("the run of the visible tests forged its report" in result.note) == forged
 
 
 def test_visible_tests_that_fail_where_the_probes_pass_are_flagged_and_the_mark_stays(marked: Callable[..., TaskResult]) -> None:
@@ -188,7 +188,7 @@ def test_a_second_run_that_ends_otherwise_is_flagged_and_the_worse_one_counts(
     monkeypatch.setattr(Desk, "probes", other_the_second_time)
     result = marked("0.1", "return x")
     assert (result.verdict, result.mark, result.flaky) == (FAIL, 0, True)
-    assert result.note == "a second run ended otherwise"
+    assert result.note == "a second run had another outcome"
 
 
 @pytest.mark.exhaustive
@@ -199,7 +199,7 @@ def test_a_loop_that_never_ends_fails_and_the_other_probes_are_put(
     result = marked("0.1", "while x < 0:\n    pass\nreturn x")
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert outcomes(result) == {"test_relu": "failed"}
-    assert result.visible[0].message == "it took too long: does a loop never end?"
+    assert result.visible[0].message == "it exceeded its time limit; look for a loop that never ends"
 
 
 @pytest.mark.exhaustive
@@ -258,7 +258,7 @@ def test_a_task_in_which_a_right_answer_fails_here_is_not_run(reference: Referen
         check._probes.clear()
         check._probes.update(wrong)
     assert (result.verdict, result.mark) == (NOT_RUN, 0)
-    assert result.reason == "not graded: on this machine even a right answer does not pass"
+    assert result.reason == "not graded: even a right answer does not pass on this machine"
     assert result.note.startswith("a right answer does not pass the probes on this machine: relu(x) is x where x > 0: ")
 
 

@@ -140,7 +140,7 @@ def test_every_submission_is_accounted_for_whoever_is_killed(night: Night) -> No
 @pytest.mark.exhaustive
 def test_a_run_that_is_interrupted_says_how_to_go_on(night: Night, members: Path) -> None:
     assert night.said == [
-        "stopped; 1 of 4 are graded, and stay so",
+        "stopped; 1 of 4 are graded, and their results are kept",
         f"course-staff grade {members} --out {night.out} --task=0.1",
         "130",
     ]

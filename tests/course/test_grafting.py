@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from course.manifest import ROOT, Manifest, Task, course
 from course.staff.grading.bases import Base, finished, make_base, needed, right_answer
 from course.staff.grading.grafting import Graft, graft
 from course.staff.grading.submissions import written
+from course.workspace import function_source
 
 from . import miniature
 
@@ -85,6 +87,25 @@ def test_the_references_own_files_are_taken_as_they_are(task: Task) -> None:
     files = {path: (ROOT / path).read_bytes() for path in written(course())}
     taken = graft(make_base(finished(ROOT, course(), task), course(), task), files, "used")
     assert (taken.troubles, taken.unwritten, taken.remarks) == ((), (), ())
+
+
+def test_a_second_graft_does_not_parse_the_files_of_other_tasks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    other, parsed = "minitorch/scalar.py", []
+    given = "def known():\n    return 1\n"
+    both = Base(task(), {FILE: GIVEN, other: given}, frozenset(), {}, {FILE: ("relu",)})
+    mine = {FILE: answer("return helped(x)"), other: f"{given}\n\ndef helped(x):\n    return x\n".encode()}
+    real = function_source.parse
+
+    def parse(text: str) -> ast.Module:
+        parsed.append(text)
+        return real(text)
+
+    first = graft(both, mine, "used")
+    monkeypatch.setattr(function_source, "parse", parse)
+    again = graft(both, mine, "used")
+    assert again == first
+    assert "def helped" in again.files[other]
+    assert [text for text in parsed if "known" in text] == []
 
 
 # What is taken

@@ -97,11 +97,11 @@ def test_outputs_are_written_again_from_what_is_graded(run: Callable[..., Any], 
 
 
 def test_a_stopped_run_names_the_command_that_continues(grader: Grader, run: Callable[..., Any], tmp_path: Path) -> None:
-    grader.error = StaffError("stopped; 1 of 2 are graded, and stay so")
+    grader.error = StaffError("stopped; 1 of 2 are graded, and their results are kept")
     grader.error.code, grader.error.next = 130, "course-staff grade a --out b"  # type: ignore[attr-defined]  # as its subclass has
     code, printed, errors = run("grade", "a", "--out", str(tmp_path))
     assert (code, printed) == (130, [])
-    assert errors[-2:] == ["error: stopped; 1 of 2 are graded, and stay so", "next: course-staff grade a --out b"]
+    assert errors[-2:] == ["error: stopped; 1 of 2 are graded, and their results are kept", "next: course-staff grade a --out b"]
 
 
 @pytest.mark.parametrize(

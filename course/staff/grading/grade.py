@@ -103,7 +103,9 @@ def grade(
                 *options,
                 *(f"--task={id}" for id in tasks),
             ]
-            raise Interrupted(f"stopped; {len(run.paths)} of {len(found)} are graded, and stay so", shlex.join(command)) from None
+            raise Interrupted(
+                f"stopped; {len(run.paths)} of {len(found)} are graded, and their results are kept", shlex.join(command)
+            ) from None
     if run.ungraded:
         name, why = next(iter(run.ungraded.items()))
         raise StaffError(f"{len(run.ungraded)} of {len(found)} could not be graded, {name} for one, because the sandbox failed: {why}")
@@ -132,7 +134,7 @@ def _grade_here(run: Class, settings: Mapping[str, Any], tasks: Sequence[Task], 
         if any(run.journal.find(run.path(read(name, path, run.manifest))) is None for name, path in run.found.items()):
             for end in run_jobs(first, workers, worker, settings, lambda job: False, run.told, scratch):
                 if end.killed is not None or end.trouble:
-                    raise StaffError(f"{end.job.name} could not be made ready: {end.killed or end.trouble}")
+                    raise StaffError(f"{end.job.name} could not be prepared: {end.killed or end.trouble}")
         run.begun = time.monotonic()
         for end in run_jobs(run.jobs(), workers, worker, settings, lambda job: Path(job.data["path"]).is_file(), run.told, scratch):
             run.ended(end)

@@ -119,7 +119,7 @@ class Class:
             self.journal.keep(path, result)
             self.kept(name, path)
             return
-        why = f"grading it has ended its process three times, the last time with: {end.killed}; look at it by hand"
+        why = f"it ended the grading process three times, the last time with: {end.killed}; look at it by hand"
         self.refuse(unpacked(end.job.data), why, path)
 
     def told(self, job: Job, news: Mapping[str, Any]) -> None:
@@ -147,7 +147,7 @@ class Grader:
     def __call__(self, job: Mapping[str, Any], tell: Callable[..., object]) -> None:
         """Do a job: get a task ready, or grade a submission and write its result."""
         if "prepare" in job:
-            tell("news", now="finding out what a right answer does here")
+            tell("news", now="checking that a right answer passes here")
             self.reference.prepared(self.manifest.task(job["prepare"]))
         else:
             write_result(Path(job["path"]), self.grade(job, tell))

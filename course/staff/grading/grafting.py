@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from course.staff.grading.bases import Base
@@ -85,7 +86,7 @@ def graft(base: Base, submitted: Mapping[str, bytes], along: Along = "nothing") 
     lacks = base.lacks - defined_in(submitted)
     for path in base.task.files:
         names, is_test = base.task.names_in(path), path.startswith("tests/")
-        given = function_source.unix(str(base.files[path]))
+        given = _given(base, path)
         if path not in submitted:
             troubles.append(f"{path} is missing")
             unwritten += names
@@ -109,7 +110,7 @@ def graft(base: Base, submitted: Mapping[str, bytes], along: Along = "nothing") 
         if taken.text != given:
             files[path] = taken.text
     if along != "nothing":
-        added, said = _additions(base, submitted, used) if along == "used" else _others(base, submitted)
+        added, said = _additions(base, submitted, lacks, used) if along == "used" else _others(base, submitted, lacks)
         files |= added
         came += len(added)
         remarks += said
@@ -290,44 +291,74 @@ def _names_of(alias: ast.alias) -> set[str]:
 # Additions to files of other tasks
 
 
-def _additions(base: Base, submitted: Mapping[str, bytes], used: set[str]) -> tuple[dict[str, str], list[str]]:
+@dataclass(frozen=True)
+class _Added:
+    """A file of another task with what the student added to it.
+
+    Attributes:
+        text: The file of the base with the additions.
+        names: The names that they bind.
+        mentions: The names that the text mentions and the base's file does not.
+        remarks: What to say of lines that were not taken.
+    """
+
+    text: str
+    names: frozenset[str]
+    mentions: frozenset[str]
+    remarks: tuple[str, ...]
+
+
+@lru_cache(maxsize=128)  # most files are the same in the bases of several tasks
+def _added(path: str, given: str, data: bytes, lacks: frozenset[str]) -> _Added | None:
+    """What a student added to a file of another task; None if that is nothing, or cannot be taken: that matters to its own tasks."""
+    try:
+        kept, remarks = _without_rivals(readable(data), given)
+        text = with_additions(given, kept, given)
+        if text == given:
+            return None
+        function_source.parse(text)
+        check_imports(path, given, text, lacks)
+    except (function_source.Unreadable, RecursionError):
+        return None
+    names = frozenset(name for _, name in _bindings(text) - _bindings(given))
+    mentions = frozenset(_identifiers(text) - _identifiers(given))
+    return _Added(text, names, mentions, tuple(f"{path}, {remark}" for remark in remarks))
+
+
+def _bindings(text: str) -> set[tuple[str, str]]:
+    """The names that the statements of a module and of its classes bind, each with the name of its class."""
+    return {(path, name) for path, body in _scopes(function_source.parse(text)) for node in body for name in _bound(node)}
+
+
+def _additions(base: Base, submitted: Mapping[str, bytes], lacks: frozenset[str], used: set[str]) -> tuple[dict[str, str], list[str]]:
     """What the student added to the files of other tasks, where one of these names is used, or the new ones by other additions.
 
     Returns:
         The files of the base with the additions, by path, and what to say of lines that were not taken.
     """
-    found: dict[str, tuple[str, str, list[str]]] = {}
-    for path in _elsewhere(base, submitted):
-        given = function_source.unix(str(base.files[path]))
-        try:
-            kept, remarks = _without_rivals(readable(submitted[path]), given)
-            text = with_additions(given, kept, given)
-            function_source.parse(text)
-            check_imports(path, given, text, base.lacks - defined_in(submitted))
-        except (function_source.Unreadable, RecursionError):
-            continue  # it matters to its own tasks
-        if text != given:
-            found[path] = given, text, [f"{path}, {said}" for said in remarks]
+    found = {path: _added(path, _given(base, path), submitted[path], lacks) for path in _elsewhere(base, submitted)}
+    left = {path: added for path, added in found.items() if added is not None}
     files: dict[str, str] = {}
-    remarks = []
-    while chosen := sorted(path for path in found if _is_used(*found[path][:2], used)):
-        for path in chosen:
-            given, files[path], said = found.pop(path)
-            used = used | (_identifiers(files[path]) - _identifiers(given))
-            remarks += said
+    remarks: list[str] = []
+    while chosen := [path for path, added in left.items() if any(name in used or name.startswith("__") for name in added.names)]:
+        for path in chosen:  # Python itself may use __names__
+            added = left.pop(path)
+            files[path] = added.text
+            used = used | added.mentions
+            remarks += added.remarks
     return files, remarks
 
 
-def _others(base: Base, submitted: Mapping[str, bytes]) -> tuple[dict[str, str], list[str]]:
+def _others(base: Base, submitted: Mapping[str, bytes], lacks: frozenset[str]) -> tuple[dict[str, str], list[str]]:
     """The files of other tasks with all that the student wrote in them; see `_additions`."""
     files: dict[str, str] = {}
     remarks: list[str] = []
     for path in _elsewhere(base, submitted):
-        given = function_source.unix(str(base.files[path]))
+        given = _given(base, path)
         try:
             yours = readable(submitted[path])
             taken = _put(given, yours, [name for name in base.written.get(path, ()) if _is_written(yours, name)], False)
-            check_imports(path, given, taken.text, base.lacks - defined_in(submitted))
+            check_imports(path, given, taken.text, lacks)
         except (function_source.Unreadable, RecursionError):
             continue
         if taken.text != given:
@@ -341,11 +372,9 @@ def _elsewhere(base: Base, submitted: Mapping[str, bytes]) -> list[str]:
     return sorted(path for path in base.files.keys() & submitted.keys() - set(base.task.files) if not path.startswith("tests/"))
 
 
-def _is_used(given: str, text: str, used: Collection[str]) -> bool:
-    """Whether one of these names is among those that were added to a file; Python itself may use __names__."""
-    before = {(path, name) for path, body in _scopes(function_source.parse(given)) for node in body for name in _bound(node)}
-    after = {(path, name) for path, body in _scopes(function_source.parse(text)) for node in body for name in _bound(node)}
-    return any(name in used or name.startswith("__") for _, name in after - before)
+def _given(base: Base, path: str) -> str:
+    """A file of the base."""
+    return function_source.unix(str(base.files[path]))
 
 
 def _identifiers(text: str) -> set[str]:

@@ -37,8 +37,8 @@ AT_LEAST = {False: (90.0, 10.0), True: (400.0, 60.0)}
 
 HELPED: dict[Along, str] = {
     "used": "",
-    "nothing": "graded without what you wrote outside of this task, because it fails with it",
-    "all": "graded together with all your other tasks, because it fails beside right ones",
+    "nothing": "graded without what you wrote outside this task, because the task fails with it",
+    "all": "graded together with all your other tasks, because the task fails when the others are right",
 }
 """With what of the student's other work a task is tried, one after the other, and what to say where that counts."""
 
@@ -128,7 +128,7 @@ def mark_task(
         return replace(result, reason="not graded: there are no hidden probes for this task")
     prepared = reference.prepared(task)
     if prepared.trouble:
-        return replace(result, reason="not graded: on this machine even a right answer does not pass", note=prepared.trouble)
+        return replace(result, reason="not graded: even a right answer does not pass on this machine", note=prepared.trouble)
     if variant is not None and (of_task := variant.of_task(task.id)) is not None:
         prepared = varied(
             prepared, of_task, sum(weights_of(task.id, reference.desk.profile).values()) + sum(test.weight for test in own_tests)
@@ -139,7 +139,7 @@ def mark_task(
     if len(taken.unwritten) == len(prepared.task.write):
         attempt = bench.untried("; ".join(taken.troubles) or "it is not written")
         return _told(result, taken, attempt, None, reference, begun)
-    attempt, best = bench.attempt()
+    attempt, best = bench.attempt(taken)
     again = replace(bench.run(best), helped=attempt.helped) if attempt.share < 1 else None
     return _told(result, taken, attempt, again, reference, begun)
 
@@ -172,17 +172,20 @@ class _Bench:
         names = [test.name.partition(":")[2] for test in self.own_tests]
         return Attempt(visible, (*probes, *grade_own_tests(self.own_tests, names, {}, lambda files, ids: {})))
 
-    def attempt(self) -> tuple[Attempt, Graft]:
+    def attempt(self, first: Graft) -> tuple[Attempt, Graft]:
         """Run the tests and put the probes, each in a fresh sandbox; how that ended, and with what.
 
         What of the student's other work comes along may help, or be to blame: neither must cost anything here. So where a run does not earn
         all, others are tried, and the best counts: with what the task's functions use; with nothing; with all, as in the student's own
         workspace, where functions of several tasks may agree on something that is not the course's way. What takes too long is not tried
         again.
+
+        Args:
+            first: The graft with what the functions use.
         """
-        grafts = [(graft(self.prepared.base, self.submission.files, along), helped) for along, helped in HELPED.items()]
         tried: list[tuple[Attempt, Graft]] = []
-        for taken, helped in grafts:
+        for along, helped in HELPED.items():
+            taken = first if along == "used" else graft(self.prepared.base, self.submission.files, along)
             if taken.files in [before.files for _, before in tried]:
                 continue
             tried.append((replace(self.run(taken), helped=helped), taken))
@@ -228,7 +231,7 @@ def _told(result: TaskResult, taken: Graft, attempt: Attempt, again: Attempt | N
     all_visible = all(test.outcome == "passed" for test in counts.visible)
     notes = []
     if counts.forged:
-        notes.append("the visible tests' run changed its own report")
+        notes.append("the run of the visible tests forged its report")
     if all_visible and not passed:
         notes.append("all visible tests pass, but not all probes")
     elif passed and not all_visible and reference.desk.profile == FULL:  # visible tests demand more than the original course
@@ -236,7 +239,7 @@ def _told(result: TaskResult, taken: Graft, attempt: Attempt, again: Attempt | N
         notes.append(f"all probes pass, but not {lost.id}")
     disagrees = bool(notes)
     if flaky:
-        notes.append("a second run ended otherwise")
+        notes.append("a second run had another outcome")
     failed = [test.id for test in counts.visible if test.outcome != "passed"] + [probe.says for probe in counts.probes if not probe.passed]
     return replace(
         result,
@@ -263,9 +266,9 @@ def _reason(taken: Graft, attempt: Attempt) -> str:
         parts.append(attempt.helped)
     lost = [probe.says for probe in attempt.probes if not probe.passed]
     if len(lost) < len(attempt.probes) or not parts:
-        parts.append(f"what must hold and does not: {_listed([says.rstrip('.') for says in lost])}")
+        parts.append(f"these requirements do not hold: {_listed([says.rstrip('.') for says in lost])}")
     if taken.remarks:
-        parts.append(f"mind {_listed(taken.remarks)}")
+        parts.append(f"note: {_listed(taken.remarks)}")
     return "; ".join(parts)
 
 

@@ -1,22 +1,23 @@
-"""A student's file as text, and what it imports: nothing that no workspace has."""
+"""Reads a student's file as text and rejects imports of modules that workspaces do not have."""
 
 from __future__ import annotations
 
 import ast
-import contextlib
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from course.workspace import function_source
 
 MOST_CLASSES = 100
-"""Classes that a student's file may have."""
+"""The most classes that a student's file may define."""
 
 
+@lru_cache(maxsize=64)  # every task reads all files of the same submission
 def readable(data: bytes) -> str:
-    """A student's file as text with plain line ends.
+    """Decode a student's file and normalize its line endings.
 
     Raises:
-        Unreadable: If it is not valid Python, or too much of it.
+        Unreadable: If the file is not valid Python, or defines too many classes.
     """
     text = function_source.unix(function_source.decode(data)[0]).removeprefix("\ufeff")
     classes = sum(isinstance(node, ast.ClassDef) for node in ast.walk(function_source.parse(text)))
@@ -26,28 +27,33 @@ def readable(data: bytes) -> str:
 
 
 def check_imports(path: str, given: str, text: str, lacks: Collection[str]) -> None:
-    """See that the student's work asks for nothing that no workspace has.
+    """Check that the student's work imports nothing that workspaces lack.
 
     Raises:
-        Unreadable: If it does.
+        Unreadable: If it imports such a module or function.
     """
     for name in sorted(_imported(path, text) - _imported(path, given)):
         if found := [module for module in lacks if name == module or name.startswith(f"{module}.")]:
             raise function_source.Unreadable(f"it imports {found[0]}, which is not in your workspace")
 
 
-def defined_in(submitted: Mapping[str, bytes]) -> set[str]:
-    """The functions that a student's files define, as dotted names: what one of them imports from another is there."""
-    found: set[str] = set()
-    for path, data in submitted.items():
-        with contextlib.suppress(function_source.Unreadable, RecursionError):
-            module = path.removesuffix(".py").replace("/", ".")
-            found |= {f"{module}.{name}" for name in function_source.find(readable(data))}
-    return found
+def defined_in(submitted: Mapping[str, bytes]) -> frozenset[str]:
+    """Dotted names of the functions that a student's files define; one file may import them from another."""
+    return frozenset().union(*(_defined_in(path, data) for path, data in submitted.items()))
+
+
+@lru_cache(maxsize=64)
+def _defined_in(path: str, data: bytes) -> frozenset[str]:
+    """Dotted names of the functions in one file; none if it is not valid Python."""
+    module = path.removesuffix(".py").replace("/", ".")
+    try:
+        return frozenset(f"{module}.{name}" for name in function_source.find(readable(data)))
+    except (function_source.Unreadable, RecursionError):
+        return frozenset()
 
 
 def _imported(path: str, text: str) -> set[str]:
-    """All that a text imports, wherever it does, as dotted names."""
+    """Dotted names of everything that a text imports, at any depth."""
     found: set[str] = set()
     for node in ast.walk(function_source.parse(text)):
         if isinstance(node, ast.Import):

@@ -1,7 +1,8 @@
-"""Tier 1: the tests that students have too, run in the sandbox for feedback.
+"""Tier 1: the visible tests, which students have too, run in the sandbox for feedback.
 
-They run in one process with the submission, which may change what pytest says. So the list of tests that counts comes from the reference,
-and among them run tests of which one must fail: a report in which that one passes is not believed. Marks never come from here.
+They share a process with the submission, which can change what pytest reports. So the list of tests that count comes from the
+reference, and canary tests run among them, one of which must fail: a report in which it passes is discarded. Marks never come from
+this tier.
 """
 
 from __future__ import annotations
@@ -34,35 +35,35 @@ def test_that_fails():
 '''
 
 CANARIES = ("tests/test_{token}_begin.py", "tests/test_{token}_end.py")
-"""They run first and last."""
+"""The canary files; they run first and last."""
 
 THREADS = {"NUMBA_NUM_THREADS": "2"}
-"""A race needs two threads, and no submission gets more than another."""
+"""A race needs two threads, and every submission gets the same number."""
 
 LINES, LETTERS = 6, 600
-"""Of a message."""
+"""The most lines and characters of a message."""
 
 NEVER_ENDED = {
-    "time": "the run of the tests took too long: does a loop never end?",
-    "memory": "the run of the tests needed more memory than it may",
-    "output": "the run of the tests printed more than it may",
-    "files": "the run of the tests wrote more files than it may",
-    "processes": "the run of the tests started more processes than it may",
+    "time": "the run of the tests exceeded its time limit; look for a loop that never ends",
+    "memory": "the run of the tests exceeded its memory limit",
+    "output": "the run of the tests exceeded its limit on output",
+    "files": "the run of the tests exceeded its limit on files",
+    "processes": "the run of the tests exceeded its limit on processes",
 }
-"""Why a test has no outcome, by what ended the run."""
+"""Why a test has no outcome, by the limit that the run exceeded."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """How the tests ended.
+    """Outcomes of one run of the visible tests.
 
     Attributes:
-        outcomes: By id.
-        skipped: Why tests were skipped, by id.
-        forged: Whether the report says what cannot be.
-        missing: Why tests that have no outcome have none.
-        seconds: How long it took.
-        hung: Whether a test, or all together, took too long.
+        outcomes: Outcome by test id.
+        skipped: Reason by test id.
+        forged: Whether the report is inconsistent with the canaries.
+        missing: Why the remaining tests have no outcome.
+        seconds: Wall time of the run.
+        hung: Whether a test, or the whole run, exceeded its time limit.
     """
 
     outcomes: Mapping[str, VisibleTest]
@@ -73,9 +74,9 @@ class Ran:
     hung: bool = False
 
     def of(self, ids: Sequence[str]) -> tuple[VisibleTest, ...]:
-        """The outcomes of the tests that count; what is skipped, or not there, is missing."""
+        """Outcomes of the tests that count; a test that was skipped or did not run is missing."""
         if self.forged:
-            return tuple(VisibleTest(id, "missing", "the run changed its own report, which is therefore not believed") for id in ids)
+            return tuple(VisibleTest(id, "missing", "the run forged its report, which is discarded") for id in ids)
         return tuple(self.outcomes.get(id) or VisibleTest(id, "missing", self._why(id)) for id in ids)
 
     def _why(self, id: str) -> str:
@@ -83,7 +84,7 @@ class Ran:
 
 
 def canaries(task: Task, token: str) -> dict[str, str]:
-    """The files of tests that show whether a report can be believed, under names that nobody knows before."""
+    """Canary test files, by names that a submission cannot know in advance."""
     return {name.format(token=token): CANARY.format(mark=task.mark) for name in CANARIES}
 
 
@@ -105,7 +106,7 @@ def run_visible(
         sandbox: Where.
         folder: The graft, with the canaries in it.
         task: The task.
-        select: The files of its tests, or ids of tests.
+        select: Test files or test ids.
         token: What the canaries' names were made with.
         seconds: How long the run may take.
         each: How long one test may compute.
@@ -125,8 +126,10 @@ def run_visible(
 
 
 def command_for(task: Task, select: Iterable[str], each: float) -> list[str]:
-    """The command that runs tests of a task and leaves report.json in the private folder."""
+    """The command that runs tests of a task and writes report.json to the private folder."""
     options = [
+        "-p",
+        "_hypothesis_pytestplugin",
         "-q",
         "--tb=no",  # a mistake at the root fails hundreds of tests, whose tracebacks nobody would read
         "-rN",
@@ -142,12 +145,17 @@ def command_for(task: Task, select: Iterable[str], each: float) -> list[str]:
 
 
 def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a run."""
-    return {**THREADS, "CI": "1", "NO_COLOR": "1", "HYPOTHESIS_STORAGE_DIRECTORY": "{tmp}/hypothesis", **environment}
+    """The environment of a run.
+
+    pytest would load every plugin that happens to be installed, and rewrite the assertions of their packages, all of Hypothesis, in every
+    process: that took longer than most tests.
+    """
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return {**THREADS, **alone, "CI": "1", "NO_COLOR": "1", "HYPOTHESIS_STORAGE_DIRECTORY": "{tmp}/hypothesis", **environment}
 
 
 def _read(ended: Ended, canary_ids: Sequence[str]) -> Ran:
-    """What the report says, if it can be believed."""
+    """Parse the report and compare it with the canaries."""
     outcomes: dict[str, VisibleTest] = {}
     skipped: dict[str, str] = {}
     why = NEVER_ENDED.get(ended.reason, "the run ended before it")
@@ -165,7 +173,7 @@ def _read(ended: Ended, canary_ids: Sequence[str]) -> Ran:
         if interrupted := document.get("interrupted"):
             why = "the run was stopped before it, at a test that took too long"
             id = str(interrupted["nodeid"])
-            outcomes[id] = VisibleTest(id, "failed", "it took too long: does a loop never end?")
+            outcomes[id] = VisibleTest(id, "failed", "it exceeded its time limit; look for a loop that never ends")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Ran({}, {}, True, why, ended.seconds)
     if ended.collected is None:
@@ -178,7 +186,7 @@ def _read(ended: Ended, canary_ids: Sequence[str]) -> Ran:
 
 
 def _cause(row: Mapping[str, Any]) -> str:
-    """The exception that ended a test and the line of the student's, the same for all tests that it ended; empty for a failed assertion."""
+    """The exception that ended a test and the student's line that raised it, without inputs; empty for a failed assertion."""
     card = card_from(row["card"])
     if row["state"] != "failing" or not card.error or card.yours is not None or card.place is None or card.place.file.startswith("tests/"):
         return ""
@@ -186,7 +194,7 @@ def _cause(row: Mapping[str, Any]) -> str:
 
 
 def _message(row: Mapping[str, Any]) -> str:
-    """What a failed test has to say, in a few lines."""
+    """The message of a failed test, in a few lines."""
     if row["state"] in ("todo", "blocked"):
         return f"Task {row['needs']} is not written"[:LETTERS]
     card = card_from(row["card"])

@@ -1,0 +1,44 @@
+"""The run of the visible tests: what it loads, and what decides its outcome."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from course.manifest import ROOT, course
+from course.staff.grading.visible import command_for, surroundings
+
+PROPERTY = """import pytest
+from hypothesis import given
+from hypothesis.strategies import floats
+
+
+@pytest.mark.task0_1
+@given(floats(0, 1))
+def test_property(x):
+    assert 0 <= x <= 1
+"""
+
+
+def test_a_pytest_plugin_of_the_machine_is_not_loaded(tmp_path: Path) -> None:
+    """Each would be imported in every run, and every assertion of its package rewritten: all of Hypothesis, for one."""
+    site, folder = tmp_path / "site", tmp_path / "files"
+    (site / "other-1.0.dist-info").mkdir(parents=True)
+    (site / "other-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (site / "other-1.0.dist-info" / "entry_points.txt").write_text("[pytest11]\nother = other_plugin\n")
+    (site / "other_plugin.py").write_text("raise RuntimeError('this plugin was loaded')\n")
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\naddopts = "-p course.runner.plugin"\nmarkers = ["task0_1: Operators"]\n'
+    )
+    (folder / "test_it.py").write_text(PROPERTY)
+    command = [word.replace("{tmp}", str(tmp_path)) for word in command_for(course().task("0.1"), ["test_it.py"], 60)]
+    environment = {key: value.replace("{tmp}", str(tmp_path)) for key, value in surroundings({}).items()}
+    around = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    paths = {"PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
+    ran = subprocess.run(command, cwd=folder, env=around | environment | paths, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (row,) = json.loads((tmp_path / "report.json").read_text())["tests"]
+    assert (row["nodeid"], row["state"]) == ("test_it.py::test_property", "passed")
