@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from course.manifest import Task
+from course.staff.grading.code_review import unusual
 from course.staff.grading.grafting import Along, Graft, graft
 from course.staff.grading.own_tests import OwnTest, grade_own_tests
 from course.staff.grading.reference import COMPILING, Prepared, Reference
@@ -127,7 +128,11 @@ def mark_task(reference: Reference, submission: Submission, task: Task, own_test
         return _told(result, taken, attempt, None, reference, begun)
     attempt, best = bench.attempt()
     again = replace(bench.run(best), helped=attempt.helped) if attempt.share < 1 else None
-    return _told(result, taken, attempt, again, reference, begun)
+    told = _told(result, taken, attempt, again, reference, begun)
+    if found := unusual(prepared.base, best, submission.files, reference.manifest):
+        note = f"look at the code: {_listed(found)}"
+        told = replace(told, unusual=tuple(found), note="; ".join(filter(None, [told.note, note])))
+    return told
 
 
 class _Bench:

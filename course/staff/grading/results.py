@@ -83,7 +83,9 @@ class TaskResult:
         nearest: The known wrong answer that it is most like; None for a pass, or where none is near.
         seconds: What grading it took, by the clock.
         extra: Whether its points come on top of those that make up the whole.
-        note: What somebody should look at, where the visible tests and the probes disagree or a run was flaky; for the teacher.
+        note: What somebody should look at, where the visible tests and the probes disagree, a run was flaky or code is unusual; for the
+            teacher.
+        unusual: What the code does that no right answer needs; see `code_review`.
     """
 
     task: str
@@ -99,6 +101,12 @@ class TaskResult:
     seconds: float = 0.0
     extra: bool = False
     note: str = ""
+    unusual: tuple[str, ...] = ()
+
+    @property
+    def flagged(self) -> bool:
+        """Whether somebody should look at it."""
+        return self.disagrees or self.flaky or bool(self.unusual)
 
     @property
     def passed(self) -> bool:
@@ -167,4 +175,5 @@ def _task(data: dict[str, Any]) -> TaskResult:
     visible = tuple(VisibleTest(**entry) for entry in data["visible"])
     probes = tuple(HiddenProbe(**entry) for entry in data["probes"])
     nearest = Nearest(**data["nearest"]) if data["nearest"] else None
-    return TaskResult(**{**data, "visible": visible, "probes": probes, "nearest": nearest})
+    unusual = tuple(data.get("unusual", ()))
+    return TaskResult(**{**data, "visible": visible, "probes": probes, "nearest": nearest, "unusual": unusual})

@@ -25,12 +25,13 @@ SHOWN = 3
 FIRST = 12
 """So many known wrong answers are listed at first, likewise."""
 
-ORDER = ("refused", "disagrees", "flaky", "not run")
+ORDER = ("refused", "disagrees", "unusual", "flaky", "not run")
 """What somebody should look at, the gravest first."""
 
 WORDS = {
     "refused": "could not be graded at all",
     "disagrees": "the visible tests and the hidden probes say different things",
+    "unusual": "the code does something that no right answer needs",
     "flaky": "ended otherwise when it was run again",
     "not run": "could not be run, for different reasons",
 }
@@ -41,7 +42,7 @@ class Flag:
     """Something to look at.
 
     Attributes:
-        kind: "refused", "disagrees", "flaky" or "not run".
+        kind: "refused", "disagrees", "unusual", "flaky" or "not run".
         task: In which task; empty for a whole submission.
         reason: Why; in general words where each has its own reason.
         names: Whom it concerns.
@@ -161,7 +162,7 @@ def write_class_page(
         seconds=sum(result.seconds for result in results),
         levels=sorted({result.level for result in results if result.level}),
         flags=to_look_at(results),
-        flagged=sum(bool(result.refused) or any(task.disagrees or task.flaky for task in result.tasks) for result in results),
+        flagged=sum(bool(result.refused) or any(task.flagged for task in result.tasks) for result in results),
         bars=histogram(graded),
         hardest=sorted(task_rows(results, tasks), key=lambda row: (row.share is None, row.share)),
         slowest=sorted(results, key=lambda result: -result.seconds)[:5],
@@ -243,9 +244,7 @@ def _cell(task: TaskResult) -> Cell:
     short = {"pass": task.verdict.replace("(", "").replace(")", ""), "part": f"PART {number(task.mark)}"}
     notes = [flag for flag in flags(task) if flag != "not run"]
     notes += [line(text) for text in (task.note, task.reason) if text]
-    return Cell(
-        name, short.get(name, task.verdict), -0.5 if task.verdict == NOT_RUN else task.mark, ": ".join(notes), task.disagrees or task.flaky
-    )
+    return Cell(name, short.get(name, task.verdict), -0.5 if task.verdict == NOT_RUN else task.mark, ": ".join(notes), task.flagged)
 
 
 def minutes(seconds: float) -> str:

@@ -113,6 +113,7 @@ def flags(task: TaskResult) -> list[str]:
     """Why somebody should look at a task."""
     return [
         *(["disagrees"] if task.disagrees else []),
+        *(["unusual"] if task.unusual else []),
         *(["flaky"] if task.flaky else []),
         *(["not run"] if task.verdict == NOT_RUN else []),
     ]
