@@ -152,8 +152,17 @@ class Result:
 
 
 def write_result(path: Path, result: Result) -> None:
-    """Write a result; either all of it is there or nothing."""
-    write_json(path, {"schema": SCHEMA, **asdict(result)})
+    """Write a result; either all of it is there or nothing.
+
+    Raises:
+        StaffError: If it cannot be written, because the disk is full, for example.
+    """
+    try:
+        write_json(path, {"schema": SCHEMA, **asdict(result)}, durable=True)
+    except OSError as error:
+        raise StaffError(
+            f"{path} cannot be written ({error.strerror}); all earlier results are kept: make room, then run the same command again"
+        ) from None
 
 
 def read_result(path: Path) -> Result:
