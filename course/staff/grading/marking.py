@@ -40,6 +40,9 @@ HELPED: dict[Along, str] = {
 }
 """With what of the student's other work a task is tried, one after the other, and what to say where that counts."""
 
+MOST_SECONDS = 3600.0
+"""After so many seconds by the clock no further task of a submission is begun: one that is slow everywhere must not hold up a class."""
+
 SHOWN = 3
 """So many failures are named in a reason."""
 
@@ -97,7 +100,11 @@ def mark_submission(
     begun = time.monotonic()
     results: list[TaskResult] = []
     for task in () if submission.refused else tasks:
-        results.append(mark_task(reference, submission, task, [test for test in own_tests if test.task == task.id]))
+        if time.monotonic() - begun > MOST_SECONDS:
+            why = f"not graded: the tasks before it took more than {MOST_SECONDS / 60:g} minutes"
+            results.append(TaskResult(task.id, NOT_RUN, task.points, 0.0, reason=why, extra=task.extra))
+        else:
+            results.append(mark_task(reference, submission, task, [test for test in own_tests if test.task == task.id]))
         done(results[-1])
     return Result(
         submission=submission.name,

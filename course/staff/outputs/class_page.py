@@ -144,7 +144,7 @@ def write_class_page(
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
-    environment.filters |= {"number": number, "minutes": minutes, "percent": lambda share: f"{100 * share:.0f} %"}
+    environment.filters |= {"line": line, "number": number, "minutes": minutes, "percent": lambda share: f"{100 * share:.0f} %"}
     script, style = ((HERE / f"class_page.{suffix}").read_text(encoding="utf-8") for suffix in ("js", "css"))
     tasks = list(dict.fromkeys(task.task for result in results for task in result.tasks))
     graded = [result for result in results if not result.refused]

@@ -38,8 +38,9 @@ def number(value: float) -> str:
 
 
 def clean(text: str) -> str:
-    """Text without colours of terminals, and without what XML and editors cannot hold."""
+    """Text without colors of terminals, without what XML and editors cannot hold, and without what reverses the text that follows."""
     text = re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]", "", text)
+    text = re.sub("[\u200e\u200f\u202a-\u202e\u2066-\u2069]", "\ufffd", text)
     return re.sub(r"[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
 
 
