@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from course.staff.sandbox import attacks, sandbox
-from course.staff.sandbox.attacks import Attack, attempt, attempts, doctor, load_attacks
+from course.staff.sandbox.attacks import Attack, attempt, attempts, doctor, load_attacks, target
 from course.staff.sandbox.attacks.target import Attempt
 from course.staff.sandbox.sandbox import Reached, Sandbox, SandboxError
 
@@ -90,7 +90,7 @@ def test_an_attack_has_succeeded_if_it_got_or_changed_something(program: str, ho
 
 
 def test_an_attack_has_succeeded_if_something_of_it_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attacks.target, "SURVIVAL", 0.1)
+    monkeypatch.setattr(target, "SURVIVAL", 0.1)
     program = "import time\nif os.fork() == 0: time.sleep(60)"
     assert attempt(Attack("x", program), None) == Attempt(True, "1 of its processes still run")
 
