@@ -21,7 +21,7 @@ from typing import Any
 from course.manifest import ROOT, Task, course
 from course.staff.adopt.adopt import adopt, write_submission
 from course.staff.grading.bases import right_answer
-from course.staff.grading.results import Result, read_result
+from course.staff.grading.results import Result, TaskResult, read_result
 from course.staff.proofs.answers import FOLDER, WrongAnswer, load_answers
 from course.workspace.function_source import definitions, graft
 
@@ -111,7 +111,7 @@ def forgers() -> tuple[list[str], int]:
         results = grade(folder / "in", folder / "out", *[f"--task={id}" for id in found])
         for answer in answers:
             (task,) = [task for task in results[f"{answer.task}-{answer.name}"].tasks if task.task == answer.task]
-            if task.mark:
+            if fooled(task, answer):
                 earned.append(answer.key)
     return earned, len(answers)
 
@@ -136,6 +136,12 @@ def grade_originals() -> tuple[list[str], int]:
             count += len(result.tasks)
             lost += [f"{style} {task.task}: {task.mark:g} of {task.points:g}" for task in result.tasks if task.mark < task.points]
     return lost, count
+
+
+def fooled(task: TaskResult, answer: WrongAnswer) -> bool:
+    """Whether a forger got more than it deserves and nobody is asked to look: all of a task, or anything where it wrote nothing else."""
+    wrote_nothing_else = set(course().task(answer.task).write) <= set(answer.patch)
+    return not task.flagged and (task.passed or (wrote_nothing_else and task.mark > 0))
 
 
 # A class of a hundred

@@ -274,7 +274,7 @@ class _Shown:
 def _summarize(results: list[Result]) -> None:
     """How many were graded, refused, and should be looked at."""
     refused = [result.submission for result in results if result.refused]
-    flagged = [result.submission for result in results if any(task.disagrees or task.flaky or task.carries for task in result.tasks)]
+    flagged = [result.submission for result in results if any(task.flagged for task in result.tasks)]
     out.print(f"{len(results) - len(refused)} graded, {len(refused)} refused, {len(flagged)} to look at")
     for words, names in (("refused", refused), ("look at", flagged)):
         if names:

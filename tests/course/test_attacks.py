@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from course.staff.sandbox import attacks, sandbox
-from course.staff.sandbox.attacks import Attack, attempt, attempts, doctor, load_attacks
-from course.staff.sandbox.attacks.desk import Attempt
+from course.staff.sandbox.attacks import Attack, attempt, attempts, doctor, load_attacks, target
+from course.staff.sandbox.attacks.target import Attempt
 from course.staff.sandbox.sandbox import Reached, Sandbox, SandboxError
 
 ALL = load_attacks()
@@ -38,8 +38,8 @@ def successes(tried: list[Attack], box: Sandbox | None) -> dict[str, str]:
     return {attack.name: result.how for attack, result in results if result.succeeded}
 
 
-def test_there_are_at_least_thirty_attacks_each_with_a_name_of_its_own() -> None:
-    assert len(ALL) >= 30
+def test_there_are_at_least_120_attacks_with_unique_names() -> None:
+    assert len(ALL) >= 120
     assert len({attack.name for attack in ALL}) == len(ALL)
 
 
@@ -58,11 +58,16 @@ def test_every_attack_succeeds_where_there_is_no_sandbox() -> None:
     tried = [attack for attack in ALL if not attack.alone and (is_administrator() or not attack.root)]
     stopped = [attack for attack, result in zip(tried, attempts(tried, None), strict=True) if not (result.succeeded or result.absent)]
     assert [attack.name for attack in stopped] == []
-    assert len(tried) > 60
+    assert len(tried) > 80
 
 
 def test_an_attack_that_is_not_shown_to_succeed_says_why() -> None:
-    assert {attack.name for attack in ALL if attack.alone} == {"a report that is a pipe and never ends", "ask a server far away"}
+    assert {attack.name for attack in ALL if attack.alone} == {
+        "a report that is a pipe and never ends",
+        "ask a server far away",
+        "forge what the sandbox reports of itself",
+        "crash into the program that gathers the machine's crashes",
+    }
 
 
 # What counts as success
@@ -74,7 +79,7 @@ def test_an_attack_that_is_not_shown_to_succeed_says_why() -> None:
         ("print(open(T['hidden']).read())", "it got the secret"),
         ("broken('the door')", "the door"),
         ("open(T['journal'], 'a').write('x')", "files of the grader's are changed"),
-        ("open(T['desk'] + '/hidden/new', 'a')", "files of the grader's are changed"),
+        ("open(T['folder'] + '/hidden/new', 'a')", "files of the grader's are changed"),
         ("os.chmod(T['other'], 0o600)", "files of the grader's are changed"),
         ("os.kill(T['victim'], 9)", "the grader was killed"),
         ("os.kill(T['victim'], 19)", "the grader was stopped"),
@@ -85,7 +90,7 @@ def test_an_attack_has_succeeded_if_it_got_or_changed_something(program: str, ho
 
 
 def test_an_attack_has_succeeded_if_something_of_it_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attacks.desk, "SURVIVAL", 0.1)
+    monkeypatch.setattr(target, "SURVIVAL", 0.1)
     program = "import time\nif os.fork() == 0: time.sleep(60)"
     assert attempt(Attack("x", program), None) == Attempt(True, "1 of its processes still run")
 

@@ -15,7 +15,7 @@ import pytest
 from course.staff.grading.results import FAIL, PASS, Result, TaskResult
 from course.staff.outputs.class_page import Bar, Flag, Mistake, collect_flags, duration, histogram, mistakes, task_rows, write_class_page
 
-from .graded import ADA, BEN, CLASS, EVE, EVE_FILE, FAILED, NOT_DONE, PARTLY
+from .graded import ADA, BEN, CLASS, EVE, EVE_FILE, FAILED, NOT_DONE, PARTLY, PASSED
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -290,3 +290,18 @@ def test_a_script_that_got_into_the_page_would_not_run(browser: Any, tmp_path: P
     assert len(troubles) == 1
     assert "Content Security Policy" in troubles[0]
     page.close()
+
+
+def test_names_with_control_characters_do_no_harm_anywhere_on_the_page(tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>\x1b[2J\u202e\x00\ud800"
+    results = [replace(ADA, submission=hostile), replace(EVE, submission=f"{hostile}2", refused=hostile)]
+    write_class_page(results, tmp_path / "class.html")
+    page = (tmp_path / "class.html").read_text(encoding="utf-8")
+    assert not set("\x1b\u202e\x00\ud800") & set(page)
+    assert "<script>alert" not in page
+
+
+def test_unusual_code_is_a_reason_to_look(tmp_path: Path) -> None:
+    note = "look at the code: relu imports os"
+    result = replace(BEN, tasks=(replace(PASSED, unusual=("relu imports os",), note=note),))
+    assert to_look_at([result]) == [Flag("unusual", "0.1", note, ("ben",))]

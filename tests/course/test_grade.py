@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from course.staff.grading import marking
 from course.staff.grading.bases import finished
 from course.staff.grading.grading_env import Desk
 from course.staff.grading.marking import mark_submission, mark_task
@@ -272,3 +273,13 @@ def test_a_submission_is_graded_in_all_tasks_and_a_refused_one_in_none(reference
     assert (seen, result.level, result.hash) == (["0.1", "0.2"], reference.desk.sandbox.level, submission.hash)
     refused = mark_submission(reference, Submission("ben", refused="it is a bomb"), tasks, OWN)
     assert (refused.refused, refused.tasks, refused.mark) == ("it is a bomb", (), 0)
+
+
+def test_a_submission_that_is_slow_everywhere_is_given_up_and_says_so(
+    reference: Reference, right: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(marking, "MOST_SECONDS", -60.0)  # as if it had taken longer
+    submission = Submission("ann", {path: text.encode() for path, text in right.items()})
+    (found,) = mark_submission(reference, submission, [reference.manifest.task("0.1")], []).tasks
+    assert (found.verdict, found.mark, found.points) == (NOT_RUN, 0.0, 10)
+    assert found.reason == "not graded: the tasks before it took more than -1 minutes"

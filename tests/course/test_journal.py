@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -98,6 +101,90 @@ def test_a_file_is_no_folder_for_results(tmp_path: Path) -> None:
     with pytest.raises(RequestError) as error:
         Journal(tmp_path / "file")
     assert str(error.value) == f"{tmp_path / 'file'} is not a folder; name one for the results"
+
+
+# Faults
+
+
+def test_a_full_disk_is_said_plainly_and_loses_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, kept, lost = Journal(tmp_path), tmp_path / "results" / "ann-1.json", tmp_path / "results" / "ann-2.json"
+    journal.keep(kept, result())
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StaffError) as error:
+        journal.keep(lost, result(hash="2"))
+    assert str(error.value) == (
+        f"{lost} cannot be written (No space left on device); all earlier results are kept: make room, then run the same command again"
+    )
+    assert [path.name for path in kept.parent.iterdir()] == ["ann-1.json"]
+    assert journal.find(kept) == result()
+
+
+def test_a_file_and_its_new_name_are_on_disk_before_the_next_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    sync, rename = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        sync(descriptor)
+
+    def renamed(path: Path, target: Path) -> Path:
+        steps.append("rename")
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", renamed)
+    Journal(tmp_path).keep(tmp_path / "results" / "ann-1.json", result())
+    assert steps == ["file", "rename", "folder"]
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_only(path: Path, *args: object, **options: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "mkdir", read_only)
+    with pytest.raises(RequestError) as error:
+        Journal(tmp_path / "out")
+    assert str(error.value) == f"{tmp_path / 'out' / 'results'} cannot be made (Read-only file system); choose another --out"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_a_result_that_was_cut_off_is_made_again(tmp_path: Path, share: float) -> None:
+    journal, path = Journal(tmp_path), tmp_path / "results" / "ann-1.json"
+    journal.keep(path, result())
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * share)])
+    assert journal.find(path) is None
+    journal.keep(path, result())
+    assert journal.find(path) == result()
+
+
+def test_a_folder_that_is_deleted_meanwhile_is_made_again(tmp_path: Path) -> None:
+    journal, path = Journal(tmp_path / "out"), tmp_path / "out" / "results" / "ann-1.json"
+    shutil.rmtree(tmp_path / "out")
+    journal.keep(path, result())
+    assert journal.find(path) == result()
+
+
+def test_a_clock_that_is_set_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, path = Journal(tmp_path), tmp_path / "results" / "ann-1.json"
+    journal.keep(path, result())
+    os.utime(path, (2**33, 2**33))  # from the future
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    assert journal.find(path) == result()
+    journal.keep(path.with_name("ann-2.json"), result(hash="2"))
+    assert sorted(found.name for found in path.parent.glob("*.json")) == ["ann-2.json"]
+
+
+def test_names_that_are_no_valid_unicode_have_results_of_their_own(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    paths = {journal.path(Submission(name, refused=f"{name} is a link"), ["7"]) for name in ("a\udcff", "a\udcfe", "a")}
+    assert len(paths) == 3
+    for path in paths:
+        journal.keep(path, result("a\udcff"))
 
 
 # Workers

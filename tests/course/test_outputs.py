@@ -54,6 +54,7 @@ def test_marks_are_written_as_people_do(value: float, words: str) -> None:
 
 
 def test_text_is_freed_of_colours_and_of_signs_that_no_xml_holds() -> None:
+    assert clean("a\u202eb\u2066c") == "a\ufffdb\ufffdc"  # else the text that follows would read backwards
     assert clean("\x1b[1;31mred\x1b[0m\tand\x00 null \ud800\n\ufffe") == "red\tand\ufffd null \ufffd\n\ufffd"
 
 

@@ -251,9 +251,44 @@ def test_the_most_memory_that_a_program_held_is_known(any_box: Sandbox, files: P
 def test_a_program_gets_the_limits_that_it_was_given(any_box: Sandbox, files: Path) -> None:
     code = "import resource as r; print([r.getrlimit(n)[1] for n in (r.RLIMIT_AS, r.RLIMIT_FSIZE, r.RLIMIT_CORE, r.RLIMIT_NPROC)])"
     found = eval(run(any_box, code, files, limits=Limits(seconds=LONG, memory=1 << 30, file_size=1 << 20, processes=30)).output)
-    assert found[:3] == [1 << 30, 1 << 20, 0]
+    assert found[:3] == [1 << 30, 1 << 20, 1]  # with 0, a crash handler would still get the memory of a program that crashes
     if any_box.level == "bubblewrap" or (any_box.level == "landlock" and os.geteuid() == 0):
         assert found[3] <= 30 + OVERHEAD
+
+
+def test_memory_runs_out_for_a_program_before_it_does_for_the_grader(bubblewrap: Sandbox, files: Path) -> None:
+    assert run(bubblewrap, "print(open('/proc/self/oom_score_adj').read())", files).output.strip() == "500"
+
+
+def test_a_program_that_closes_its_output_goes_on_until_it_ends(any_box: Sandbox, files: Path) -> None:
+    code = "import os, sys, time\nos.close(1); os.close(2); time.sleep(0.5)\nopen(sys.argv[1], 'w').write('done'); os._exit(3)"
+    ended = run(any_box, code, files, "{tmp}/report.json", collect="report.json")
+    assert (ended.status, ended.reason, ended.collected) == (3, "ended", b"done")
+
+
+def test_deleted_files_that_are_still_open_count(any_box: Sandbox, files: Path) -> None:
+    code = (
+        "import os, sys, time\nheld = []\nfor n in range(40):\n    held.append(open(sys.argv[1], 'wb')); os.unlink(sys.argv[1])\n"
+        "    held[-1].write(b'x' * (1 << 20)); held[-1].flush()\ntime.sleep(90)"
+    )
+    ended = run(any_box, code, files, "{tmp}/x", limits=Limits(seconds=LONG, disk=8 << 20))
+    assert ended.reason == "files" or "No space left on device" in ended.output
+
+
+@pytest.mark.parametrize(("name", "reason"), [("d", "ended"), ("d" * 100, "files")])
+def test_nothing_of_a_very_deep_folder_stays(
+    any_box: Sandbox, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, reason: str
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(sandbox.tempfile, "tempdir", str(scratch))
+    code = (
+        "import os, sys, time\nos.chdir(sys.argv[1])\nfor _ in range(1500): os.mkdir(sys.argv[2]); os.chdir(sys.argv[2])\n"
+        "os.chmod('..', 0)\ntime.sleep(1)"
+    )
+    ended = run(any_box, code, files, "{tmp}", name)
+    assert ended.reason == ("ended" if any_box.level == "bubblewrap" else reason), ended.output
+    assert list(scratch.iterdir()) == []
 
 
 # Programs that answer
@@ -514,6 +549,21 @@ def test_typing_for_others_and_limiting_others_is_refused(machine: str, code: in
     assert decide(program, code, ioctl, 0, 0x5401) == seccomp.PERMITTED  # TCGETS, of isatty
     assert decide(program, code, prlimit, 0) == seccomp.PERMITTED
     assert decide(program, code, prlimit, 1234) == REFUSED
+
+
+@pytest.mark.parametrize(
+    ("machine", "code", "fcntl", "setrlimit", "prlimit"), [("x86_64", X86, 72, 160, 302), ("aarch64", ARM, 25, 164, 261)]
+)
+def test_leases_and_a_change_of_the_limit_of_memory_dumps_are_refused(
+    machine: str, code: int, fcntl: int, setrlimit: int, prlimit: int
+) -> None:
+    program = seccomp_filter(machine)
+    assert decide(program, code, fcntl, 0, 1024) == decide(program, code, fcntl, 0, 1026) == REFUSED
+    assert decide(program, code, fcntl, 0, 1030) == seccomp.PERMITTED  # F_DUPFD_CLOEXEC
+    assert decide(program, code, setrlimit, 4) == REFUSED
+    assert decide(program, code, prlimit, 0, 4, 1) == decide(program, code, prlimit, 0, 4, 1 << 32) == REFUSED
+    assert decide(program, code, setrlimit, 9) == decide(program, code, prlimit, 0, 9, 1) == seccomp.PERMITTED  # RLIMIT_AS
+    assert decide(program, code, prlimit, 0, 4, 0) == seccomp.PERMITTED  # it only asks
 
 
 def test_calls_by_another_numbering_end_the_program() -> None:

@@ -49,7 +49,12 @@ class Journal:
         self.out = out
         if out.exists() and not out.is_dir():
             raise RequestError(f"{out} is not a folder; name one for the results", "course-staff grade --help")
-        (out / RESULTS).mkdir(parents=True, exist_ok=True)
+        try:
+            (out / RESULTS).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RequestError(
+                f"{out / RESULTS} cannot be made ({error.strerror}); choose another --out", "course-staff grade --help"
+            ) from None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -81,7 +86,7 @@ class Journal:
         file = self.out / NUMBER
         if not file.exists():
             drawn = secrets.randbelow(2**31) if seed is None else seed
-            write_bytes(file, f"{drawn}\n".encode())
+            write_bytes(file, f"{drawn}\n".encode(), durable=True)
             file.chmod(0o600)
         try:
             kept = int(file.read_text(encoding="ascii"))
@@ -101,7 +106,8 @@ class Journal:
             submission: The submission.
             conditions: What else decides the result: course, environment, tasks, number.
         """
-        digest = hashlib.sha256("\0".join([submission.name, submission.hash, *conditions]).encode()).hexdigest()[:12]
+        about = "\0".join([submission.name, submission.hash, *conditions])
+        digest = hashlib.sha256(about.encode("utf-8", "surrogatepass")).hexdigest()[:12]  # a file's name may be no valid Unicode
         return self.out / RESULTS / f"{_plain(submission.name)}-{digest}.json"
 
     def find(self, path: Path) -> Result | None:

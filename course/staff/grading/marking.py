@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from course.manifest import Task
+from course.staff.grading.code_review import unusual
 from course.staff.grading.grafting import Along, Graft, graft
 from course.staff.grading.own_tests import OwnTest, grade_own_tests
 from course.staff.grading.reference import COMPILING, Prepared, Reference
@@ -41,6 +42,9 @@ HELPED: dict[Along, str] = {
     "all": "graded together with all your other tasks, because the task fails when the others are right",
 }
 """With what of the student's other work a task is tried, one after the other, and what to say where that counts."""
+
+MOST_SECONDS = 3600.0
+"""After so many seconds by the clock no further task of a submission is begun: one that is slow everywhere must not hold up a class."""
 
 SHOWN = 3
 """So many failures are named in a reason."""
@@ -103,7 +107,11 @@ def mark_submission(
     begun = time.monotonic()
     results: list[TaskResult] = []
     for task in () if submission.refused else tasks:
-        results.append(mark_task(reference, submission, task, [test for test in own_tests if test.task == task.id], variant))
+        if time.monotonic() - begun > MOST_SECONDS:
+            why = f"not graded: the tasks before it took more than {MOST_SECONDS / 60:g} minutes"
+            results.append(TaskResult(task.id, NOT_RUN, task.points, 0.0, reason=why, extra=task.extra))
+        else:
+            results.append(mark_task(reference, submission, task, [test for test in own_tests if test.task == task.id], variant))
         done(results[-1])
     return Result(
         submission=submission.name,
@@ -141,7 +149,11 @@ def mark_task(
         return _told(result, taken, attempt, None, reference, begun)
     attempt, best = bench.attempt(taken)
     again = replace(bench.run(best), helped=attempt.helped) if attempt.share < 1 else None
-    return _told(result, taken, attempt, again, reference, begun)
+    told = _told(result, taken, attempt, again, reference, begun)
+    if found := unusual(prepared.base, best, submission.files, reference.manifest):
+        note = f"look at the code: {_listed(found)}"
+        told = replace(told, unusual=tuple(found), note="; ".join(filter(None, [told.note, note])))
+    return told
 
 
 class _Bench:

@@ -83,9 +83,11 @@ class TaskResult:
         nearest: The known wrong answer that it is most like; None for a pass, or where none is near.
         seconds: What grading it took, by the clock.
         extra: Whether its points come on top of those that make up the whole.
-        note: What somebody should look at, where the visible tests and the probes disagree or a run was flaky; for the teacher.
-        variant: What the student's variant of the task is, and what its functions answered; empty without one.
-        carries: The students whose variant the answers carry while they are wrong for the student's own; for the teacher.
+        note: Why somebody should look at the task: the visible tests and the probes disagree, a run was flaky, or code is unusual; for the
+            teacher.
+        variant: The student's variant of the task, and what its functions returned; empty without one.
+        carries: The students whose variant the answers have while they are wrong for the student's own; for the teacher.
+        unusual: What the code does that no right answer needs; see `code_review`.
     """
 
     task: str
@@ -103,6 +105,12 @@ class TaskResult:
     note: str = ""
     variant: dict[str, Any] = field(default_factory=dict)
     carries: tuple[str, ...] = ()
+    unusual: tuple[str, ...] = ()
+
+    @property
+    def flagged(self) -> bool:
+        """Whether the task needs attention."""
+        return self.disagrees or self.flaky or bool(self.unusual) or bool(self.carries)
 
     @property
     def passed(self) -> bool:
@@ -148,8 +156,17 @@ class Result:
 
 
 def write_result(path: Path, result: Result) -> None:
-    """Write a result; either all of it is there or nothing."""
-    write_json(path, {"schema": SCHEMA, **asdict(result)})
+    """Write a result; either all of it is there or nothing.
+
+    Raises:
+        StaffError: If it cannot be written, because the disk is full, for example.
+    """
+    try:
+        write_json(path, {"schema": SCHEMA, **asdict(result)}, durable=True)
+    except OSError as error:
+        raise StaffError(
+            f"{path} cannot be written ({error.strerror}); all earlier results are kept: make room, then run the same command again"
+        ) from None
 
 
 def read_result(path: Path) -> Result:
@@ -171,5 +188,5 @@ def _task(data: dict[str, Any]) -> TaskResult:
     visible = tuple(VisibleTest(**entry) for entry in data["visible"])
     probes = tuple(HiddenProbe(**entry) for entry in data["probes"])
     nearest = Nearest(**data["nearest"]) if data["nearest"] else None
-    carries = tuple(data.get("carries", ()))
-    return TaskResult(**{**data, "visible": visible, "probes": probes, "nearest": nearest, "carries": carries})
+    more = {name: tuple(data.get(name, ())) for name in ("carries", "unusual")}
+    return TaskResult(**{**data, "visible": visible, "probes": probes, "nearest": nearest, **more})

@@ -83,7 +83,7 @@ class Submission:
     @property
     def hash(self) -> str:
         """Of all that grading sees of it."""
-        digest = hashlib.sha256(self.refused.encode())
+        digest = hashlib.sha256(self.refused.encode("utf-8", "surrogatepass"))  # it may name a file whose name is no valid Unicode
         for path, content in sorted(self.files.items()):
             digest.update(f"\n{path} {len(content)}\n".encode())
             digest.update(content)

@@ -27,13 +27,14 @@ SHOWN = 3
 FIRST = 12
 """Number of known mistakes and of similar pairs in a table; a click, or the report, shows the others."""
 
-ORDER = ("refused", "variant", "disagrees", "flaky", "not run")
+ORDER = ("refused", "variant", "disagrees", "unusual", "flaky", "not run")
 """Kinds of flags, the most serious first."""
 
 WORDS = {
     "refused": "could not be graded",
     "variant": "answers with the variant of another student",
     "disagrees": "the visible tests and the hidden probes disagree",
+    "unusual": "the code does something that no right answer needs",
     "flaky": "a second run had a different result",
     "not run": "could not run, for different reasons",
 }
@@ -44,7 +45,7 @@ class Flag:
     """A reason to look at some submissions.
 
     Attributes:
-        kind: "refused", "variant", "disagrees", "flaky" or "not run".
+        kind: "refused", "variant", "disagrees", "unusual", "flaky" or "not run".
         task: The id of the task; empty for a whole submission.
         reason: The reason; a general one if it differs between submissions.
         names: The names of the submissions.
@@ -172,9 +173,7 @@ def write_class_page(
         flags=collect_flags(results),
         similarity=similarity,
         similarity_page=PAGE,
-        flagged=sum(
-            bool(result.refused) or any(task.disagrees or task.flaky or task.carries for task in result.tasks) for result in results
-        ),
+        flagged=sum(bool(result.refused) or any(task.flagged for task in result.tasks) for result in results),
         bars=histogram(graded),
         hardest=sorted(task_rows(results, tasks), key=lambda row: (row.share is None, row.share)),
         slowest=sorted(results, key=lambda result: -result.seconds)[:5],
@@ -257,13 +256,7 @@ def _cell(task: TaskResult) -> Cell:
     short = {"pass": task.verdict.replace("(", "").replace(")", ""), "part": f"PART {number(task.mark)}"}
     notes = [carries(task) if flag == "variant" else flag for flag in flags(task) if flag != "not run"]
     notes += [line(text) for text in (task.note, task.reason) if text]
-    return Cell(
-        name,
-        short.get(name, task.verdict),
-        -0.5 if task.verdict == NOT_RUN else task.mark,
-        ": ".join(notes),
-        task.disagrees or task.flaky or bool(task.carries),
-    )
+    return Cell(name, short.get(name, task.verdict), -0.5 if task.verdict == NOT_RUN else task.mark, ": ".join(notes), task.flagged)
 
 
 def duration(seconds: float) -> str:

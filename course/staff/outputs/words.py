@@ -41,8 +41,9 @@ def number(value: float) -> str:
 
 
 def clean(text: str) -> str:
-    """Text without terminal colors, and with a replacement character for each character that XML does not allow."""
+    """Text without terminal colors and direction marks, and with a replacement character for each character that XML does not allow."""
     text = re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]", "", text)
+    text = re.sub("[\u200e\u200f\u202a-\u202e\u2066-\u2069]", "\ufffd", text)
     return re.sub(r"[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
 
 
@@ -113,9 +114,10 @@ def truncate(text: str) -> str:
 
 
 def flags(task: TaskResult) -> list[str]:
-    """Why a task needs attention: "disagrees", "flaky" or "not run"."""
+    """Why a task needs attention: "disagrees", "unusual", "flaky", "variant" or "not run"."""
     return [
         *(["disagrees"] if task.disagrees else []),
+        *(["unusual"] if task.unusual else []),
         *(["flaky"] if task.flaky else []),
         *(["variant"] if task.carries else []),
         *(["not run"] if task.verdict == NOT_RUN else []),

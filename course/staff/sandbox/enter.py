@@ -35,6 +35,9 @@ DEVICES = 1 << 6 | 1 << 11
 BORROWED = 64
 """Descriptors are moved up here before they get their numbers, so that none is overwritten."""
 
+FIRST_TO_GO = "500"
+"""Where memory runs out, Linux ends a submission before the grader; from -1000, spared, to 1000."""
+
 SECCOMP_FD = 9
 """Where bubblewrap finds the filter."""
 
@@ -70,9 +73,13 @@ def main(orders: dict[str, Any]) -> None:
         number = getattr(resource, name, None)
         if number is not None:
             _, most = resource.getrlimit(number)
-            value = value if most == resource.RLIM_INFINITY else min(value, most)
-            with contextlib.suppress(*(() if sys.platform == "linux" else (OSError, ValueError))):  # macOS knows some only by name
+            value = value if most == resource.RLIM_INFINITY or name == "RLIMIT_CORE" else min(value, most)
+            optional = sys.platform != "linux" or name == "RLIMIT_CORE"  # macOS knows some only by name; 1 may be more than the hard limit
+            with contextlib.suppress(*((OSError, ValueError) if optional else ())):
                 resource.setrlimit(number, (value, value))
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+            score.write(FIRST_TO_GO)
     if orders["uid"] is not None:
         os.setgroups([])
         os.setresgid(orders["uid"], orders["uid"], orders["uid"])

@@ -41,6 +41,9 @@ SHARED_MEMORY = 16 << 20
 DESCRIPTORS = 256
 """Files that a process may have open."""
 
+PENDING = 128
+"""Signals that may wait for the processes of a user."""
+
 FILES, SCRATCH, CACHE = "/submission", "/tmp", "/cache"
 """Where a program finds its files, its private folder and numba's cache in bubblewrap; elsewhere nothing can be moved."""
 
@@ -121,6 +124,8 @@ def in_bubblewrap(job: Job, uid: int | None) -> dict[str, Any]:
     arguments += [
         "--proc",
         "/proc",
+        "--remount-ro",
+        "/proc",
         "--dev",
         "/dev",
         "--size",
@@ -178,13 +183,15 @@ def in_place(job: Job, uid: int | None, scratch: Path, confined: bool) -> dict[s
 
 def _limits(limits: Limits) -> dict[str, int]:
     """What every process is held to, by the names of the module resource."""
-    none = ("RLIMIT_CORE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_RTPRIO")
+    none = ("RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_RTPRIO")
     computing = math.ceil(limits.seconds * (os.cpu_count() or 1)) + 1  # in case the guard is killed
     some = {
         "RLIMIT_AS": limits.mapped or limits.memory,
         "RLIMIT_FSIZE": limits.file_size,
         "RLIMIT_NOFILE": DESCRIPTORS,
         "RLIMIT_CPU": computing,
+        "RLIMIT_CORE": 1,  # with 0, Linux still passes the memory of a crashed program to a crash handler, if the machine has one
+        "RLIMIT_SIGPENDING": PENDING,
     }
     return some | dict.fromkeys(none, 0)
 

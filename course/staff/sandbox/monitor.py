@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import itertools
 import json
 import math
 import os
 import selectors
 import signal
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -129,7 +132,7 @@ class Guard:
                 selector.register(descriptor, selectors.EVENT_READ)
             try:
                 deadline = math.inf
-                while selector.get_map() and time.monotonic() < deadline:
+                while (selector.get_map() or not self._exited()) and time.monotonic() < deadline:
                     for key, _ in selector.select(PERIOD):
                         self._take(selector, key.fd)
                     if not self.reason:
@@ -178,14 +181,14 @@ class Guard:
             self.stop("memory")
         elif sum(map(_threads, family)) > self.limits.processes + OVERHEAD:
             self.stop("processes")
-        elif self._overfull():
+        elif self._overfull(family):
             self.stop("files")
 
-    def _overfull(self) -> bool:
+    def _overfull(self, family: Iterable[int]) -> bool:
         """Whether the private folder holds more than it may; in bubblewrap its size is limited, but not the number of its files."""
         if self.scratch is not None:
             files = size = 0
-            for entry_size in _sizes(self.scratch):
+            for entry_size in itertools.chain(_sizes(self.scratch), _nameless_sizes(family, self.scratch)):
                 files, size = files + 1, size + entry_size
                 if files > self.limits.files or size > self.limits.disk:
                     return True
@@ -305,13 +308,28 @@ def _threads(pid: int) -> int:
     return 0
 
 
+def _nameless_sizes(family: Iterable[int], folder: Path) -> Iterator[int]:
+    """The sizes of the files in a folder that processes hold open after deleting them: these take up space, but no folder lists them."""
+    for pid in family:
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as descriptors:
+            for descriptor in descriptors:
+                with contextlib.suppress(OSError):
+                    target = os.readlink(descriptor.path)
+                    if target.startswith(f"{folder}/") and target.endswith(" (deleted)"):
+                        yield os.stat(descriptor.path).st_size
+
+
 def _sizes(folder: Path) -> Iterator[int]:
-    """The sizes of all files and folders in a folder."""
+    """The sizes of all files and folders in a folder; beyond the longest path, where nothing can be seen, it is taken to be full."""
     waiting = [str(folder)]
     while waiting:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                with contextlib.suppress(OSError):
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    yield entry.stat(follow_symlinks=False).st_size
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    with contextlib.suppress(OSError):
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+                        yield entry.stat(follow_symlinks=False).st_size
+        except OSError as error:  # it may just have been deleted
+            if error.errno == errno.ENAMETOOLONG:
+                yield sys.maxsize

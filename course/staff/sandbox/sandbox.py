@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import itertools
 import json
 import os
 import platform
+import secrets
 import shutil
 import stat
 import subprocess
@@ -248,8 +250,8 @@ def _user() -> Iterator[int | None]:
 @contextmanager
 def _scratch(uid: int | None, cache: Path | None) -> Iterator[Path]:
     """A private folder for one program, where the sandbox cannot make one inside."""
-    with tempfile.TemporaryDirectory(prefix="course-sandbox-", ignore_cleanup_errors=True) as name:
-        folder = Path(name).resolve()
+    folder = Path(tempfile.mkdtemp(prefix="course-sandbox-")).resolve()
+    try:
         if cache is not None:
             shutil.copytree(cache, folder / "numba")
         folder.chmod(0o755)
@@ -257,6 +259,27 @@ def _scratch(uid: int | None, cache: Path | None) -> Iterator[Path]:
             for path in (folder, *folder.rglob("*")):
                 os.chown(path, uid, uid)
         yield folder
+    finally:
+        with contextlib.suppress(OSError):
+            _remove(str(folder))
+
+
+def _remove(folder: str) -> None:
+    """Delete a folder, however deeply its folders are nested: shutil.rmtree of Python 3.11 fails with a RecursionError there."""
+    number = itertools.count()
+    prefix = f"{folder}/{secrets.token_hex(8)}-"
+    while entries := list(os.scandir(folder)):
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.path)
+                continue
+            os.chmod(entry.path, 0o700)
+            for inner in list(os.scandir(entry.path)):
+                if inner.is_dir(follow_symlinks=False):
+                    os.chmod(inner.path, 0o700)
+                os.rename(inner.path, f"{prefix}{next(number)}")
+            os.rmdir(entry.path)
+    os.rmdir(folder)
 
 
 @contextmanager

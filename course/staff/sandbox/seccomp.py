@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 PERMITTED, REFUSED, KILLED = 0x7FFF0000, 0x00050000, 0x80000000
@@ -26,6 +27,12 @@ THREAD = 0x00010000
 
 KEYBOARD = (0x5412, 0x541C)
 """What ioctl calls TIOCSTI and TIOCLINUX: they type into the terminal of whoever watches."""
+
+LEASES = (1024, 1026)
+"""What fcntl calls F_SETLEASE and F_NOTIFY: a lease makes whoever else opens the file wait."""
+
+CORE = 4
+"""RLIMIT_CORE: a program that lowers it from 1 to 0 would have its memory passed to the machine's crash handler when it crashes."""
 
 CALLS: dict[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117),
@@ -93,15 +100,20 @@ CALLS: dict[str, tuple[int | None, int | None]] = {
     "msgget": (68, 186),
     "semget": (64, 190),
     "mq_open": (240, 180),
-    # the network; socketpair, which reaches nobody, is left
+    "socketpair": (53, 199),
+    # what the user of the grader has a limited number of
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
+    # the network
     "socket": (41, 198),
+    # Linux gives every session an equal share of the processors
+    "setsid": (112, 157),
 }
 """Calls that fail with "operation not permitted", with their numbers on x86_64 and aarch64."""
 
 STRICT_CALLS: dict[str, tuple[int | None, int | None]] = {
     "fork": (57, None),
     "vfork": (58, None),
-    "setsid": (112, 157),
     "setpgid": (109, 154),
     "kill": (62, 129),
     "tkill": (200, 130),
@@ -148,7 +160,7 @@ class Machine:
     Attributes:
         code: What the kernel passes for it.
         column: Its numbers in the tables above.
-        clone, clone3, ioctl, prlimit64: Numbers of the calls that are refused by their arguments, or differently.
+        clone, clone3, ioctl, fcntl, setrlimit, prlimit64: Numbers of the calls that are refused by their arguments, or differently.
     """
 
     code: int
@@ -156,12 +168,14 @@ class Machine:
     clone: int
     clone3: int
     ioctl: int
+    fcntl: int
+    setrlimit: int
     prlimit64: int
 
 
 MACHINES = {
-    "x86_64": Machine(0xC000003E, 0, clone=56, clone3=435, ioctl=16, prlimit64=302),
-    "aarch64": Machine(0xC00000B7, 1, clone=220, clone3=435, ioctl=29, prlimit64=261),
+    "x86_64": Machine(0xC000003E, 0, clone=56, clone3=435, ioctl=16, fcntl=72, setrlimit=160, prlimit64=302),
+    "aarch64": Machine(0xC00000B7, 1, clone=220, clone3=435, ioctl=29, fcntl=25, setrlimit=164, prlimit64=261),
 }
 """By the name that platform.machine() gives."""
 
@@ -197,9 +211,20 @@ def seccomp_filter(machine: str, strict: bool = False) -> bytes:
     if strict:
         clone += [_step(HAS, THREAD, yes=1), _refuse(errno.EPERM)]
     steps += _only(cpu.clone, clone)
-    refused = [step for request in KEYBOARD for step in (_step(IS, request, no=1), _refuse(errno.EPERM))]
-    steps += _only(cpu.ioctl, [_step(LOAD, ARGUMENTS + 8), *refused])
-    steps += _only(cpu.prlimit64, [_step(LOAD, ARGUMENTS), _step(IS, 0, yes=1), _refuse(errno.EPERM)])  # 0: the program itself
+    steps += _only(cpu.ioctl, [_step(LOAD, ARGUMENTS + 8), *_refuse_values(KEYBOARD)])
+    steps += _only(cpu.fcntl, [_step(LOAD, ARGUMENTS + 8), *_refuse_values(LEASES)])
+    steps += _only(cpu.setrlimit, [_step(LOAD, ARGUMENTS), *_refuse_values([CORE])])
+    itself = [_step(LOAD, ARGUMENTS), _step(IS, 0, yes=1), _refuse(errno.EPERM)]
+    changes = [  # where there is a pointer to a new value, in either half of the third argument
+        _step(LOAD, ARGUMENTS + 8),
+        _step(IS, CORE, no=5),
+        _step(LOAD, ARGUMENTS + 16),
+        _step(IS, 0, no=2),
+        _step(LOAD, ARGUMENTS + 20),
+        _step(IS, 0, yes=1),
+        _refuse(errno.EPERM),
+    ]
+    steps += _only(cpu.prlimit64, [*itself, *changes])
     return b"".join([*steps, _step(ANSWER, PERMITTED)])
 
 
@@ -211,6 +236,11 @@ def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
 def _refuse(error: int) -> bytes:
     """Let the call fail with this error."""
     return _step(ANSWER, REFUSED | error)
+
+
+def _refuse_values(values: Iterable[int]) -> list[bytes]:
+    """Let the call fail if the word that was loaded is one of these."""
+    return [step for value in values for step in (_step(IS, value, no=1), _refuse(errno.EPERM))]
 
 
 def _only(number: int, steps: list[bytes]) -> list[bytes]:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
-from course.staff.sandbox.attacks.desk import Attempt, Desk
+from course.staff.sandbox.attacks.target import Attempt, Target
 from course.staff.sandbox.sandbox import WARNINGS, Limits, Sandbox, SandboxError, best_level
 
 FILE = Path(__file__).with_name("attacks.toml")
@@ -75,7 +75,7 @@ def load_attacks() -> list[Attack]:
 
 
 def attempt(attack: Attack, sandbox: Sandbox | None) -> Attempt:
-    """Run an attack on a desk of its own.
+    """Run an attack on a new target.
 
     Args:
         attack: The attack.
@@ -84,11 +84,11 @@ def attempt(attack: Attack, sandbox: Sandbox | None) -> Attempt:
     Raises:
         SandboxError: If the sandbox could not be set up.
     """
-    with Desk(victim=attack.victim) as desk:
+    with Target(victim=attack.victim) as target:
         programs = [attack.program, attack.then] if attack.then else [attack.program]
         if sandbox is None:
-            return desk.attacked(*[desk.bare(program, attack.limits, attack.collect) for program in programs], ends=attack.ends)
-        return desk.attacked(*[desk.run(sandbox, program, attack.limits, attack.collect) for program in programs], ends=attack.ends)
+            return target.result(*[target.bare(program, attack.limits, attack.collect) for program in programs], ends=attack.ends)
+        return target.result(*[target.run(sandbox, program, attack.limits, attack.collect) for program in programs], ends=attack.ends)
 
 
 def attempts(attacks: Sequence[Attack], sandbox: Sandbox | None, done: Callable[[], object] = lambda: None) -> Iterator[Attempt]:

@@ -1,4 +1,4 @@
-"""A grader's desk to attack: hidden probes, another submission, a journal, a cache, all holding one secret, and a process that knows it."""
+"""What attacks aim at: a grader's files (hidden probes, another submission, a journal, a cache) and a process, with one secret in all."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ class Attempt:
     absent: bool = False
 
 
-class Desk:
-    """A context with the desk.
+class Target:
+    """A context in which the files, and the process if it is needed, exist.
 
     Args:
         victim: Whether the other process is needed.
@@ -99,7 +99,7 @@ class Desk:
         self.mark = secrets.token_hex(8)
         self.secret = f"secret-{secrets.token_hex(8)}"
 
-    def __enter__(self) -> Desk:
+    def __enter__(self) -> Target:
         self.folder = Path(tempfile.mkdtemp(prefix="course-attack-")).resolve()
         try:
             self._lay_out()
@@ -158,7 +158,7 @@ class Desk:
     def _targets(self, own: str, tmp: str) -> dict[str, Any]:
         """Where things are, for the attack."""
         return {
-            "desk": str(self.folder),
+            "folder": str(self.folder),
             "hidden": str(self.folder / "hidden" / "probes.py"),
             "other": str(self.folder / "submissions" / "other" / "answer.py"),
             "journal": str(self.folder / "journal" / "other.json"),
@@ -221,7 +221,7 @@ class Desk:
                     break
         return Ended(status, reason, time.monotonic() - begun, output, collected)
 
-    def attacked(self, *runs: Ended, ends: str) -> Attempt:
+    def result(self, *runs: Ended, ends: str) -> Attempt:
         """What became of an attack, after its programs have run."""
         said = "\n".join(run.output for run in runs)
         last = said.strip().splitlines()[-1] if said.strip() else ""
@@ -246,7 +246,7 @@ class Desk:
         return Attempt(False, last or reason, "ABSENT" in said)
 
     def _survivors(self) -> Iterator[int]:
-        """Processes of an attack on this desk that still run."""
+        """Processes of an attack on this target that still run."""
         for name in os.listdir("/proc"):
             if name.isdigit():
                 with contextlib.suppress(OSError):
