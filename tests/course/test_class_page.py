@@ -304,4 +304,4 @@ def test_names_with_control_characters_do_no_harm_anywhere_on_the_page(tmp_path:
 def test_unusual_code_is_a_reason_to_look(tmp_path: Path) -> None:
     note = "look at the code: relu imports os"
     result = replace(BEN, tasks=(replace(PASSED, unusual=("relu imports os",), note=note),))
-    assert to_look_at([result]) == [Flag("unusual", "0.1", note, ("ben",))]
+    assert collect_flags([result]) == [Flag("unusual", "0.1", note, ("ben",))]
