@@ -9,7 +9,8 @@ import streamlit as st
 
 from course.manifest import ROOT, course
 from course.runner.messages import unwritten_task
-from project.lab.guard import WrongResult, task_guard
+from project.lab.cards import WrongResult
+from project.lab.guard import task_guard
 
 
 def source(name: str) -> str:

@@ -4,9 +4,10 @@ import math
 
 import streamlit as st
 
+from project.lab.cards import WrongResult
 from project.lab.charts.drawing import draw
 from project.lab.charts.palette import BLACK
-from project.lab.guard import WrongResult, task_guard
+from project.lab.guard import task_guard
 
 CELLS = 30
 

@@ -4,7 +4,8 @@ import inspect
 
 import streamlit as st
 
-from project.lab.guard import WrongResult, task_guard
+from project.lab.cards import WrongResult
+from project.lab.guard import task_guard
 
 st.title("Module tree")
 st.write("A module holds parameters and other modules. Training mode and the list of parameters reach through the whole tree.")

@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from project.lab.cards import number
 from project.lab.charts import plots
 from project.lab.charts.drawing import draw
-from project.lab.guard import number, refuse, task_guard
+from project.lab.guard import refuse, task_guard
 
 ONE = ("sigmoid", "relu", "log", "exp", "inv", "neg", "id", "sin", "cos", "tanh", "sqrt", "absolute")
 TWO = ("add", "mul", "max", "lt", "eq", "is_close", "power")

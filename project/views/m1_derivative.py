@@ -4,9 +4,10 @@ import math
 
 import streamlit as st
 
+from project.lab.cards import number, plain
 from project.lab.charts import plots
 from project.lab.charts.drawing import draw
-from project.lab.guard import number, plain, refuse, task_guard
+from project.lab.guard import refuse, task_guard
 from project.lab.typed.expressions import FUNCTIONS, Refused, parse
 
 EXAMPLES = ["x ** 3 - 2 * x", "sin(x) * x", "sigmoid(3 * x)", "log(x * x + 1)", "exp(-x * x)", "relu(x)", "abs(x)", "tanh(x) ** 2"]

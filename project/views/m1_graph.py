@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from project.lab.guard import number, refuse, task_guard
+from project.lab.cards import number
+from project.lab.guard import refuse, task_guard
 from project.lab.typed.expressions import FUNCTIONS, Expression, Refused, parse
 from project.lab.widgets.player import player
 

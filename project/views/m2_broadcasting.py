@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from project.lab.guard import WrongResult, plain, refuse, task_guard
+from project.lab.cards import WrongResult, plain
+from project.lab.guard import refuse, task_guard
 from project.lab.typed.expressions import Refused
 from project.lab.typed.steps import parse_shape
 

@@ -5,11 +5,12 @@ import math
 import numpy as np
 import streamlit as st
 
+from project.lab.cards import plain
 from project.lab.charts import plots
 from project.lab.charts.drawing import draw
 from project.lab.charts.grids import grid, side_by_side
 from project.lab.charts.heatmaps import heatmap
-from project.lab.guard import plain, refuse, task_guard
+from project.lab.guard import refuse, task_guard
 from project.lab.typed.expressions import Refused, parse
 from project.lab.typed.steps import parse_shape
 

@@ -6,7 +6,8 @@ import streamlit as st
 
 from course.manifest import course
 from project.lab import sources, task_source
-from project.lab.guard import plain, task_guard
+from project.lab.cards import plain
+from project.lab.guard import task_guard
 from project.lab.training.jobs import Failed, Job
 
 WRITTEN = {"map": "tensor_map", "zip": "tensor_zip", "reduce": "tensor_reduce", "matmul": "_tensor_matrix_multiply"}

@@ -3,10 +3,11 @@
 import streamlit as st
 
 from project.lab import task_source
+from project.lab.cards import plain
 from project.lab.charts import cells
 from project.lab.explorers import grid_blocks
 from project.lab.explorers import tree_reduction as tree
-from project.lab.guard import plain, refuse
+from project.lab.guard import refuse
 from project.lab.typed.expressions import Refused
 from project.lab.typed.steps import parse_shape
 from project.lab.widgets.fields import whole_number

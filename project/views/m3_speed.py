@@ -2,8 +2,9 @@
 
 import streamlit as st
 
+from project.lab.cards import plain
 from project.lab.charts.drawing import draw
-from project.lab.guard import plain, task_guard
+from project.lab.guard import task_guard
 from project.lab.training.jobs import Failed, Job
 
 TICK = 0.3  # seconds from one look at the measurements to the next

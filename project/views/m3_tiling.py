@@ -3,9 +3,9 @@
 import streamlit as st
 
 from project.lab import task_source
+from project.lab.cards import plain
 from project.lab.charts import cells
 from project.lab.explorers import tiling
-from project.lab.guard import plain
 from project.lab.widgets.fields import whole_number
 from project.lab.widgets.player import player
 

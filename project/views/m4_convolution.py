@@ -4,10 +4,11 @@ import numpy as np
 import streamlit as st
 
 from project.lab import task_source
+from project.lab.cards import WrongResult, plain
 from project.lab.charts import cells
 from project.lab.explorers import pictures
 from project.lab.explorers.convolution import MOST, Convolution, Walk, arithmetic, panels, remark, rule, sentence
-from project.lab.guard import WrongResult, plain, refuse, task_guard
+from project.lab.guard import refuse, task_guard
 from project.lab.typed.arrays import parse_array
 from project.lab.typed.expressions import Refused
 from project.lab.widgets import image_choice

@@ -4,10 +4,11 @@ import numpy as np
 import streamlit as st
 
 from project.lab import task_source
+from project.lab.cards import WrongResult, plain
 from project.lab.charts import cells, drawing
 from project.lab.explorers import dropout as dropped
 from project.lab.explorers.convolution import MOST
-from project.lab.guard import WrongResult, plain, task_guard
+from project.lab.guard import task_guard
 from project.lab.widgets import image_choice
 from project.lab.widgets.fields import whole_number
 

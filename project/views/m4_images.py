@@ -6,10 +6,11 @@ import numpy as np
 import streamlit as st
 
 from project.lab import task_source
+from project.lab.cards import plain
 from project.lab.charts import cells, confusion, drawing, thumbnails
 from project.lab.charts.thumbnails import Thumbnail
 from project.lab.explorers import softmax
-from project.lab.guard import plain, task_guard
+from project.lab.guard import task_guard
 from project.lab.widgets import digit_pad
 from project.lab.widgets.fields import whole_number
 

@@ -4,11 +4,12 @@ import numpy as np
 import streamlit as st
 
 from project.lab import task_source
+from project.lab.cards import WrongResult, plain
 from project.lab.charts import cells
 from project.lab.explorers import pooling
 from project.lab.explorers.convolution import MOST
 from project.lab.explorers.pooling import KINDS, Pooling
-from project.lab.guard import WrongResult, plain, refuse, task_guard
+from project.lab.guard import refuse, task_guard
 from project.lab.typed.expressions import Refused
 from project.lab.widgets import image_choice
 from project.lab.widgets.fields import whole_number

@@ -6,9 +6,10 @@ import numpy as np
 import streamlit as st
 
 from project.lab import task_source
+from project.lab.cards import plain
 from project.lab.charts import word_colors as word_colours
 from project.lab.explorers.word_weights import word_weights
-from project.lab.guard import plain, task_guard
+from project.lab.guard import task_guard
 
 WRITTEN = ["Linear", "Conv1d", "CNNSentimentKim"]
 NAMES = ("blame", "praise")

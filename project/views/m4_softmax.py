@@ -4,9 +4,10 @@ import numpy as np
 import streamlit as st
 
 from project.lab import task_source
+from project.lab.cards import WrongResult, plain
 from project.lab.charts import drawing
 from project.lab.explorers import softmax
-from project.lab.guard import WrongResult, plain, task_guard
+from project.lab.guard import task_guard
 from project.lab.typed.arrays import figure
 from project.lab.widgets.fields import whole_number
 

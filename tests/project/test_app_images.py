@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from project.lab import task_source
+from project.lab.cards import WrongResult
 from project.lab.explorers import learned_network
-from project.lab.guard import WrongResult
 from project.lab.training import found_data
 from project.lab.training.image_trainer import ImageSetting
 from project.lab.training.job import Run

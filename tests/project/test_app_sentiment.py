@@ -2,8 +2,8 @@
 
 import pytest
 
+from project.lab.cards import WrongResult
 from project.lab.explorers import learned_network
-from project.lab.guard import WrongResult
 from project.lab.training.jobs import Failed
 from tests.project.classifier_pages import everything, nothing_runs, pictures, texts, until_done  # noqa: F401  the fixture is used by name
 from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here

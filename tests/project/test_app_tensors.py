@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from course.manifest import ROOT
+from project.lab.cards import plain
 from project.lab.explorers import tensor_graph, tensor_sandbox
-from project.lab.guard import plain
 from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
 
 PAGES = ("m2_functions", "m2_graph")

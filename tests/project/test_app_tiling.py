@@ -85,7 +85,7 @@ def test_a_syntax_error_is_named_below_the_picture(tmp_path, monkeypatch):
     (tmp_path / "minitorch").mkdir()
     (tmp_path / "minitorch" / "cuda_ops.py").write_text("def broken(:\n")
     monkeypatch.setattr(task_source, "ROOT", tmp_path)
-    monkeypatch.setattr("project.lab.guard.ROOT", tmp_path)
+    monkeypatch.setattr("project.lab.cards.ROOT", tmp_path)
     app = open_page("m3_grid")
     assert "minitorch/cuda_ops.py, line 1: invalid syntax" in words(app)
     assert app.get("bidi_component")

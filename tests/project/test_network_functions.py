@@ -6,9 +6,9 @@ import pytest
 import minitorch
 from minitorch import fast_conv
 from minitorch.nn import functional
+from project.lab.cards import WrongResult
 from project.lab.explorers import network_functions
 from project.lab.explorers.convolution import Convolution, Walk
-from project.lab.guard import WrongResult
 
 IMAGE = np.arange(16.0).reshape(4, 4)
 GRADIENT = np.array([[1.0, 2], [3, 4]])

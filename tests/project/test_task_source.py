@@ -6,7 +6,7 @@ import pytest
 
 from course.manifest import course
 from project.lab import task_source
-from project.lab.guard import WrongResult
+from project.lab.cards import WrongResult
 
 FILE = '''"""A module."""
 

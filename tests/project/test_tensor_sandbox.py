@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from minitorch import IndexingError, Tensor, tensor
+from project.lab.cards import WrongResult
 from project.lab.explorers import tensor_sandbox as sandbox
-from project.lab.guard import WrongResult
 
 POINTS = np.array([[0.5, -1.5], [2.0, 3.0]])
 

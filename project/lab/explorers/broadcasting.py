@@ -13,8 +13,8 @@ from itertools import product
 from typing import Any
 
 from minitorch.tensor_data import IndexingError, broadcast_index, broadcast_strides, shape_broadcast, strides_from_shape
+from project.lab.cards import WrongResult
 from project.lab.charts.cells import Cell, grid
-from project.lab.guard import WrongResult
 
 Index = tuple[int, ...]
 

@@ -8,8 +8,8 @@ import numpy as np
 
 import minitorch
 from minitorch.tensor import Tensor
+from project.lab.cards import WrongResult
 from project.lab.explorers.tensor_sandbox import applied, made
-from project.lab.guard import WrongResult
 from project.lab.typed.arrays import figure
 
 CLOSE = 1e-6

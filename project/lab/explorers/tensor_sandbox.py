@@ -18,7 +18,7 @@ from minitorch.core.creation import ones
 from minitorch.tensor import Tensor, grad_central_difference
 from minitorch.tensor_data import IndexingError
 from minitorch.testing import MathTestVariable
-from project.lab.guard import WrongResult, explain, plain
+from project.lab.cards import WrongResult, explain, plain
 
 TensorFunction = Callable[..., Tensor]
 

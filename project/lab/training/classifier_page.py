@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from project.lab import guard, sources
+from project.lab.cards import plain
 from project.lab.charts.drawing import draw
-from project.lab.guard import plain, task_guard
+from project.lab.guard import task_guard
 from project.lab.training import run_report
 from project.lab.training.classifier import ClassifierSetting
 from project.lab.training.job import Run

@@ -9,9 +9,11 @@ import streamlit as st
 
 from minitorch import datasets
 from project.lab import guard, sources
+from project.lab.cards import explain
 from project.lab.charts import charts
 from project.lab.charts.drawing import draw
 from project.lab.guard import task_guard
+from project.lab.time_limit import TimeLimitExceeded
 from project.lab.training.trainer import Setting, Trainer
 
 TICK = 0.1  # seconds from one picture to the next
@@ -75,10 +77,10 @@ def step() -> None:
 def advance(train: Callable[[Trainer], None]) -> None:
     """Let the trainer work; what goes wrong in student code is kept for the page, and ends the run."""
     try:
-        with guard.in_time():
+        with guard.limited():
             train(state.trainer)
-    except (Exception, guard.DidNotEnd) as error:
-        card = guard.explain(error)
+    except (Exception, TimeLimitExceeded) as error:
+        card = explain(error)
         if card is None:
             raise
         state.failure = card
