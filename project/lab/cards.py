@@ -23,6 +23,18 @@ from project.lab.time_limit import TimeLimitExceeded
 SHOWN_FRAMES = 4
 
 
+class StudentCodeFailed(Exception):
+    """Student code failed in another process, which explained the error.
+
+    Args:
+        card: The explanation.
+    """
+
+    def __init__(self, card: Card) -> None:
+        super().__init__(card.title)
+        self.card = card
+
+
 class WrongResult(Exception):
     """The student's code returned something of another kind than it should."""
 
@@ -67,6 +79,8 @@ def explain(error: Exception | TimeLimitExceeded) -> Card | None:
     """Return the card for an error, or None if the error does not come from student code."""
     if isinstance(error, TimeLimitExceeded):
         return _did_not_return(error)
+    if isinstance(error, StudentCodeFailed):
+        return error.card
     if task := unwritten_task(error):
         return _unwritten(task, error)
     if isinstance(error, SyntaxError) and is_student(error.filename):

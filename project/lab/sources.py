@@ -13,6 +13,8 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 FOLLOWED = ("minitorch/**/*.py", "project/**/*.py", "course/tasks.toml")
 FORGOTTEN = ("minitorch", "project")
+KEPT = {__name__, "project.lab.cards", "project.lab.time_limit", "project.lab.training.jobs"}
+"""Modules that import no student code. A job outlives a reload, and its exceptions must stay those that the page catches."""
 
 
 def stamp() -> Stamp:
@@ -53,7 +55,7 @@ def refresh() -> None:
         importlib.invalidate_caches()
         course.cache_clear()
         for name in list(sys.modules):
-            if name.split(".")[0] in FORGOTTEN and name != __name__:
+            if name.split(".")[0] in FORGOTTEN and name not in KEPT:
                 del sys.modules[name]
     st.session_state["sources"] = now
 

@@ -40,6 +40,8 @@ class TimeLimitExceeded(BaseException):
 def time_limit(is_student: Callable[[str], bool]) -> Iterator[None]:
     """Limit the time of each call of student code in the `with` block. An inner block has no effect.
 
+    Calls that are already running when the block begins have no limit, such as the `main` of a student's training program.
+
     Args:
         is_student: Whether the file at a path holds student code.
 
@@ -80,7 +82,8 @@ class _Watchdog(threading.Thread):
         super().__init__(name="student code time limit", daemon=True)
         self.target, self.is_student = target, is_student
         self.exceeded: FrameType | None = None
-        self._seconds: dict[FrameType, float] = {}  # of each call of student code on the stack
+        self._outer = _stack(sys._getframe())
+        self._seconds: dict[FrameType, float] = {}  # of each call of student code that began in the block
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
@@ -93,7 +96,7 @@ class _Watchdog(threading.Thread):
                 if not self._stopped.is_set():
                     self._sample(min(now - before, 2 * PERIOD))  # the machine may have been suspended in between
             before = now
-        self._seconds.clear()
+        self._seconds, self._outer = {}, []
 
     def stop(self) -> None:
         """Stop sampling, and cancel an exception that is still pending."""
@@ -105,19 +108,28 @@ class _Watchdog(threading.Thread):
     def _sample(self, elapsed: float) -> None:
         """Add the elapsed time to the calls that are still running; interrupt the innermost one that exceeds the limit."""
         calls, unlimited = [], False
-        frame = sys._current_frames().get(self.target)
-        while frame is not None:
+        for frame in _stack(sys._current_frames().get(self.target)):
+            if frame in self._outer:
+                break
             if self.is_student(frame.f_code.co_filename):
                 calls.append(frame)
             elif not calls:
                 unlimited |= frame.f_globals.get("__name__", "").partition(".")[0] in UNLIMITED
-            frame = frame.f_back
         counted = 0.0 if unlimited else elapsed
         self._seconds = {call: self._seconds[call] + counted if call in self._seconds else 0.0 for call in calls}
         exceeded = next((call for call in calls if self._seconds[call] >= LIMIT), None)
         if exceeded is not None and not unlimited:
             self.exceeded = exceeded
             _raise_in(self.target, TimeLimitExceeded)  # again at the next sample if the code catches it
+
+
+def _stack(frame: FrameType | None) -> list[FrameType]:
+    """A frame and its callers, innermost first."""
+    frames = []
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
+    return frames
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:

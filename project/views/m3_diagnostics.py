@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from course.manifest import course
-from project.lab import sources, task_source
+from project.lab import kernels, sources, task_source
 from project.lab.cards import plain
 from project.lab.guard import task_guard
 from project.lab.training.jobs import Failed, Job
@@ -21,6 +21,8 @@ st.write(
 
 with task_guard():
     import minitorch.fast_ops  # noqa: F401  what cannot be imported is named here, before a process is started for it
+
+    kernels.check()
 
 
 @st.cache_data(show_spinner="The kernel is being compiled. This may take half a minute.", max_entries=20)

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from project.lab import kernels
 from project.lab.cards import plain
 from project.lab.charts.drawing import draw
 from project.lab.guard import task_guard
@@ -19,6 +20,8 @@ st.write(
 with task_guard():
     from project.lab.charts import speed_chart
     from project.lab.explorers import speed
+
+    kernels.check()
 
 
 def command() -> list[str]:

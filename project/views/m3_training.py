@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from project.lab import kernels
 from project.lab.guard import task_guard
 
 st.title("Fast training")
@@ -14,6 +15,8 @@ with task_guard():
     from project.lab.training import page as training_page
     from project.lab.training.fast_trainer import FastSetting, FastTrainer
     from project.run_fast_tensor import SETTING, Network
+
+    kernels.check()
 
 
 def compiled_trainer(setting: FastSetting) -> FastTrainer:

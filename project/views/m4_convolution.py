@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from project.lab import task_source
+from project.lab import kernels, task_source
 from project.lab.cards import WrongResult, plain
 from project.lab.charts import cells
 from project.lab.explorers import pictures
@@ -74,10 +74,12 @@ def chosen_walk(dims: int) -> Walk:
 
 def students(shown: Convolution) -> np.ndarray | None:
     """The result of the student's code; None, with a card, if it has none."""
-    with task_guard(stop=False), st.spinner("The kernel is being compiled, which may take half a minute …"):
+    with task_guard(stop=False):
         from project.lab.explorers import network_functions
 
-        found = network_functions.convolved(shown.image, shown.weight, shown.dims, shown.walk.reverse)
+        kernels.check()
+        with st.spinner("The kernel is being compiled, which may take half a minute …"):
+            found = network_functions.convolved(shown.image, shown.weight, shown.dims, shown.walk.reverse)
         if wrong := network_functions.complaint(
             f"conv{shown.dims}d{', reversed,' if shown.walk.reverse else '(input, weight)'}", found, shown.expected
         ):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from project.lab import task_source
+from project.lab import kernels, task_source
 from project.lab.cards import plain
 from project.lab.charts import cells, confusion, drawing, thumbnails
 from project.lab.charts.thumbnails import Thumbnail
@@ -31,6 +31,8 @@ with task_guard():
     from project.lab.training.image_trainer import SPLITS, ImageSetting
     from project.lab.training.job import Run
     from project.run_mnist_multiclass import Network
+
+    kernels.check()
 
 
 @st.cache_resource(max_entries=2, show_spinner="The images are being read …")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from project.lab import task_source
+from project.lab import kernels, task_source
 from project.lab.cards import plain
 from project.lab.charts import word_colors as word_colours
 from project.lab.explorers.word_weights import word_weights
@@ -30,6 +30,8 @@ with task_guard():
     from project.lab.training.job import Run
     from project.lab.training.sentiment_trainer import SentimentSetting, chosen_sentences
     from project.run_sentiment import CNNSentimentKim
+
+    kernels.check()
 
 
 @st.cache_resource(max_entries=2, show_spinner="The sentences are being read …")

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from course.manifest import ROOT
-from project.lab import cards, guard, time_limit
+from project.lab import cards, guard, registry, time_limit
 from project.lab.time_limit import TimeLimitExceeded
 from tests.project import workspace
 
@@ -147,38 +147,111 @@ def test_nested_guards_share_one_limit_and_leave_no_thread():
     assert error.frame is not None
 
 
-# Pages
+# Pages: the loop is shown with its line and variables, and the page recovers when the file is fixed
 
 PAGE = """
-import json, sys
+import ast, json, sys, time
 from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
-app = AppTest.from_file("project/app.py", default_timeout=120).run()
-app.switch_page("views/m0_operators.py").run()
-complete = len(app.get("vega_lite_chart"))
-path = Path("minitorch/operators.py")
+page, file, qualified, start = sys.argv[1:]
+path = Path(file)
 source = path.read_text()
-line = source[: source.index("def sigmoid(")].count("\\n") + 1
-first = source.index("\\n", source.index("def sigmoid(")) + 1
-path.write_text(source[:first] + "    y = 3\\n    while y == 3:\\n        pass\\n    return y\\n" + source[first:])
+node = ast.parse(source)
+for part in qualified.split("."):
+    node = next(child for child in ast.walk(node) if getattr(child, "name", None) == part)
+first = node.body[0]
+lines = source.splitlines(keepends=True)
+loop = "".join(" " * first.col_offset + line for line in ("y = 3\\n", "while y == 3:\\n", "    pass\\n"))
+
+app = AppTest.from_file("project/app.py", default_timeout=200).run()
+app.switch_page(f"views/{page}.py").run()
+complete = len(app.main)
+before = [error.value for error in app.error]
+path.write_text("".join(lines[: first.lineno - 1]) + loop + "".join(lines[first.lineno - 1 :]))
 app.run()
+if start and not app.error:
+    app.button(key=start).click().run()
+    end = time.monotonic() + 120
+    while not app.error and time.monotonic() < end:
+        time.sleep(0.3)
+        app.run()
 errors = [error.value for error in app.error]
 path.write_text(source)
 app.run()
-print(json.dumps({"line": line + 2, "errors": errors, "charts": [complete, len(app.get("vega_lite_chart"))],
-    "after": [error.value for error in app.error], "exceptions": len(app.exception)}))
+after = [error.value for error in app.error]
+print(json.dumps({"line": first.lineno + 1, "before": before, "errors": errors, "after": after,
+    "exceptions": [each.message for each in app.exception], "complete": len(app.main) == complete or bool(start)}))
 """
+
+OPS, DATA, TENSORS = "minitorch/operators.py", "minitorch/tensor_data.py", "minitorch/tensor_functions.py"
+LOOPS = {  # page: the function that gets an endless loop, and the button that calls it
+    "m0_operators": (OPS, "sigmoid", ""),
+    "m0_modules": ("minitorch/module.py", "Module.named_parameters", ""),
+    "m0_datasets": ("minitorch/datasets.py", "make_pts", ""),
+    "m0_manual": ("project/run_manual.py", "separating_line", ""),
+    "m1_derivative": ("minitorch/autodiff.py", "central_difference", ""),
+    "m1_graph": ("minitorch/autodiff.py", "topological_sort", ""),
+    "m1_trace": ("minitorch/scalar.py", "Scalar.chain_rule", ""),
+    "m1_training": ("minitorch/scalar_functions.py", "ReLU.backward", "step"),
+    "m2_strides": (DATA, "index_to_position", ""),
+    "m2_broadcasting": (DATA, "shape_broadcast", ""),
+    "m2_functions": (TENSORS, "Sigmoid.forward", ""),
+    "m2_graph": (TENSORS, "Mul.backward", ""),
+    "m2_training": ("project/run_tensor.py", "Network.forward", ""),
+    "m3_diagnostics": ("minitorch/fast_ops.py", "tensor_map._map", ""),
+    "m3_speed": ("minitorch/fast_ops.py", "tensor_reduce._reduce", ""),
+    "m3_training": ("minitorch/fast_ops.py", "_tensor_matrix_multiply", ""),
+    "m4_convolution": ("minitorch/fast_conv.py", "_tensor_conv2d", ""),
+    "m4_pooling": ("minitorch/nn/functional.py", "tile", ""),
+    "m4_softmax": ("minitorch/nn/functional.py", "softmax", ""),
+    "m4_dropout": ("minitorch/nn/functional.py", "dropout", ""),
+    "m4_images": ("project/run_mnist_multiclass.py", "Conv2d.forward", "images_start"),
+    "m4_sentiment": ("project/run_sentiment.py", "Conv1d.forward", "sentiment_start"),
+}
+WITHOUT_STUDENT_CODE = {"home", "m3_tiling", "m3_grid"}
+
+
+def check_page(folder, page, file, qualified, start):
+    copy = workspace.copy(folder)
+    workspace.turn_optimized_kernels_off(copy)
+    seen = json.loads(workspace.execute(copy, PAGE, page, file, qualified, start).splitlines()[-1])
+    assert seen["before"] == []
+    cards = [text.replace("\\", "") for text in seen["errors"]]
+    assert f"{file}, line {seen['line']}: this loop did not end within" in cards[0]
+    assert "while y == 3:" in cards[0]
+    assert "y = 3" in cards[0].partition("Variables when it was stopped")[2]
+    assert seen["after"] == (seen["errors"] if start else []), "a failed run stays on the page until the next one"
+    assert seen["exceptions"] == []
+    assert seen["complete"]
 
 
 def test_a_page_shows_an_endless_loop_and_recovers_when_the_file_is_fixed(tmp_path):
-    folder = workspace.copy(tmp_path)
-    seen = json.loads(workspace.execute(folder, PAGE.replace("\\", "\\")).splitlines()[-1])
-    assert len(seen["errors"]) == 1
-    card = seen["errors"][0].replace("\\", "")
-    assert f"minitorch/operators.py, line {seen['line']}: this loop did not end within 4 seconds" in card
-    assert "while y == 3:" in card
-    assert "y = 3, x = -5.0" in card
-    assert seen["after"] == []
-    assert seen["exceptions"] == 0
-    assert seen["charts"][0] == seen["charts"][1] > 0
+    check_page(tmp_path, "m0_operators", *LOOPS["m0_operators"])
+
+
+def test_a_kernel_that_does_not_return_is_shown_before_it_is_compiled(tmp_path):
+    copy = workspace.copy(tmp_path)
+    path = copy / "minitorch" / "fast_ops.py"
+    source = path.read_text(encoding="utf-8")
+    loop = "    for i in prange(out_shape[1]):\n"
+    first = source.index(loop, source.index("def _tensor_matrix_multiply("))
+    path.write_text(source[:first] + "    while True:\n        pass\n" + source[first:], encoding="utf-8")
+    program = "import runpy\nrunpy.run_path('project/lab/training/kernel_check.py', run_name='__main__')"
+    script = f"import os, subprocess, sys\ndone = subprocess.run([sys.executable, '-c', {program!r}], stdout=subprocess.PIPE, text=True, "
+    script += "env=os.environ | {'NUMBA_DISABLE_JIT': '1'})\nprint(done.returncode)\nprint(done.stdout)"
+    status, line = workspace.execute(copy, script).split("\n", 1)
+    assert status == "1"
+    title = json.loads(line)["card"]["title"]
+    assert title.startswith("minitorch/fast_ops.py, line ")
+    assert title.endswith(": this loop did not end within 2 seconds and was stopped")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("page", LOOPS)
+def test_every_page_shows_an_endless_loop_and_recovers_when_the_file_is_fixed(tmp_path, page):
+    check_page(tmp_path, page, *LOOPS[page])
+
+
+def test_every_page_that_runs_student_code_is_checked():
+    assert {row.name for row in registry.VIEWS} == LOOPS.keys() | WITHOUT_STUDENT_CODE
