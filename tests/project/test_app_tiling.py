@@ -171,9 +171,9 @@ def test_fewer_blocks_keep_the_picked_thread_within_them():
     ("kernel", "missing", "says"),
     [
         ("map", "the guard", "The last threads have i = 20 to 23"),
-        ("matmul", "the guard", "12 threads beyond the last column would write into the next row"),
+        ("matmul", "the guard", "12 threads past the last column would write into the next row"),
         ("reduce", MISSING[1], "out[2] must be 74"),
-        ("reduce", MISSING[2], "by luck"),
+        ("reduce", MISSING[2], "only because the added cells belong to one warp"),
         ("reduce", MISSING[3], "made of whatever stood in shared memory"),
     ],
 )
@@ -212,4 +212,4 @@ def test_other_shapes_are_refused_in_words(typed, says):
 
 
 def test_a_tensor_without_elements_launches_nothing():
-    assert open_page("m3_grid", grid_shape="0, 3").info[0].value == "The tensor has no elements: no block is launched."
+    assert open_page("m3_grid", grid_shape="0, 3").info[0].value == "The tensor has no elements, so no block is launched."
