@@ -8,7 +8,8 @@ from project.lab.cards import number, plain
 from project.lab.charts import plots
 from project.lab.charts.drawing import draw
 from project.lab.guard import refuse, task_guard
-from project.lab.typed.expressions import FUNCTIONS, Refused, parse
+from project.lab.typed.expressions import FUNCTIONS, parse
+from project.lab.typed.source import Refused
 
 EXAMPLES = ["x ** 3 - 2 * x", "sin(x) * x", "sigmoid(3 * x)", "log(x * x + 1)", "exp(-x * x)", "relu(x)", "abs(x)", "tanh(x) ** 2"]
 EPSILONS = [10.0**-k for k in range(1, 16)]

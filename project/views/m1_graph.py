@@ -4,7 +4,8 @@ import streamlit as st
 
 from project.lab.cards import number
 from project.lab.guard import refuse, task_guard
-from project.lab.typed.expressions import FUNCTIONS, Expression, Refused, parse
+from project.lab.typed.expressions import FUNCTIONS, Expression, parse
+from project.lab.typed.source import Refused
 from project.lab.widgets.player import player
 
 VARIABLES = ("x", "y", "z")

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from project.lab.guard import refuse, task_guard
-from project.lab.typed.expressions import FUNCTIONS, Refused, parse
+from project.lab.typed.expressions import FUNCTIONS, parse
+from project.lab.typed.source import Refused
 
 VARIABLES = ("x1", "x2", "x3")
 POINT = {"x1": 2.0, "x2": 5.0, "x3": 1.0}

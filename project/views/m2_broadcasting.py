@@ -4,7 +4,7 @@ import streamlit as st
 
 from project.lab.cards import WrongResult, plain
 from project.lab.guard import refuse, task_guard
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 from project.lab.typed.steps import parse_shape
 
 EXAMPLES = {

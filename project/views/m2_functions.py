@@ -11,7 +11,8 @@ from project.lab.charts.drawing import draw
 from project.lab.charts.grids import grid, side_by_side
 from project.lab.charts.heatmaps import heatmap
 from project.lab.guard import refuse, task_guard
-from project.lab.typed.expressions import Refused, parse
+from project.lab.typed.expressions import parse
+from project.lab.typed.source import Refused
 from project.lab.typed.steps import parse_shape
 
 KINDS = ("One tensor", "Two tensors", "Reduction", "Layout")

@@ -6,7 +6,8 @@ import streamlit as st
 from project.lab.cards import plain
 from project.lab.charts.grids import grid, side_by_side
 from project.lab.guard import refuse, task_guard
-from project.lab.typed.expressions import FUNCTIONS, METHODS, Expression, Refused, parse
+from project.lab.typed.expressions import FUNCTIONS, METHODS, Expression, parse
+from project.lab.typed.source import Refused
 from project.lab.typed.steps import parse_shape
 from project.lab.widgets.player import player
 

@@ -4,8 +4,8 @@ import streamlit as st
 
 from project.lab.cards import WrongResult, plain
 from project.lab.guard import refuse, task_guard
-from project.lab.typed.expressions import Refused
-from project.lab.typed.steps import METHODS, flip, parse_shape, parse_steps, written
+from project.lab.typed.source import Refused
+from project.lab.typed.steps import METHODS, flip, parse_shape, parse_steps, to_text
 
 EXAMPLES = {  # shape, steps
     "Transpose": ("3, 4", "x.permute(1, 0)"),
@@ -43,7 +43,7 @@ def remove(number: int) -> None:
     """Remove an operation from the chain."""
     steps = parse_steps(state.steps)
     del steps[number]
-    state.steps = written(steps)
+    state.steps = to_text(steps)
 
 
 def add(dims: int) -> None:
@@ -55,7 +55,7 @@ def add(dims: int) -> None:
             more = flip(arguments, dims)
         else:
             more = f"[{arguments}]" if kind == "index" else f".{kind}({arguments})"
-        state.steps = written(parse_steps(state.steps.strip() + more))
+        state.steps = to_text(parse_steps(state.steps.strip() + more))
     except Refused as refusal:
         state.refused = str(refusal)
 

@@ -8,7 +8,7 @@ from project.lab.charts import cells
 from project.lab.explorers import grid_blocks
 from project.lab.explorers import tree_reduction as tree
 from project.lab.guard import refuse
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 from project.lab.typed.steps import parse_shape
 from project.lab.widgets.fields import whole_number
 from project.lab.widgets.player import player

@@ -10,7 +10,7 @@ from project.lab.explorers import pictures
 from project.lab.explorers.convolution import MOST, Convolution, Walk, arithmetic, panels, remark, rule, sentence
 from project.lab.guard import refuse, task_guard
 from project.lab.typed.arrays import parse_array
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 from project.lab.widgets import image_choice
 from project.lab.widgets.fields import whole_number
 from project.lab.widgets.player import player

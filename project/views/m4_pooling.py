@@ -10,7 +10,7 @@ from project.lab.explorers import pooling
 from project.lab.explorers.convolution import MOST
 from project.lab.explorers.pooling import KINDS, Pooling
 from project.lab.guard import refuse, task_guard
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 from project.lab.widgets import image_choice
 from project.lab.widgets.fields import whole_number
 from project.lab.widgets.player import player

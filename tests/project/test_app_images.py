@@ -47,7 +47,7 @@ def test_a_run_from_start_to_what_the_network_sees():
     app.session_state["images_pad_strokes"] = [[(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]]
     app.run()
     drawn = digit_pad.small([[(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]])
-    probabilities = learned_network.seen(network, drawn).probabilities
+    probabilities = learned_network.predict(network, drawn).probabilities
     assert probabilities.sum() == pytest.approx(1, abs=1e-5)
     said = f"The network says {probabilities.argmax()}, with probability {probabilities.max():.0%}."
     assert said in everything(app)
@@ -160,10 +160,10 @@ def test_the_page_says_which_data_set_is_missing_and_refuses_none(monkeypatch, t
 
 def test_a_network_that_gives_something_else_is_refused():
     network = Network(8, 2)
-    with pytest.raises(WrongResult, match=r"expected to give a row of numbers for an image, shape \(1, 10\), got something else"):
-        learned_network.seen(Odd(network, lambda out: None), np.zeros((8, 8)))
+    with pytest.raises(WrongResult, match=r"expected to return shape \(1, 10\) for one image, got another type"):
+        learned_network.predict(Odd(network, lambda out: None), np.zeros((8, 8)))
     with pytest.raises(WrongResult, match=r"got shape \(10,\)"):
-        learned_network.seen(Odd(network, lambda out: out.view(10)), np.zeros((8, 8)))
+        learned_network.predict(Odd(network, lambda out: out.view(10)), np.zeros((8, 8)))
 
 
 class Odd:

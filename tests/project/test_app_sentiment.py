@@ -70,5 +70,5 @@ def test_another_number_of_probabilities_is_refused():
         def read(self, sentences):
             return [0.5]
 
-    with pytest.raises(WrongResult, match="your network expected to give a probability for each of 2 sentences, got 1"):
+    with pytest.raises(WrongResult, match="your network expected to return a probability for each of 2 sentences, got 1"):
         learned_network.probability(One(), ["a", "b"])

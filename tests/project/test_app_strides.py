@@ -102,7 +102,7 @@ def test_a_step_that_cannot_be_read_is_not_added():
     app.selectbox(key="step_kind").set_value("flip").run()
     app.text_input(key="arguments_flip").set_value("2").run()
     app.button(key="add").click().run()
-    assert "expected the number of a dimension, 0 to 1, got '2'" in words(app)
+    assert "expected a dimension from 0 to 1, got '2'" in words(app)
     assert app.text_input(key="steps").value == "x"
 
 
@@ -126,10 +126,10 @@ def test_an_example_fills_shape_and_steps():
 @pytest.mark.parametrize(
     ("page", "field", "typed", "says"),
     [
-        ("m2_strides", "shape", "2, three", "expected whole numbers separated by commas"),
-        ("m2_strides", "steps", "x.__class__", "expected x followed by steps"),
-        ("m2_strides", "steps", "x.view(f())", "view expected whole numbers"),
-        ("m2_broadcasting", "a", "__import__('os')", "expected whole numbers separated by commas"),
+        ("m2_strides", "shape", "2, three", "expected integers separated by commas"),
+        ("m2_strides", "steps", "x.__class__", "expected x followed by operations"),
+        ("m2_strides", "steps", "x.view(f())", "view expected integers"),
+        ("m2_broadcasting", "a", "__import__('os')", "expected integers separated by commas"),
         ("m2_broadcasting", "b", "1, 1, 1, 1, 1, 1, 1", "expected a shape of 0 to 6 dimensions"),
     ],
 )

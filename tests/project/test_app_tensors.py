@@ -188,7 +188,7 @@ def test_shapes_that_do_not_fit_give_the_message_of_the_library(page, query, mes
 @pytest.mark.parametrize(
     ("page", "query", "message"),
     [
-        ("m2_functions", {"kind": "Reduction", "shape": "2, x"}, "expected whole numbers separated by commas, got 'x'"),
+        ("m2_functions", {"kind": "Reduction", "shape": "2, x"}, "expected integers separated by commas, got 'x'"),
         ("m2_functions", {"kind": "Layout", "shape": "9, 9"}, "expected at most 64 elements, got 81"),
         ("m2_functions", {"kind": "Layout", "layout": "x.foo()"}, "unknown method 'foo'"),
         ("m2_graph", {"shape_y": "1,1,1,1,1"}, "Shape of y: expected a shape of 0 to 4 dimensions, got 5"),

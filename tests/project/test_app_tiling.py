@@ -111,7 +111,7 @@ def test_the_totals_of_both_orders_stand_side_by_side():
     app = open_page("m3_tiling", n="8", tile="4")
     rows = app.table[0].value.to_dict("records")
     assert [rows[0]["whole product"], rows[0]["element by element"]] == ["256", "1,024"]
-    assert "4 times fewer" in app.code[1].value
+    assert "4× fewer" in app.code[1].value
 
 
 @pytest.mark.parametrize("value", [2, 3, 6, 16])  # the least and the usual one among them
@@ -157,7 +157,7 @@ def test_a_picked_thread_has_its_formula_in_every_kernel():
     assert "row    = blockIdx.x · BLOCK_DIM + threadIdx.y = 1 · 4 + 2 = 6" in app.code[0].value
     app.segmented_control(key="grid_ahead").set_value("rows").run()
     assert "row    = blockIdx.x · BLOCK_DIM + threadIdx.x = 1 · 4 + 0 = 4" in app.code[0].value
-    assert "a whole row of out apart" in words(app)
+    assert "a row of out apart" in words(app)
 
 
 def test_fewer_blocks_keep_the_picked_thread_within_them():
@@ -172,9 +172,9 @@ def test_fewer_blocks_keep_the_picked_thread_within_them():
     [
         ("map", "the guard", "The last threads have i = 20 to 23"),
         ("matmul", "the guard", "12 threads past the last column would write into the next row"),
-        ("reduce", MISSING[1], "out[2] must be 74"),
+        ("reduce", MISSING[1], "out[2] should be 74"),
         ("reduce", MISSING[2], "only because the added cells belong to one warp"),
-        ("reduce", MISSING[3], "made of whatever stood in shared memory"),
+        ("reduce", MISSING[3], "computed from uninitialized memory"),
     ],
 )
 def test_what_happens_without_guard_or_barrier_is_a_warning_to_learn_from(kernel, missing, says):
@@ -203,7 +203,7 @@ def test_the_tree_is_stepped_to_the_sums():
 
 
 @pytest.mark.parametrize(
-    ("typed", "says"), [("2, x", "expected whole numbers"), ("9, 9", "expected at most 64 elements"), ("()", "1 to 4 dim")]
+    ("typed", "says"), [("2, x", "expected integers"), ("9, 9", "expected at most 64 elements"), ("()", "1 to 4 dim")]
 )
 def test_other_shapes_are_refused_in_words(typed, says):
     app = open_page("m3_grid", grid_shape=typed)

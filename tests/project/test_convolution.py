@@ -7,7 +7,7 @@ import pytest
 
 from project.lab.explorers import pictures
 from project.lab.explorers.convolution import Convolution, Walk, arithmetic, name, panels, remark, rule, sentence
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 
 
 def line(image, weight, **walk):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from project.lab.explorers.dropout import histogram, complaint, panels, summary
+from project.lab.explorers.dropout import complaint, histogram, panels, summary
 
 VALUES = np.array([[1.0, 2], [0, 4]])
 

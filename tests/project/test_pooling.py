@@ -16,7 +16,7 @@ from project.lab.explorers.pooling import (
     rule_of,
     sentence,
 )
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 
 IMAGE = np.array([[1.0, 2, 3, 4], [5, 6, 7, 8]])
 TIED = np.array([[2.0, 2, 0, 1], [2, 0, 1, 0]])
@@ -93,7 +93,7 @@ def test_a_window_is_written_out_as_arithmetic():
     assert arithmetic(pooling(), 2) == "out[0, 1] = max(3, 4, 7, 8) = 8"
     assert arithmetic(pooling(-IMAGE, kind="average"), 1) == "out[0, 0] = (-1 + (-2) + (-5) + (-6)) / 4 = -14 / 4 = -3.5"
     assert arithmetic(pooling(kind="average"), 0) == "out[y, x] = mean of in[y·2 + i, x·2 + j]"
-    assert sentence(pooling(), 0) == "2 windows of 2 by 2, side by side: The result will have shape (1, 2)."
+    assert sentence(pooling(), 0) == "2 windows of 2 by 2, side by side: the result will have shape (1, 2)."
     assert sentence(pooling(window=(1, 2)), 4) == "out[1, 1]: the window covers rows 1 and columns 2 to 3."
 
 
@@ -119,7 +119,7 @@ def test_the_window_and_its_largest_number_stand_out():
 def test_a_wrong_number_says_what_it_must_be():
     shown = pooling()
     _, tile, result = forward_panels(shown, 1, np.array([[7.0, np.nan]]), shown.tiles + 1)
-    assert "result[0, 0] = 7; expected 6; wrong" in aloud(result)
+    assert "result[0, 0] = 7; it must be 6; wrong" in aloud(result)
     assert "tile[0, 0, 0] = 2; wrong" in aloud(tile)
 
 

@@ -83,9 +83,9 @@ def test_the_logarithm_of_the_sum_is_written_out():
 
 
 def test_how_sure_it_is_is_said_in_bits():
-    assert (
-        softmax.spread(np.array([0.5, 0.5]))
-        == "The largest probability is 0.5. The entropy is 1.00 bits; it is 0 if one class is certain and 1.00 if all classes are equally likely."
+    assert softmax.spread(np.array([0.5, 0.5])) == (
+        "The largest probability is 0.5. The entropy is 1.00 bits; it is 0 if one class is certain and 1.00 if all classes are equally "
+        "likely."
     )
     assert "entropy is 0.00 bits" in softmax.spread(np.array([1.0, 0, 0]))
 

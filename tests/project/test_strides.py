@@ -8,7 +8,7 @@ import pytest
 from minitorch import TensorData, tensor
 from project.lab.cards import WrongResult
 from project.lab.explorers import strides
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 from project.lab.typed.steps import parse_steps
 
 

@@ -79,7 +79,7 @@ def test_every_step_is_said_in_a_sentence():
     assert "every thread adds 4 products to its sum" in sentence(tiling, 2)
     assert "tile (0, 1) of A and tile (1, 0) of B: 8 reads from global memory, and 24 zeros" in sentence(tiling, 3)
     assert sentence(tiling, 5).startswith("Block (0, 0) has processed all tiles")
-    assert "C[0, 1]: row 0 of A and column 1 of B are read from global memory, all 10 numbers" in sentence(Tiling(5, 2, NAIVE), 2)
+    assert "C[0, 1]: row 0 of A and column 1 of B are read from global memory, 10 numbers in total" in sentence(Tiling(5, 2, NAIVE), 2)
 
 
 def fixed(order, n=3, tile=2):

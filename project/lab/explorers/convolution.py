@@ -10,7 +10,7 @@ import numpy as np
 
 from project.lab.charts.cells import Cell, grid, stacked
 from project.lab.typed.arrays import factor, figure
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 
 MOST = 10
 """The largest number of rows and columns of an image that is drawn."""

@@ -10,7 +10,7 @@ import streamlit as st
 from project.lab.explorers import pictures
 from project.lab.guard import refuse, task_guard
 from project.lab.typed.arrays import parse_array
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 from project.lab.widgets import digit_pad
 from project.lab.widgets.fields import whole_number
 
