@@ -5,6 +5,7 @@ import math
 import streamlit as st
 
 from project.lab.cards import WrongResult
+from project.lab.charts import vega
 from project.lab.charts.drawing import draw
 from project.lab.charts.palette import BLACK
 from project.lab.guard import task_guard
@@ -37,8 +38,8 @@ def zero_line(weight_1: float, weight_2: float, bias: float) -> dict:
         ends = [{"x": x_1, "y": -(weight_1 * x_1 + bias) / weight_2} for x_1 in (0.0, 1.0)]
     elif weight_1:
         ends = [{"x": -bias / weight_1, "y": x_2} for x_2 in (0.0, 1.0)]
-    axes = {name: {"field": name, "type": "quantitative"} for name in ("x", "y")}
-    return {"data": {"values": ends}, "mark": {"type": "line", "clip": True, "color": BLACK, "strokeWidth": 2}, "encoding": axes}
+    axes = {name: {"field": name, "type": "quantitative"} for name in ("x", "y")}  # those of the heat map
+    return vega.layer("line", axes, ends, tooltip=False, clip=True, color=BLACK, strokeWidth=2)
 
 
 def show_submitted(graph) -> None:

@@ -132,14 +132,14 @@ def test_the_chart_draws_every_measurement_and_tells_estimates() -> None:
         (128, "simple", 1, 4000, "estimated"),
         (128, "fast", 64, 62.5, "yes"),
     ]
-    assert spec["description"] == "At 128 rows and columns of each matrix, as fast as simple: fast 64 times."
+    assert spec["description"] == "At 128 rows and columns of each matrix, speed relative to simple: fast 64×."
     assert spec["width"] <= 320
 
 
 def test_notes_say_what_was_not_run_and_what_was_estimated() -> None:
     first, second = speed_chart.notes(FOUND, {"cuda": "there is none"})
     assert first == "cuda: NOT RUN, there is none."
-    assert second.startswith("simple: hollow points and ≈ are estimates;")
+    assert second.startswith("simple: hollow points and ≈ are estimates.")
     assert speed_chart.notes(FOUND[:2], {}) == []
 
 
@@ -173,7 +173,7 @@ def test_the_table_has_times_rates_and_speed_ups(measured: list[tuple[Any, ...]]
         ["fast", "62.5", "ms", "0.134", "64"],
     ]
     assert "cuda: NOT RUN, there is none." in lines
-    assert lines[-1] == "At 128 rows and columns of each matrix, as fast as simple: fast 64 times."
+    assert lines[-1] == "At 128 rows and columns of each matrix, speed relative to simple: fast 64×."
     assert err == ""
     assert measured == [("matmul", [64, 128, 256, 512, 1024], ["simple", "textbook", "fast", "numpy"], "float32")]
 

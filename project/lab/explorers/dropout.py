@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from project.lab.charts import vega
 from project.lab.charts.cells import Cell, grid
 from project.lab.charts.palette import BLUE, GREEN, ORANGE
+from project.lab.charts.vega import Spec
 from project.lab.explorers.convolution import cell_width, largest, short
 from project.lab.typed.arrays import figure
 
@@ -59,8 +59,8 @@ def summary(values: np.ndarray, sums: np.ndarray, rate: float, rescaled: bool) -
     return says + "The next layer sees smaller values in training than in evaluation. To correct this, `nn.Dropout` divides by 1 - rate."
 
 
-def histogram(sums: np.ndarray, whole: float, description: str) -> dict[str, Any]:
-    """Return the histogram of the sum as a Vega-Lite specification.
+def histogram(sums: np.ndarray, whole: float, description: str) -> Spec:
+    """Return the histogram of the sum.
 
     Args:
         sums: One per mask.
@@ -73,34 +73,16 @@ def histogram(sums: np.ndarray, whole: float, description: str) -> dict[str, Any
     bars = [
         {"from": float(a), "to": float(b), "masks": int(count)} for a, b, count in zip(edges[:-1], edges[1:], counts, strict=True) if count
     ]
-    x = {"type": "quantitative", "scale": {"domain": [low, high], "nice": False}, "title": "sum of the result"}
+    axis = {"scale": {"domain": [low, high]}}
+    count = vega.quantitative("masks", "masks", scale={"zero": True, "nice": True})
+    bar = {"x": vega.quantitative("from", "sum of the result", **axis), "x2": {"field": "to"}, "y": count, "y2": {"datum": 0}}
     lines = [{"sum": whole, "line": "without dropout"}, {"sum": float(sums.mean()), "line": "mean over the masks"}]
-    colour = {
-        "field": "line",
-        "type": "nominal",
-        "scale": {"domain": [line["line"] for line in lines], "range": [ORANGE, GREEN]},
-        "legend": {"orient": "bottom", "title": None},
+    names = [line["line"] for line in lines]
+    line = {
+        "x": vega.quantitative("sum", "sum of the result", **axis),
+        "color": vega.nominal("line", names, [ORANGE, GREEN]),
+        "strokeDash": vega.nominal("line", names, [[6, 3], [1, 0]], legend=None),
     }
-    dash = {"field": "line", "type": "nominal", "scale": {"range": [[6, 3], [1, 0]]}, "legend": None}
-    return {
-        "description": description,
-        "width": 280,
-        "height": 200,
-        "layer": [
-            {
-                "data": {"values": bars},
-                "mark": {"type": "rect", "color": BLUE, "tooltip": True},
-                "encoding": {
-                    "x": {"field": "from", **x},
-                    "x2": {"field": "to"},
-                    "y": {"field": "masks", "type": "quantitative", "scale": {"zero": True}},
-                    "y2": {"datum": 0},
-                },
-            },
-            {
-                "data": {"values": lines},
-                "mark": {"type": "rule", "strokeWidth": 2.5, "tooltip": True},
-                "encoding": {"x": {"field": "sum", **x}, "color": colour, "strokeDash": dash},
-            },
-        ],
-    }
+    return vega.chart(
+        description, [vega.layer("rect", bar, bars, color=BLUE), vega.layer("rule", line, lines, strokeWidth=2.5)], height=200
+    )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from project.lab.charts.palette import BLUE, GREY
+from project.lab.charts import vega
+from project.lab.charts.palette import BLUE, GRAY
+from project.lab.charts.vega import Spec
 from project.lab.typed.arrays import factor, figure
 
 TYPES = {"float64": np.float64, "float32": np.float32}
@@ -89,23 +90,20 @@ def spread(probabilities: np.ndarray) -> str:
     )
 
 
-def chart(probabilities: Sequence[float], description: str) -> dict[str, Any]:
-    """The probabilities as bars, a plain Vega-Lite specification.
+def chart(probabilities: Sequence[float], description: str) -> Spec:
+    """Return a bar chart of the probabilities.
 
     Args:
-        probabilities: One for every class.
-        description: The picture in words.
+        probabilities: One per class.
+        description: The alternative text.
     """
     values = [{"class": str(i), "probability": p, "label": f"{p:.3f}"} for i, p in enumerate(probabilities) if math.isfinite(p)]
-    x = {"field": "class", "type": "nominal", "title": "class", "axis": {"labelAngle": 0}}
-    y = {"field": "probability", "type": "quantitative", "scale": {"domain": [0, 1.08]}, "axis": {"values": [0, 0.2, 0.4, 0.6, 0.8, 1]}}
-    text = {"mark": {"type": "text", "dy": -8, "fontSize": 12, "color": GREY}, "encoding": {"text": {"field": "label"}}}
-    bars = {"mark": {"type": "bar", "color": BLUE, "tooltip": True}}
-    return {
-        "description": description,
-        "width": 270,
-        "height": 220,
-        "data": {"values": values},
-        "encoding": {"x": x, "y": y},
-        "layer": [bars, text],
+    axes = {
+        "x": {"field": "class", "type": "nominal", "title": "class", "axis": {"labelAngle": 0}},
+        "y": vega.quantitative("probability", "probability", scale={"domain": [0, 1.08]}, axis={"values": [0, 0.2, 0.4, 0.6, 0.8, 1]}),
     }
+    layers = [
+        vega.layer("bar", axes, color=BLUE),
+        vega.layer("text", axes | {"text": {"field": "label"}}, tooltip=False, dy=-8, fontSize=12, color=GRAY),
+    ]
+    return vega.chart(description, layers, height=220, values=values)
