@@ -202,9 +202,7 @@ def test_the_tree_is_stepped_to_the_sums():
     assert app.button(key="forward").disabled
 
 
-@pytest.mark.parametrize(
-    ("typed", "says"), [("2, x", "expected integers"), ("9, 9", "expected at most 64 elements"), ("()", "1 to 4 dim")]
-)
+@pytest.mark.parametrize(("typed", "says"), [("2, x", "expected integers"), ("9, 9", "expected at most 64 elements"), ("()", "1 to 4 dim")])
 def test_other_shapes_are_refused_in_words(typed, says):
     app = open_page("m3_grid", grid_shape=typed)
     assert says in words(app)
