@@ -36,17 +36,17 @@ class StudentCodeFailed(Exception):
 
 
 class WrongResult(Exception):
-    """The student's code returned something of another kind than it should."""
+    """Student code returned a wrong value or a value of the wrong type."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """A notice about the student's code.
+    """A notice about student code.
 
     Attributes:
-        todo: Whether the code is not written yet, as against wrong.
+        todo: Whether the code is not written yet, rather than wrong.
         title: One line.
-        body: What to do about it, as Markdown.
+        body: Details and what to do, as Markdown.
     """
 
     todo: bool
@@ -55,19 +55,19 @@ class Card:
 
 
 def plain(text: str) -> str:
-    """The text such that Markdown shows it as it is."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)  # of other signs Markdown shows the backslash
+    """Escape a text so that Markdown shows it literally."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)  # only these characters can be escaped
 
 
 def number(value: Any, call: str) -> float:
-    """A number that student code returned.
+    """Return a result of student code as a float.
 
     Args:
-        value: What came back.
-        call: What was called, such as "sigmoid(2.0)".
+        value: The result.
+        call: The call, such as "sigmoid(2.0)".
 
     Raises:
-        WrongResult: If it is no number.
+        WrongResult: If the result is not a number.
     """
     if isinstance(value, numbers.Real):
         return float(value)
@@ -85,7 +85,7 @@ def explain(error: Exception | TimeLimitExceeded) -> Card | None:
         return _unwritten(task, error)
     if isinstance(error, SyntaxError) and is_student(error.filename):
         line = f"\n\n```python\n{error.text.rstrip()}\n```" if error.text and error.text.strip() else ""
-        return Card(False, f"{_place(error.filename, error.lineno)}: {error.msg}", f"Python cannot read this file.{line}")
+        return Card(False, f"{_place(error.filename, error.lineno)}: {error.msg}", f"Python cannot parse this file.{line}")
     if isinstance(error, WrongResult):
         return Card(False, str(error), "")
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if is_student(frame.f_code.co_filename)]
@@ -96,15 +96,15 @@ def explain(error: Exception | TimeLimitExceeded) -> Card | None:
         return Card(False, title, calls + _remark(error))
     if isinstance(error, TypeError | AttributeError) and "NoneType" in str(error):
         where = traceback.extract_tb(error.__traceback__)[-1]
-        body = f"`{_relative(where.filename)}`, line {where.lineno}, could not go on: {plain(str(error))}\n\n```python\n{where.line}\n```"
+        body = f"`{_relative(where.filename)}`, line {where.lineno}, failed: {plain(str(error))}\n\n```python\n{where.line}\n```"
         return Card(False, "A function returned None where a value was expected: is a return missing?", body)
     if source := _broken_module(error):
-        return Card(False, f"{_place(source, None)}: {error}", "A name that the course expects there is missing.")
+        return Card(False, f"{_place(source, None)}: {error}", "The file lacks a name that the course expects.")
     return None
 
 
 def _did_not_return(error: TimeLimitExceeded) -> Card:
-    """The card for a call that exceeded the time limit."""
+    """Return the card for a call that exceeded the time limit."""
     title = f"this call did not return within {time_limit.LIMIT:g} seconds and was stopped"
     if error.frame is None:
         return Card(False, title.capitalize(), "Look for a loop that never ends.")
@@ -119,7 +119,7 @@ def _did_not_return(error: TimeLimitExceeded) -> Card:
 
 
 def _unwritten(id: str, error: Exception) -> Card:
-    """The card for a stub."""
+    """Return the card for a stub."""
     try:
         task = course().task(id)
     except ManifestError:
@@ -136,7 +136,7 @@ def _unwritten(id: str, error: Exception) -> Card:
 
 
 def _describe(frame: FrameType, line: int) -> str:
-    """One call in student code: its name, its inputs and the line it had come to."""
+    """Describe one call in student code: its name, its inputs and its current line."""
     code = frame.f_code
     linecache.checkcache(code.co_filename)
     source = linecache.getline(code.co_filename, line).strip()
@@ -147,16 +147,16 @@ def _describe(frame: FrameType, line: int) -> str:
 
 
 def _remark(error: Exception) -> str:
-    """A sentence about errors that correct code raises too."""
-    # what the functions of math say of numbers for which they have no value; the second since Python 3.14
+    """Return a remark on errors that correct code can raise as well."""
+    # messages of the math module for arguments outside of a domain; the second since Python 3.14
     outside = isinstance(error, ValueError) and re.match(r"math domain|expected a (positive|nonnegative) input", str(error))
     if isinstance(error, ArithmeticError) or outside:
-        return "\n\nIf the function is right, it has no value for these inputs: choose others."
+        return "\n\nIf your function is correct, it is undefined for these inputs. Choose other inputs."
     return ""
 
 
 def _short(value: Any) -> str:
-    """A value in a few characters, even if its own repr fails."""
+    """Return a short repr of a value, even if its own repr fails."""
     try:
         return reprlib.repr(value).replace("`", "'")
     except Exception as error:  # the student's __repr__ may be broken too
@@ -164,7 +164,7 @@ def _short(value: Any) -> str:
 
 
 def _broken_module(error: Exception) -> str | None:
-    """The student's file that lacks a name which the app asked it for."""
+    """Return the student's file that lacks a name that the app needs; None if that is not the error."""
     if isinstance(error, ImportError) and is_student(error.path):
         return error.path
     if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType) and is_student(getattr(error.obj, "__file__", None)):
@@ -173,13 +173,13 @@ def _broken_module(error: Exception) -> str | None:
 
 
 def is_student(path: str | None) -> bool:
-    """Whether students write in this file: the package and the programs of project/."""
+    """Return whether a file holds student code: the package and the programs project/run_*.py."""
     parts = Path(_relative(path or "")).parts
     return parts[:1] == (course().package,) or (len(parts) == 2 and parts[0] == "project" and parts[1].startswith("run_"))
 
 
 def _relative(path: str) -> str:
-    """The path as the student sees it, from the top of the workspace."""
+    """Return a path relative to the workspace."""
     try:
         return Path(path).resolve().relative_to(ROOT).as_posix()
     except ValueError:
@@ -187,5 +187,5 @@ def _relative(path: str) -> str:
 
 
 def _place(path: str | None, line: int | None) -> str:
-    """File and line."""
+    """Return file and line as text."""
     return _relative(path or "") + (f", line {line}" if line else "")

@@ -77,7 +77,7 @@ def test_an_error_shows_the_students_frames_and_their_inputs_only():
 )
 def test_a_function_that_has_no_value_there_reminds_that_the_inputs_may_be_at_fault(line):
     card = explain(run(f"import math\n\ndef f(x):\n    {line}", call="f(0.0)"))
-    assert card.body.endswith("If the function is right, it has no value for these inputs: choose others.")
+    assert card.body.endswith("If your function is correct, it is undefined for these inputs. Choose other inputs.")
 
 
 @pytest.mark.parametrize(
