@@ -18,7 +18,7 @@ from minitorch.kernels.jit import compiler_is_off, threads
 from project.lab.charts import charts, speed_chart
 from project.lab.explorers import speed
 from project.lab.explorers.speed import Measurement
-from project.lab.training import command_line
+from project.lab.training import command_line, job_errors
 
 PROGRAM = "timing.py"
 
@@ -52,8 +52,9 @@ def command(
     measured = speed.measure(op, sizes, chosen, dtype)
     if json:
         print(dumps({"op": op, "sizes": sizes, "backends": chosen, "left_out": left_out}), flush=True)
-        for each in measured:
-            print(dumps(asdict(each)), flush=True)
+        with job_errors.limited():
+            for each in measured:
+                print(dumps(asdict(each)), flush=True)
         return 0
     lines: list[str] = []
     found: list[Measurement] = []

@@ -1,65 +1,32 @@
-"""The guard around the student's code: what is unwritten or fails there becomes a card on the page, not the end of it.
+"""The guard around student code: an error or an endless loop becomes a card on the page.
 
-Every call into student code stands inside `with task_guard():`, imports included. An error of the app itself passes through.
+Every call of student code, imports included, runs inside `with task_guard():`. Errors of the app itself propagate.
 """
 
 from __future__ import annotations
 
-import inspect
-import linecache
-import numbers
-import re
-import reprlib
-import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from types import FrameType, ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import streamlit as st
 
-from course.cli.hints import is_open
-from course.explain import endless
-from course.manifest import ROOT, ManifestError, course
-from course.runner.messages import unwritten_files, unwritten_task
-from project.lab import patience
-from project.lab.patience import DidNotEnd
-
-SHOWN_FRAMES = 4
-
-
-class WrongResult(Exception):
-    """The student's code returned something of another kind than it should."""
-
-
-@dataclass(frozen=True)
-class Card:
-    """A notice about the student's code.
-
-    Attributes:
-        todo: Whether the code is not written yet, as against wrong.
-        title: One line.
-        body: What to do about it, as Markdown.
-    """
-
-    todo: bool
-    title: str
-    body: str
+from project.lab import time_limit
+from project.lab.cards import Card, explain, is_student, plain
+from project.lab.time_limit import TimeLimitExceeded
 
 
 @contextmanager
 def task_guard(stop: bool = True) -> Iterator[None]:
-    """Show what goes wrong in student code as a card.
+    """Show an error of student code as a card, and stop calls that do not return.
 
     Args:
-        stop: Whether the page (or the fragment) ends there; else it goes on after the `with` block.
+        stop: Whether an error ends the page (or the fragment). If False, the page continues after the `with` block.
     """
     try:
-        with in_time():
+        with limited():
             yield
-    except (Exception, DidNotEnd) as error:
+    except (Exception, TimeLimitExceeded) as error:
         card = explain(error)
         if card is None:
             raise
@@ -68,152 +35,19 @@ def task_guard(stop: bool = True) -> Iterator[None]:
             st.stop()
 
 
-def in_time() -> AbstractContextManager[None]:
-    """End student code that takes too long, by DidNotEnd; `task_guard` does it too."""
-    return patience.watched(_is_student)
+def limited() -> AbstractContextManager[None]:
+    """Limit the time of each call of student code without showing a card; raises TimeLimitExceeded. `task_guard` includes it."""
+    return time_limit.time_limit(is_student)
 
 
 def show(card: Card) -> None:
-    """Put a card on the page."""
+    """Show a card on the page."""
     place = st.info if card.todo else st.error
     place(f"**{plain(card.title)}**\n\n{card.body}", icon=":material/edit_note:" if card.todo else ":material/error:")
 
 
 def refuse(message: str, remedy: str) -> NoReturn:
-    """Say why something typed is not accepted and what is, and end the page."""
+    """Show why an input is not accepted and what to enter instead, and end the page."""
     st.error(plain(message), icon=":material/block:")
     st.caption(plain(remedy))
     st.stop()
-
-
-def plain(text: str) -> str:
-    """The text such that Markdown shows it as it is."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)  # of other signs Markdown shows the backslash
-
-
-def number(value: Any, call: str) -> float:
-    """A number that student code returned.
-
-    Args:
-        value: What came back.
-        call: What was called, such as "sigmoid(2.0)".
-
-    Raises:
-        WrongResult: If it is no number.
-    """
-    if isinstance(value, numbers.Real):
-        return float(value)
-    forgot = "; is the return missing?" if value is None else ""
-    raise WrongResult(f"{call} expected to return a number, got {reprlib.repr(value)}{forgot}")
-
-
-def explain(error: Exception | DidNotEnd) -> Card | None:
-    """The card for an error, or None if student code has no part in it."""
-    if isinstance(error, DidNotEnd):
-        return _endless(error)
-    if task := unwritten_task(error):
-        return _unwritten(task, error)
-    if isinstance(error, SyntaxError) and _is_student(error.filename):
-        line = f"\n\n```python\n{error.text.rstrip()}\n```" if error.text and error.text.strip() else ""
-        return Card(False, f"{_place(error.filename, error.lineno)}: {error.msg}", f"Python cannot read this file.{line}")
-    if isinstance(error, WrongResult):
-        return Card(False, str(error), "")
-    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_student(frame.f_code.co_filename)]
-    if frames:
-        frame, line = frames[-1]
-        title = f"{_place(frame.f_code.co_filename, line)}: {type(error).__name__}: {error}"
-        calls = "\n\n".join(_describe(frame, line) for frame, line in frames[-SHOWN_FRAMES:])
-        return Card(False, title, calls + _remark(error))
-    if isinstance(error, TypeError | AttributeError) and "NoneType" in str(error):
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        body = f"`{_relative(where.filename)}`, line {where.lineno}, could not go on: {plain(str(error))}\n\n```python\n{where.line}\n```"
-        return Card(False, "A function returned None where a value was expected: is a return missing?", body)
-    if source := _broken_module(error):
-        return Card(False, f"{_place(source, None)}: {error}", "A name that the course expects there is missing.")
-    return None
-
-
-def _endless(error: DidNotEnd) -> Card:
-    """The card for a call that was ended."""
-    title = f"It did not end within {patience.LIMIT:g} seconds and was stopped"
-    if error.frame is None:
-        return Card(False, title, "Is there a loop without an end?")
-    frame, path = error.frame, error.frame.f_code.co_filename
-    line = endless.loop_around(Path(path), frame.f_lineno) or frame.f_lineno
-    last = ", ".join(f"{name} = {value}" for name, value in endless.variables(frame).items()).replace("`", "'")
-    now = f"\n\nIts variables were then: `{last}`" if last else ""
-    more = "The tests show more turns of a loop: run `course test`, then `course explain`."
-    return Card(False, f"{_place(path, line)}: {title[0].lower()}{title[1:]}", f"{_describe(frame, line)}{now}\n\n{more}")
-
-
-def _unwritten(id: str, error: Exception) -> Card:
-    """The card for a stub."""
-    try:
-        task = course().task(id)
-    except ManifestError:
-        return Card(True, f"Task {id} is not written yet", "")
-    frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
-    raised_in = _relative(frame.f_code.co_filename)
-    if raised_in in task.files:
-        where = f"{raised_in}, line {line}"
-    else:
-        where = " and ".join(unwritten_files(task, ROOT) or task.files[:1])
-    hint, more = (f"{plain(task.hints[0])}\n\n", f" · More hints with `course hint {id}`") if is_open(ROOT, task) else ("", "")
-    body = f"{hint}Book: `{task.page}` · Test it with `course test {id}`{more}"
-    return Card(True, f"Task {id} is not written yet: open {where}", body)
-
-
-def _describe(frame: FrameType, line: int) -> str:
-    """One call in student code: its name, its inputs and the line it had come to."""
-    code = frame.f_code
-    linecache.checkcache(code.co_filename)
-    source = linecache.getline(code.co_filename, line).strip()
-    names = inspect.getargs(code).args if code.co_name != "<module>" else []
-    inputs = ", ".join(f"{name} = {_short(frame.f_locals[name])}" for name in names if name in frame.f_locals)
-    called = f" with `{inputs}`" if inputs else ""
-    return f"`{_relative(code.co_filename)}`, line {line}, in `{code.co_qualname}`{called}\n\n```python\n{source}\n```"
-
-
-def _remark(error: Exception) -> str:
-    """A sentence about errors that correct code raises too."""
-    # what the functions of math say of numbers for which they have no value; the second since Python 3.14
-    outside = isinstance(error, ValueError) and re.match(r"math domain|expected a (positive|nonnegative) input", str(error))
-    if isinstance(error, ArithmeticError) or outside:
-        return "\n\nIf the function is right, it has no value for these inputs: choose others."
-    return ""
-
-
-def _short(value: Any) -> str:
-    """A value in a few characters, even if its own repr fails."""
-    try:
-        return reprlib.repr(value).replace("`", "'")
-    except Exception as error:  # the student's __repr__ may be broken too
-        return f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
-
-
-def _broken_module(error: Exception) -> str | None:
-    """The student's file that lacks a name which the app asked it for."""
-    if isinstance(error, ImportError) and _is_student(error.path):
-        return error.path
-    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType) and _is_student(getattr(error.obj, "__file__", None)):
-        return error.obj.__file__
-    return None
-
-
-def _is_student(path: str | None) -> bool:
-    """Whether students write in this file: the package and the programs of project/."""
-    parts = Path(_relative(path or "")).parts
-    return parts[:1] == (course().package,) or (len(parts) == 2 and parts[0] == "project" and parts[1].startswith("run_"))
-
-
-def _relative(path: str) -> str:
-    """The path as the student sees it, from the top of the workspace."""
-    try:
-        return Path(path).resolve().relative_to(ROOT).as_posix()
-    except ValueError:
-        return path
-
-
-def _place(path: str | None, line: int | None) -> str:
-    """File and line."""
-    return _relative(path or "") + (f", line {line}" if line else "")

@@ -15,11 +15,11 @@ class View:
     """One page.
 
     Attributes:
-        name: Its file under views/ without .py, also its address.
+        name: Its file under views/ without .py; also its URL path.
         title: Its name in the menu.
         module: The module of the course that it belongs to; None for the board.
-        icon: A Material symbol.
-        purpose: What one does there, in a sentence.
+        icon: The name of a Material symbol.
+        purpose: What a student does on the page, in one sentence.
     """
 
     name: str
@@ -37,27 +37,29 @@ class View:
 APP = Path(__file__).resolve().parent.parent
 
 VIEWS = (
-    View("home", "Board", None, "home", "Every task, how it stands, and which one is next."),
-    View("m0_operators", "Operators", 0, "function", "Draw each operator and its derivative, and read its source."),
-    View("m0_modules", "Module tree", 0, "account_tree", "Look into a network: its children, its parameters, its mode."),
-    View("m0_datasets", "Data sets", 0, "scatter_plot", "The six sets of points that networks of this course learn."),
-    View("m0_manual", "Manual classifier", 0, "tune", "Be the optimizer: move three numbers until a line separates the points."),
+    View("home", "Board", None, "home", "The status of every task, and which one is next."),
+    View("m0_operators", "Operators", 0, "function", "Plot each operator and its derivative, and read its source."),
+    View("m0_modules", "Module tree", 0, "account_tree", "Inspect a network: its children, its parameters and its mode."),
+    View("m0_datasets", "Data sets", 0, "scatter_plot", "The six sets of labeled points on which the course trains its networks."),
+    View("m0_manual", "Manual classifier", 0, "tune", "Be the optimizer: adjust three numbers until a line separates the points."),
+    View("m1_derivative", "Derivatives", 1, "show_chart", "A function, its tangent, and the error of its numerical derivative."),
+    View("m1_graph", "Expression graph", 1, "schema", "Enter an expression and step backpropagation through its computational graph."),
+    View("m1_trace", "Traces", 1, "table_rows", "Forward-mode and reverse-mode differentiation side by side, step by step."),
+    View("m1_training", "Training", 1, "model_training", "Train a network of Scalars and watch its decision boundary move."),
     View(
-        "m1_derivative", "Derivatives", 1, "show_chart", "A function, its tangent, and how well a difference quotient meets its derivative."
+        "m2_strides",
+        "Stride explorer",
+        2,
+        "grid_on",
+        "Shape, strides and offset: permute, slice and expand, and see what shares a storage.",
     ),
-    View("m1_graph", "Expression graph", 1, "schema", "Type an expression and step backpropagation through its graph, forward and back."),
-    View("m1_trace", "Traces", 1, "table_rows", "Forward and reverse mode side by side, every step in a table."),
-    View("m1_training", "Training", 1, "model_training", "Train a network of Scalars and watch its boundary move."),
-    View(
-        "m2_strides", "Stride explorer", 2, "grid_on", "Shape, strides and offset: permute, slice and expand, and see who shares a storage."
-    ),
-    View("m2_broadcasting", "Broadcasting", 2, "open_in_full", "Two shapes matched from the right, and where each cell comes from."),
+    View("m2_broadcasting", "Broadcasting", 2, "open_in_full", "Align two shapes from the right, and see the operands of each element."),
     View(
         "m2_functions",
         "Tensor functions",
         2,
         "area_chart",
-        "Functions of tensors as curves, surfaces and grids, with the gradients that flow back.",
+        "Tensor functions as curves, surfaces and grids, with their gradients.",
     ),
     View(
         "m2_graph",
@@ -66,42 +68,34 @@ VIEWS = (
         "schema",
         "Step gradients back through the graph of a tensor expression, and see where they are summed.",
     ),
-    View("m2_training", "Tensor training", 2, "model_training", "The network again, made of Tensors: all points at once."),
-    View(
-        "m3_diagnostics", "Parallel loops", 3, "lan", "What the compiler made of your loops: which run in parallel, and what they allocate."
-    ),
-    View("m3_speed", "Speed-up", 3, "speed", "Measure the backends on growing work and watch how many times faster they become."),
-    View("m3_tiling", "Tiling", 3, "grid_view", "A matrix product step by step, with every read from memory counted."),
-    View("m3_grid", "Grid explorer", 3, "apps", "Grid, block and thread: who computes which element, and how a block works together."),
-    View(
-        "m3_training", "Fast training", 3, "model_training", "The network on a compiled backend, a hundred numbers wide, in mini-batches."
-    ),
-    View(
-        "m4_convolution", "Convolution", 4, "filter_center_focus", "A window slides over an image: its products and its sums, cell by cell."
-    ),
-    View("m4_pooling", "Pooling", 4, "zoom_in_map", "Windows side by side: their maximum or mean, and where the gradient goes back to."),
-    View("m4_softmax", "Softmax", 4, "thermostat", "From numbers to probabilities: temperature, and why the largest is subtracted first."),
-    View("m4_dropout", "Dropout", 4, "blur_on", "Numbers left out at random: the mask, the rate, and what it does to a sum."),
-    View(
-        "m4_images", "Images", 4, "image_search", "Train on digits: mistakes, filters and feature maps, and a digit that you draw yourself."
-    ),
-    View("m4_sentiment", "Sentiment", 4, "reviews", "Train on sentences of praise and blame, and see which words the network goes by."),
+    View("m2_training", "Tensor training", 2, "model_training", "The same network built from Tensors: it processes all points at once."),
+    View("m3_diagnostics", "Parallel loops", 3, "lan", "How numba compiled your loops: what runs in parallel, what allocates."),
+    View("m3_speed", "Speed-up", 3, "speed", "Time the backends on inputs of increasing size and compare them."),
+    View("m3_tiling", "Tiling", 3, "grid_view", "A matrix product step by step, counting every read from memory."),
+    View("m3_grid", "Grid explorer", 3, "apps", "Grid, block and thread: which thread computes which element, and how a block cooperates."),
+    View("m3_training", "Fast training", 3, "model_training", "A wide network trained in mini-batches on a compiled backend."),
+    View("m4_convolution", "Convolution", 4, "filter_center_focus", "Slide a kernel over an image; see the products and the sum."),
+    View("m4_pooling", "Pooling", 4, "zoom_in_map", "The maximum or mean of each window, and where its gradient goes."),
+    View("m4_softmax", "Softmax", 4, "thermostat", "From logits to probabilities: temperature and numerical stability."),
+    View("m4_dropout", "Dropout", 4, "blur_on", "Set elements to zero at random: the mask, the rate, and the effect on the sum."),
+    View("m4_images", "Images", 4, "image_search", "Train on digits; inspect mistakes, filters and feature maps; draw your own digit."),
+    View("m4_sentiment", "Sentiment", 4, "reviews", "Classify sentences as positive or negative; see the weight of each word."),
 )
 
 
 def view(name: str) -> View:
-    """The page with this name."""
+    """Return the page with this name."""
     return next(row for row in VIEWS if row.name == name)
 
 
 def present() -> list[View]:
-    """The pages that this workspace has: one of Module 0 alone lacks the later ones."""
+    """Return the pages of this workspace, which may end after any module."""
     stages = {None, *(stage.number for stage in course().stages)}
     return [row for row in VIEWS if row.module in stages and (APP / row.path).is_file()]
 
 
 def sections() -> dict[str, list[View]]:
-    """The pages under the headings of the menu."""
+    """Return the pages grouped by the headings of the menu."""
     titles = {stage.number: f"{stage.number} · {stage.title}" for stage in course().stages}
     grouped: dict[str, list[View]] = {}
     for row in present():
@@ -110,10 +104,10 @@ def sections() -> dict[str, list[View]]:
 
 
 def start(arguments: Sequence[Any]) -> tuple[View, str]:
-    """The page to open first, and a complaint about the arguments ("" if there is none).
+    """Return the page to open first, and an error message ("" if the arguments are valid).
 
     Args:
-        arguments: What stands after `streamlit run project/app.py --`: nothing, or the number of a module.
+        arguments: What follows `streamlit run project/app.py --`: nothing, or the number of a module.
     """
     modules = sorted({str(row.module) for row in present() if row.module is not None})
     if not arguments:
@@ -121,4 +115,4 @@ def start(arguments: Sequence[Any]) -> tuple[View, str]:
     if len(arguments) == 1 and str(arguments[0]) in modules:
         return next(row for row in present() if row.module == int(arguments[0])), ""
     got = " ".join(map(str, arguments))
-    return VIEWS[0], f"expected the number of a module after --, one of {', '.join(modules)}, got {got!r}"
+    return VIEWS[0], f"expected a module number after --, one of {', '.join(modules)}, got {got!r}"

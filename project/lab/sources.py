@@ -1,4 +1,4 @@
-"""The student's files while the app runs: when one is saved, what was imported from them is forgotten and the page runs again."""
+"""Reload of the student's files while the app runs: when a file is saved, its modules are imported again and the page reruns."""
 
 import contextlib
 import hashlib
@@ -13,24 +13,28 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 FOLLOWED = ("minitorch/**/*.py", "project/**/*.py", "course/tasks.toml")
 FORGOTTEN = ("minitorch", "project")
+KEPT = {__name__, "project.lab.cards", "project.lab.time_limit", "project.lab.training.jobs"}
+"""Modules that import no student code. A job outlives a reload, and its exceptions must stay those that the page catches."""
 
 
 def stamp() -> Stamp:
-    """Path, time of change and size of every file that a page is made from."""
+    """Return path, modification time and size of every file on which a page depends."""
     found = []
     for pattern in FOLLOWED:
         for path in sorted(ROOT.glob(pattern)):
-            with contextlib.suppress(FileNotFoundError):  # an editor's lock (Emacs' .#scalar.py leads nowhere), or just replaced
+            with contextlib.suppress(
+                FileNotFoundError
+            ):  # a lock file of an editor (Emacs' .#scalar.py is a broken link), or a file being replaced
                 facts = path.stat()
                 found.append((str(path), facts.st_mtime_ns, facts.st_size))
     return tuple(found)
 
 
 def digest(program: str) -> str:
-    """Of the contents of what a training run is made from: the package, the program, and the trainers.
+    """Return a digest of the files on which a training run depends: the package, the program and the trainers.
 
     Args:
-        program: A file under project/, without .py.
+        program: A file in project/, without .py.
     """
     found = hashlib.sha256()
     for pattern in ("minitorch/**/*.py", f"project/{program}.py", "project/lab/training/*trainer.py"):
@@ -41,11 +45,11 @@ def digest(program: str) -> str:
 
 
 _imported: Stamp = stamp()
-"""The files as they were when they were last imported."""
+"""The stamp of the files at the last import."""
 
 
 def refresh() -> None:
-    """Forget what was imported from files that have changed since, so that the next import reads them again."""
+    """Remove the imported modules if a file has changed, so that the next import reads the files again."""
     global _imported
     now = stamp()
     if now != _imported:
@@ -53,16 +57,16 @@ def refresh() -> None:
         importlib.invalidate_caches()
         course.cache_clear()
         for name in list(sys.modules):
-            if name.split(".")[0] in FORGOTTEN and name != __name__:
+            if name.split(".")[0] in FORGOTTEN and name not in KEPT:
                 del sys.modules[name]
     st.session_state["sources"] = now
 
 
 @st.fragment(run_every=1.0)
 def follow() -> None:
-    """Once a second, look whether a file was saved; if so, run the page again.
+    """Check once a second whether a file was saved; if so, rerun the page.
 
-    Streamlit's own watcher would miss a file that could not be imported, and with it the moment when its error is mended.
+    Streamlit's own watcher does not watch a file that failed to import, so it would miss the moment when the error is fixed.
     """
     if st.session_state.get("sources") != stamp():
         st.rerun(scope="app")

@@ -1,4 +1,4 @@
-"""The source of what a task has the student write, read from the file: nothing is imported, so it takes no compiler and no GPU."""
+"""The source code of the functions of a task, read from the file. Nothing is imported, so it needs no compiler and no GPU."""
 
 from __future__ import annotations
 
@@ -9,36 +9,37 @@ import streamlit as st
 
 from course.manifest import ROOT, course
 from course.runner.messages import unwritten_task
-from project.lab.guard import WrongResult, task_guard
+from project.lab.cards import WrongResult
+from project.lab.guard import task_guard
 
 
 def source(name: str) -> str:
-    """The text of a function.
+    """Return the source code of a function.
 
     Args:
-        name: Such as "minitorch.cuda_ops:_sum_practice", as the manifest has it.
+        name: Its name in the manifest, such as "minitorch.cuda_ops:_sum_practice".
 
     Raises:
-        SyntaxError: If Python cannot read the file.
-        WrongResult: If the file, or the function in it, is not there.
+        SyntaxError: If Python cannot parse the file.
+        WrongResult: If the file or the function is missing.
     """
     module, _, qualified = name.partition(":")
     file = module.replace(".", "/") + ".py"
     try:
         text = (ROOT / file).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise WrongResult(f"expected a file {file}, got none; take it from the handout again") from None
+        raise WrongResult(f"expected a file {file}, got none; copy it from the handout") from None
     node: ast.AST = ast.parse(text, filename=str(ROOT / file))
     for part in qualified.split("."):
         found = [child for child in ast.iter_child_nodes(node) if getattr(child, "name", None) == part]
         if not found:
-            raise WrongResult(f"expected a function {qualified} in {file}, got none; take its first lines from the handout again")
+            raise WrongResult(f"expected a function {qualified} in {file}, got none; copy its signature from the handout")
         node = found[-1]
     return ast.get_source_segment(text, node) or ""
 
 
 def unwritten(text: str) -> NotImplementedError | None:
-    """The error that a function raises which is not written yet; None if it is written."""
+    """Return the error that a stub raises; None if the function is written."""
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.Raise(exc=ast.Call(func=ast.Name(id="NotImplementedError"), args=[ast.Constant(value=str() as message)])):
@@ -49,11 +50,11 @@ def unwritten(text: str) -> NotImplementedError | None:
 
 
 def show_task(id: str, *only: str) -> None:
-    """What a task has the student write, on a page that runs it: the card for what is not written stands there already.
+    """Show the functions of a task on a page that calls them and therefore already shows a card for stubs.
 
     Args:
         id: The task.
-        only: The functions and classes to show; all if none is named. A class is shown whole.
+        only: The functions and classes to show; by default all. A class is shown as a whole.
     """
     outermost = [re.match(r"([\w.]+):(\w+)", name) for name in course().task(id).write if not name.startswith("tests.")]
     names = [found[0] for found in outermost if found and (not only or found[2] in only)]
@@ -61,11 +62,11 @@ def show_task(id: str, *only: str) -> None:
 
 
 def show(names: list[str], remind: bool = True) -> None:
-    """Functions of the student's.
+    """Show functions of the student.
 
     Args:
-        names: As the manifest has them.
-        remind: Whether there is a card if one of them is not written yet.
+        names: Their names in the manifest.
+        remind: Whether to show a card if one of them is not written yet.
     """
     with task_guard(stop=False):
         texts = [source(name) for name in names]

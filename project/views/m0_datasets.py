@@ -8,7 +8,7 @@ from project.lab.charts.drawing import draw
 from project.lab.guard import task_guard
 
 st.title("Data sets")
-st.write("Points in the unit square with two labels. Which of them can a straight line separate?")
+st.write("Points in the unit square with two labels. Which data sets can a straight line separate?")
 
 with task_guard():
     from minitorch import datasets
@@ -24,7 +24,7 @@ with task_guard():
     spec = charts.boundary([], graph)
 left, right = st.columns(2)
 with left:
-    draw({**spec, "description": f"{graph.N} labelled points.", "layer": spec["layer"][1:]}, "points_chart")  # without the heat map
+    draw({**spec, "description": f"{graph.N} labeled points.", "layer": spec["layer"][1:]}, "points_chart")  # without the heat map
     st.caption(f"{name}: {graph.N} points, {sum(graph.y)} with label 1 (triangles), {graph.N - sum(graph.y)} with label 0 (circles).")
 with right:
     st.code(inspect.getsource(datasets[name]), language="python", wrap_lines=True)

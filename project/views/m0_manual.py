@@ -1,53 +1,55 @@
-"""Module 0: separate the points by hand."""
+"""Module 0: separate two classes of points by hand."""
 
 import math
 
 import streamlit as st
 
+from project.lab.cards import WrongResult
+from project.lab.charts import vega
 from project.lab.charts.drawing import draw
 from project.lab.charts.palette import BLACK
-from project.lab.guard import WrongResult, task_guard
+from project.lab.guard import task_guard
 
 CELLS = 30
 
 st.title("Manual classifier")
-st.write("Three numbers make a straight boundary: a point counts as label 1 where weight_1 · x_1 + weight_2 · x_2 + bias is positive.")
+st.write("Three numbers define a linear classifier: it predicts label 1 where weight_1 · x_1 + weight_2 · x_2 + bias is positive.")
 
 with task_guard():
     from minitorch import datasets
     from project.lab.charts import charts
 
 
-def right_points(graph, weight_1: float, weight_2: float, bias: float) -> int:
-    """How many points lie on the side of their label."""
+def count_correct(graph, weight_1: float, weight_2: float, bias: float) -> int:
+    """Return the number of points that are classified correctly."""
     return sum((weight_1 * x_1 + weight_2 * x_2 + bias > 0) == (label == 1) for (x_1, x_2), label in zip(graph.X, graph.y, strict=True))
 
 
 def probabilities(weight_1: float, weight_2: float, bias: float) -> list[list[float]]:
-    """The sigmoid of the sum over the unit square, by tanh: this page needs none of the student's operators."""
+    """Return the sigmoid of the score on a grid. It uses tanh, so that the page does not depend on the student's operators."""
     middles = [(i + 0.5) / CELLS for i in range(CELLS)]
     return [[0.5 + 0.5 * math.tanh((weight_1 * x_1 + weight_2 * x_2 + bias) / 2) for x_1 in middles] for x_2 in middles]
 
 
 def zero_line(weight_1: float, weight_2: float, bias: float) -> dict:
-    """The layer of the chart that shows where the sum is 0."""
+    """Return the chart layer that shows where the score is 0."""
     ends = []
     if weight_2:
         ends = [{"x": x_1, "y": -(weight_1 * x_1 + bias) / weight_2} for x_1 in (0.0, 1.0)]
     elif weight_1:
         ends = [{"x": -bias / weight_1, "y": x_2} for x_2 in (0.0, 1.0)]
-    axes = {name: {"field": name, "type": "quantitative"} for name in ("x", "y")}
-    return {"data": {"values": ends}, "mark": {"type": "line", "clip": True, "color": BLACK, "strokeWidth": 2}, "encoding": axes}
+    axes = {name: {"field": name, "type": "quantitative"} for name in ("x", "y")}  # those of the heat map
+    return vega.layer("line", axes, ends, tooltip=False, clip=True, color=BLACK, strokeWidth=2)
 
 
-def written(graph) -> None:
-    """What the numbers in project/run_manual.py achieve."""
+def show_submitted(graph) -> None:
+    """Show how many points the line in project/run_manual.py classifies correctly."""
     from project.run_manual import separating_line
 
     line = separating_line()
     if not isinstance(line, tuple) or len(line) != 3:
         raise WrongResult(f"separating_line() expected to return (weight_1, weight_2, bias), got {line!r}")
-    st.write(f"What you wrote into `separating_line()` gets {right_points(graph, *line)} of {graph.N} points right.")
+    st.write(f"Your `separating_line()` classifies {count_correct(graph, *line)} of {graph.N} points correctly.")
 
 
 controls, chart = st.columns([2, 3], gap="large")
@@ -61,17 +63,17 @@ with controls:
     bias = st.slider("bias", -10.0, 10.0, 0.0, 0.1, key="bias", bind=bind)
 with task_guard():
     graph = datasets[name](int(points))
-    right = right_points(graph, weight_1, weight_2, bias)
+    correct = count_correct(graph, weight_1, weight_2, bias)
 with controls:
-    st.metric("Points right", f"{right} / {graph.N}")
-    st.write("To keep this boundary, write into `project/run_manual.py`:")
+    st.metric("Correct points", f"{correct} / {graph.N}")
+    st.write("To keep this line, write it in `project/run_manual.py`:")
     st.code(f"return ({round(weight_1, 1)}, {round(weight_2, 1)}, {round(bias, 1)})", language="python")
     with task_guard(stop=False):
-        written(graph)
+        show_submitted(graph)
 with chart:
     spec = charts.boundary(probabilities(weight_1, weight_2, bias), graph)
     draw({**spec, "layer": [*spec["layer"], zero_line(weight_1, weight_2, bias)]}, "manual_chart")
     st.caption(
-        f"{right} of {graph.N} points lie on the side of their label. Blue: the sum is negative, label 0; orange: positive, label 1; "
-        "the black line is where it is 0."
+        f"{correct} of {graph.N} points are classified correctly. Blue: the score is negative, label 0. Orange: the score is positive, "
+        "label 1. Black line: the score is 0."
     )

@@ -1,13 +1,14 @@
-"""Module 0: look into a tree of modules."""
+"""Module 0: the tree of modules in a network."""
 
 import inspect
 
 import streamlit as st
 
-from project.lab.guard import WrongResult, task_guard
+from project.lab.cards import WrongResult
+from project.lab.guard import task_guard
 
 st.title("Module tree")
-st.write("A module holds parameters and other modules. Training mode and the list of parameters reach through the whole tree.")
+st.write("A module contains parameters and other modules. `train()`, `eval()` and `named_parameters()` act on the whole tree.")
 
 with task_guard():
     from project.lab.explorers.module_examples import EXAMPLES, paths, tree
@@ -18,9 +19,9 @@ with task_guard():
     modules = paths(root)
 
 left, right = st.columns(2)
-where = left.selectbox("Call it on", list(modules), format_func=lambda name: name or "(root)", key="where")
+where = left.selectbox("Call on", list(modules), format_func=lambda name: name or "(root)", key="where")
 with right:
-    mode = st.segmented_control("Mode", ["as made", "train()", "eval()"], default="as made", required=True, key="mode")
+    mode = st.segmented_control("Mode", ["initial", "train()", "eval()"], default="initial", required=True, key="mode")
 with task_guard(stop=False):
     if mode == "train()":
         root.eval()  # to see what train() changes
@@ -41,6 +42,6 @@ with list_side:
         if named is None:
             raise WrongResult("named_parameters() expected to return pairs of a name and a Parameter, got None; is the return missing?")
         st.table([{"name": name, "value": str(parameter)} for name, parameter in named], width="content")
-        st.caption(f"{len(list(named))} parameters; parameters() gives {len(list(root.parameters()))}.")
-with st.expander("Source of the module"), task_guard():
+        st.caption(f"{len(list(named))} parameters; parameters() returns {len(list(root.parameters()))}.")
+with st.expander("Source code of the module"), task_guard():
     st.code(inspect.getsource(type(root)), language="python")

@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from project.lab.cards import number
 from project.lab.charts import plots
 from project.lab.charts.drawing import draw
-from project.lab.guard import number, refuse, task_guard
+from project.lab.guard import refuse, task_guard
 
 ONE = ("sigmoid", "relu", "log", "exp", "inv", "neg", "id", "sin", "cos", "tanh", "sqrt", "absolute")
 TWO = ("add", "mul", "max", "lt", "eq", "is_close", "power")
@@ -23,14 +24,14 @@ LISTS = {  # name: how it is called on the two lists
 }
 
 st.title("Operators")
-st.write("The arithmetic on which everything else is built, as you wrote it.")
+st.write("The functions on which the rest of the library is built, plotted from your own code.")
 
 with task_guard():
     from minitorch import operators
 
 
 def curve_page(name: str) -> None:
-    """One operator over a range, and at one place."""
+    """Show a scalar operator: its curve over a range and its value at one point."""
     left, right = st.columns([2, 3], gap="large")
     with left:
         low, high = st.slider("Range of x", -20.0, 20.0, (-5.0, 5.0), 0.5)
@@ -44,7 +45,7 @@ def curve_page(name: str) -> None:
             shown[DERIVATIVES[name], 1.0] = f"{DERIVATIVES[name]}(x, 1)"
         series = {label: plots.sample(of_x(*function), low, high) for function, label in shown.items()}
         with right:
-            words = f"{' and '.join(series)} for x from {low:g} to {high:g}; gaps where there is no value."
+            words = f"{' and '.join(series)} for x from {low:g} to {high:g}, with gaps where the value is undefined."
             value = plots.value(of_x(name, y), x)
             draw(plots.curves(series, words, mark=None if value is None else (x, value)), "operator_curve")
             st.caption(words)
@@ -54,7 +55,7 @@ def curve_page(name: str) -> None:
 
 
 def of_x(name: str, y: float | None) -> Callable[[float], float]:
-    """The operator as a function of x alone that surely returns a number."""
+    """Return the operator as a function of x that raises WrongResult unless the operator returns a number."""
     function = getattr(operators, name)
     if y is None:
         return lambda x: number(function(x), f"{name}({x:g})")
@@ -62,10 +63,10 @@ def of_x(name: str, y: float | None) -> Callable[[float], float]:
 
 
 def lists_page(name: str) -> None:
-    """One function on lists."""
+    """Show a list operator and its result."""
     left, right = st.columns(2)
-    first = numbers_in(left.text_input("a", "1, 2, 3", help="Numbers, separated by commas"))
-    second = numbers_in(right.text_input("b", "10, 20, 30"))
+    first = parse_numbers(left.text_input("a", "1, 2, 3", help="Numbers, separated by commas"))
+    second = parse_numbers(right.text_input("b", "10, 20, 30"))
     call = LISTS[name]
     with task_guard():
         results = {
@@ -83,21 +84,21 @@ def lists_page(name: str) -> None:
         st.code(f"a = {first}\nb = {second}\n{call} = {result}", language="python")
 
 
-def numbers_in(text: str) -> list[float]:
-    """The numbers in a field; the page ends with a notice if there are others."""
+def parse_numbers(text: str) -> list[float]:
+    """Return the numbers in a text field. Invalid input ends the page with an error."""
     try:
         return [float(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        refuse(f"expected numbers separated by commas, got {text!r}", "Type for example 1, 2.5, -3.")
+        refuse(f"expected numbers separated by commas, got {text!r}", "For example: 1, 2.5, -3.")
 
 
-chosen = st.selectbox("Operator", [*ONE, *TWO, *LISTS], key="operator", bind="query-params", help="Of one number, of two, on lists")
+chosen = st.selectbox("Operator", [*ONE, *TWO, *LISTS], key="operator", bind="query-params", help="On one number, on two, and on lists")
 if chosen in LISTS:
     lists_page(chosen)
 else:
     curve_page(chosen)
 with task_guard():
-    st.write("**Its source**")
+    st.write("**Source code**")
     st.code(
         "\n\n".join(inspect.getsource(getattr(operators, name)) for name in (chosen, DERIVATIVES.get(chosen)) if name), language="python"
     )

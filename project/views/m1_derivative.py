@@ -1,20 +1,22 @@
-"""Module 1: a function, its tangent, and how the difference quotient meets the derivative."""
+"""Module 1: a function, its tangent, and the error of the central difference."""
 
 import math
 
 import streamlit as st
 
+from project.lab.cards import number, plain
 from project.lab.charts import plots
 from project.lab.charts.drawing import draw
-from project.lab.guard import number, plain, refuse, task_guard
-from project.lab.typed.expressions import FUNCTIONS, Refused, parse
+from project.lab.guard import refuse, task_guard
+from project.lab.typed.expressions import FUNCTIONS, parse
+from project.lab.typed.source import Refused
 
 EXAMPLES = ["x ** 3 - 2 * x", "sin(x) * x", "sigmoid(3 * x)", "log(x * x + 1)", "exp(-x * x)", "relu(x)", "abs(x)", "tanh(x) ** 2"]
 EPSILONS = [10.0**-k for k in range(1, 16)]
 state = st.session_state
 
 st.title("Derivatives")
-st.write("The slope of a function, found in two ways: by the chain rule, and from two values close to each other.")
+st.write("The derivative of a function, computed in two ways: by autodiff (the chain rule) and numerically, from two nearby values.")
 
 with task_guard():
     from minitorch import Scalar, central_difference
@@ -27,23 +29,23 @@ def take_example() -> None:
 
 
 def analytic(f, x: float) -> float | None:
-    """The derivative by backpropagation; None if it does not depend on x."""
+    """Return the derivative by backpropagation; None if no gradient reaches x."""
     leaf = Scalar(x, name="x")
     f(leaf).backward()
     return None if leaf.derivative is None else number(leaf.derivative, "derivative")
 
 
 def errors(f, x: float, slope: float) -> list[tuple[float, float]]:
-    """How far the central difference is off, for every epsilon. A logarithmic axis has no zero: 1e-17 stands for it."""
-    off = []
+    """Return the error of the central difference for each epsilon. An error of 0 becomes 1e-17, because the axis is logarithmic."""
+    found = []
     for epsilon in EPSILONS:
         try:
             value = number(central_difference(f, x, epsilon=epsilon), f"central_difference(f, {x:g}, epsilon={epsilon:g})")
         except (ArithmeticError, ValueError):
-            continue  # the function has no value so far from x
+            continue  # the function is undefined at this distance from x
         if math.isfinite(value):
-            off.append((epsilon, max(math.fabs(value - slope), 1e-17)))
-    return off
+            found.append((epsilon, max(math.fabs(value - slope), 1e-17)))
+    return found
 
 
 state.setdefault("fx", EXAMPLES[0])
@@ -55,7 +57,7 @@ with left:
 try:
     expression = parse(typed, ("x",))
 except Refused as refusal:
-    refuse(str(refusal), f"Allowed: numbers, x, + - * / ** < > == and {', '.join(FUNCTIONS)}.")
+    refuse(str(refusal), f"Use numbers, x, + - * / ** < > == and the functions {', '.join(FUNCTIONS)}.")
 x = left.slider("x", -5.0, 5.0, 1.0, 0.05, key="at", bind="query-params")
 epsilon = right.select_slider("epsilon", EPSILONS, 1e-3, format_func=lambda value: f"{value:.0e}", key="epsilon")
 
@@ -66,12 +68,12 @@ with task_guard():
     try:
         height = f(x)
     except (ArithmeticError, ValueError) as error:
-        st.warning(f"The function has no value at x = {x:g}: {error}. Choose another x.")
+        st.warning(f"The function is undefined at x = {x:g}: {error}. Choose another x.")
         st.stop()
     try:
         numeric = number(central_difference(f, x, epsilon=epsilon), f"central_difference(f, {x:g}, epsilon={epsilon:g})")
     except (ArithmeticError, ValueError) as error:
-        st.warning(f"x = {x:g} lies less than epsilon from where the function has no value: {error}. Choose a smaller epsilon.")
+        st.warning(f"The function is undefined within epsilon of x = {x:g}: {error}. Choose a smaller epsilon.")
         st.stop()
 with task_guard(stop=False):
     slope = analytic(f_scalar, x) if expression.names else 0.0
@@ -79,24 +81,24 @@ with task_guard(stop=False):
 with st.container(horizontal=True):
     st.metric("Central difference", f"{numeric:.9g}", width=230)
     st.metric("Autodiff", "-" if slope is None else f"{slope:.9g}", width=230)
-    st.metric("They differ by", "-" if slope is None else f"{math.fabs(numeric - slope):.2e}", width=180)
+    st.metric("Difference", "-" if slope is None else f"{math.fabs(numeric - slope):.2e}", width=180)
 drawn = numeric if slope is None else slope
 curve = plots.sample(f, x - 2, x + 2)
 tangent = [(x + step, height + drawn * step) for step in (-1.0, 1.0)]
 secant = [(x + step, height + numeric * step) for step in (-1.0, 1.0)]
 tangent_side, error_side = st.columns(2)
 with tangent_side:
-    words = f"{typed} around x = {x:g}, where its value is {height:.5g} and its slope {drawn:.5g}."
+    words = f"{typed} near x = {x:g}, where its value is {height:.5g} and its slope is {drawn:.5g}."
     draw(plots.curves({"f(x)": curve, "tangent": tangent, "central difference": secant}, words, mark=(x, height)), "tangent_chart")
     st.caption(plain(words))
 if slope is not None and math.isfinite(slope) and math.isfinite(numeric):
     with error_side, task_guard():
-        off = errors(f, x, slope)
-        best = min(off, key=lambda point: point[1])
-        words = f"Error against epsilon: smallest, {best[1]:.0e}, at epsilon {best[0]:.0e}."
-        here = next(point for point in off if point[0] == epsilon)
-        draw(plots.curves({"error": off}, words, "epsilon", "error", mark=here, log=True), "error_chart")
+        measured = errors(f, x, slope)
+        best = min(measured, key=lambda point: point[1])
+        words = f"Error of the central difference against epsilon. The smallest error, {best[1]:.0e}, is at epsilon = {best[0]:.0e}."
+        here = next(point for point in measured if point[0] == epsilon)
+        draw(plots.curves({"error": measured}, words, "epsilon", "error", mark=here, log=True), "error_chart")
         st.caption(
-            f"{words} A large epsilon misses the curvature, so the error falls with epsilon squared; a tiny one leaves a difference of two "
-            "nearly equal numbers, of which rounding eats the digits."
+            f"{words} For a large epsilon, the truncation error dominates; it decreases with epsilon squared. For a tiny epsilon, the "
+            "rounding error dominates: subtracting two nearly equal numbers loses significant digits."
         )

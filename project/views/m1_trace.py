@@ -1,25 +1,26 @@
-"""Module 1: forward and reverse mode, every step in a table."""
+"""Module 1: forward-mode and reverse-mode differentiation, step by step in tables."""
 
 import streamlit as st
 
 from project.lab.guard import refuse, task_guard
-from project.lab.typed.expressions import FUNCTIONS, Refused, parse
+from project.lab.typed.expressions import FUNCTIONS, parse
+from project.lab.typed.source import Refused
 
 VARIABLES = ("x1", "x2", "x3")
 POINT = {"x1": 2.0, "x2": 5.0, "x3": 1.0}
 
 st.title("Traces")
 st.write(
-    "Two ways through the same steps. Forward mode carries the derivative by one input along (tangents); reverse mode goes back from the "
-    "output and finds its derivative by every step (adjoints)."
+    "Two ways to differentiate the same steps. Forward mode computes the derivative of every step with respect to one input (tangents). "
+    "Reverse mode starts at the output and computes its derivative with respect to every step (adjoints)."
 )
 
 with task_guard():
     from minitorch import Scalar, forward_trace, reverse_trace
 
 
-def table(trace, column: str) -> None:
-    """One sweep."""
+def show_table(trace, column: str) -> None:
+    """Show one pass as a table."""
     rows = [
         {"step": f"{line.name} = {line.expression}", "value": f"{line.value:.4f}", column: f"{line.derivative:.4f}"} for line in trace.lines
     ]
@@ -30,14 +31,14 @@ try:
     typed = st.text_input("Function of x1, x2, x3", "log(x1) + x1 * x2 - sin(x2)", key="trace_f", bind="query-params")
     expression = parse(typed, VARIABLES)
 except Refused as refusal:
-    refuse(str(refusal), f"Allowed: numbers, x1, x2, x3, + - * / ** < > == and {', '.join(FUNCTIONS)}.")
+    refuse(str(refusal), f"Use numbers, x1, x2, x3, + - * / ** < > == and the functions {', '.join(FUNCTIONS)}.")
 if not expression.names:
-    st.info("There is no variable in this function: nothing is recorded.")
+    st.info("This function has no variable. It is constant, so nothing is recorded.")
     st.stop()
 inputs = VARIABLES[: VARIABLES.index(expression.names[-1]) + 1]
 with st.container(horizontal=True):
     point = [st.number_input(name, -1e6, 1e6, POINT[name], 0.5, key=name, bind="query-params", width=140) for name in inputs]
-    seed = st.selectbox("Forward mode by", inputs, key="seed_input", width=160)
+    seed = st.selectbox("Forward mode input", inputs, key="seed_input", width=160)
 
 with task_guard():
     function = expression.function(inputs, lambda value: Scalar(value, None))
@@ -45,12 +46,14 @@ with task_guard():
     reverse = reverse_trace(function, *point)
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Forward: read downward")
-        table(forward, f"tangent, d by d{seed}")
-        st.caption(f"One sweep gives the derivative by {seed}: {forward.lines[-1].derivative:.4f}. Another input needs another sweep.")
+        st.subheader("Forward mode")
+        show_table(forward, f"tangent, d step / d {seed}")
+        st.caption(
+            f"One pass gives the derivative with respect to {seed}: {forward.lines[-1].derivative:.4f}. Each other input needs another."
+        )
     with right:
-        st.subheader("Reverse: read downward")
-        table(reverse, "adjoint, d output by d step")
+        st.subheader("Reverse mode")
+        show_table(reverse, "adjoint, d output / d step")
         by_input = {line.name: line.derivative for line in reverse.lines if line.name in inputs}
-        gradient = ", ".join(f"{by_input[name]:.4f} by {name}" for name in inputs)
-        st.caption(f"One sweep gives all derivatives of the output: {gradient}.")
+        gradient = ", ".join(f"{by_input[name]:.4f} for {name}" for name in inputs)
+        st.caption(f"One pass gives the derivatives with respect to all inputs: {gradient}.")

@@ -1,11 +1,11 @@
-"""Module 1: train a network of Scalars and watch its boundary move."""
+"""Module 1: train a network of Scalars and watch its decision boundary move."""
 
 import streamlit as st
 
 from project.lab.guard import task_guard
 
 st.title("Training")
-st.write("A network of Scalars learns to tell two kinds of points apart. Each epoch is one step down the mean gradient of all points.")
+st.write("Train a network of Scalars to separate two classes of points. Each epoch is one step of gradient descent on the whole data set.")
 
 with task_guard():
     from project.lab.training import page as training_page

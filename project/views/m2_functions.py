@@ -1,26 +1,28 @@
-"""Module 2: tensor functions with their gradients, checked by central differences."""
+"""Module 2: tensor functions and their gradients, checked against central differences."""
 
 import math
 
 import numpy as np
 import streamlit as st
 
+from project.lab.cards import plain
 from project.lab.charts import plots
 from project.lab.charts.drawing import draw
 from project.lab.charts.grids import grid, side_by_side
 from project.lab.charts.heatmaps import heatmap
-from project.lab.guard import plain, refuse, task_guard
-from project.lab.typed.expressions import Refused, parse
+from project.lab.guard import refuse, task_guard
+from project.lab.typed.expressions import parse
+from project.lab.typed.source import Refused
 from project.lab.typed.steps import parse_shape
 
 KINDS = ("One tensor", "Two tensors", "Reduction", "Layout")
 LAYOUTS = ("x.view(3, 2)", "x.permute(1, 0)", "x.transpose(0, 1)", "x.flatten()", "x.unsqueeze(0)", "x.expand(2, 2, 3)")
-POINTS = 80  # an even number: a curve from -5 to 5 then leaves out 0, where ReLU has its kink
+POINTS = 80  # an even number, so that a curve from -5 to 5 omits 0, where ReLU is not differentiable
 CELLS = 21
 state = st.session_state
 
 st.title("Tensor functions")
-st.write("What a function makes of a tensor, the gradient that `backward` sends to its input, and the central difference beside it.")
+st.write("The output of a tensor function, the gradient that `backward` computes, and the central difference for comparison.")
 
 with task_guard():
     from minitorch import Tensor, tensor
@@ -28,7 +30,7 @@ with task_guard():
 
 
 def one_page() -> None:
-    """A function of one tensor, element by element: curves."""
+    """Show an elementwise function of one tensor as curves."""
     call = st.selectbox("Function", list(sandbox.ONE), key="one", bind="query-params")
     f = sandbox.ONE[call]
     left, right = st.columns([2, 3], gap="large")
@@ -49,7 +51,7 @@ def one_page() -> None:
         found["central difference"] = sandbox.differences(f, call, xs)
         row["central difference"] = f"{sandbox.differences(f, call, point)[0]:.6g}"
     with right:
-        words = f"{', '.join(found)} of a tensor of {POINTS} points from {low:g} to {high:g}; gaps where there is no value."
+        words = f"{', '.join(found)} for a tensor of {POINTS} values from {low:g} to {high:g}, with gaps where the value is undefined."
         curves = {name: list(zip(xs.tolist(), ys.tolist(), strict=True)) for name, ys in found.items()}
         draw(plots.curves(curves, words, mark=(at, float(row["value"]))), "curves")
         st.caption(plain(words))
@@ -58,12 +60,12 @@ def one_page() -> None:
         if len(found) == 3:
             gap, index = sandbox.largest_gap(found["backward"], found["central difference"])
             where = f", at x = {xs[index]:.3g}" if index and gap > 0 else ""
-            st.caption(f"Of these points they differ most by {gap:.1e}{where}. Only at a kink or a jump may it be more than a little.")
+            st.caption(f"The largest difference is {gap:.1e}{where}. It should be small except where the function is not differentiable.")
     show_sources(call, f, xs)
 
 
 def two_page() -> None:
-    """A function of two tensors, element by element: a surface and both partial derivatives, as colours."""
+    """Show an elementwise function of two tensors and both partial derivatives as heat maps."""
     call = st.selectbox("Function", list(sandbox.TWO), index=2, key="two", bind="query-params")
     f = sandbox.TWO[call]
     with st.container(horizontal=True):
@@ -74,20 +76,20 @@ def two_page() -> None:
         y = st.slider("y", low, high, min(max(2.0, low), high), width=200)
     places = np.linspace(low, high, CELLS)
     grids, point = np.meshgrid(places, places), (np.array([x]), np.array([y]))
-    rows = [{"of": name, "at": f"{at:g}"} for name, at in (("x", x), ("y", y))]
+    rows = [{"input": name, "value": f"{at:g}"} for name, at in (("x", x), ("y", y))]
     with task_guard():
         found = {call: sandbox.values(f, call, *grids)}
-        st.write(f"At x = {x:g}, y = {y:g} the value is **{sandbox.values(f, call, *point)[0]:.6g}**.")
+        st.write(f"At x = {x:g}, y = {y:g}, the value is **{sandbox.values(f, call, *point)[0]:.6g}**.")
     with task_guard(stop=False):
-        by_x, by_y = sandbox.gradients(f, call, *grids)
-        found |= {"backward to x": by_x, "backward to y": by_y}
+        grad_x, grad_y = sandbox.gradients(f, call, *grids)
+        found |= {"gradient of x": grad_x, "gradient of y": grad_y}
         for row, gradient in zip(rows, sandbox.gradients(f, call, *point), strict=True):
             row["backward"] = f"{gradient[0]:.6g}"
     with task_guard(stop=False):
         for i, (row, name) in enumerate(zip(rows, list(found)[1:], strict=False)):
             row["central difference"] = f"{sandbox.differences(f, call, *point, arg=i)[0]:.6g}"
             gap, _ = sandbox.largest_gap(found[name], sandbox.differences(f, call, *grids, arg=i))
-            row["most they differ in the square"] = f"{gap:.1e}"
+            row["largest difference"] = f"{gap:.1e}"
     columns = st.columns(3)
     for i, (name, surface) in enumerate(found.items()):
         with columns[i]:
@@ -100,17 +102,17 @@ def two_page() -> None:
 
 
 def extent(surface: np.ndarray) -> str:
-    """The smallest and the largest finite value, in words."""
+    """Return the smallest and the largest finite value as text."""
     finite = surface[np.isfinite(surface)]
     return f"from {finite.min():.3g} to {finite.max():.3g}" if finite.size else "no finite value"
 
 
 def reduction_page() -> None:
-    """A reduction along a dimension."""
+    """Show a reduction along a dimension."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = [f"x.{name}()" for name in sandbox.REDUCTIONS] + list(sandbox.REDUCE)
         name = st.selectbox("Function", options, key="reduction", bind="query-params", width=260)
-        shape = typed_shape("2, 3")
+        shape = read_shape("2, 3")
         fixed = name in sandbox.REDUCE
         if not fixed:
             dims = ["all", *map(str, range(max(len(shape), 1)))]
@@ -127,71 +129,71 @@ def reduction_page() -> None:
 
 
 def take_layout() -> None:
-    """Put the chosen example into the field."""
+    """Copy the selected example into the text field."""
     if state.layout_example:
         state.layout = state.layout_example
 
 
 def layout_page() -> None:
-    """A method that arranges the same elements in another way."""
+    """Show a method that changes the layout of a tensor, but not its elements."""
     state.setdefault("layout", LAYOUTS[0])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input("Method of x", key="layout", bind="query-params", width=260)
         st.selectbox("Examples", LAYOUTS, index=None, key="layout_example", on_change=take_layout, placeholder="Choose one", width=200)
-        shape = typed_shape("2, 3")
+        shape = read_shape("2, 3")
     try:
         expression = parse(text, ("x",), methods=True)
     except Refused as refusal:
-        refuse(str(refusal), f"Write for example {LAYOUTS[1]} or x.view(-1).")
+        refuse(str(refusal), f"For example: {LAYOUTS[1]} or x.view(-1).")
     if not expression.names:
-        st.info("There is no x in this expression: nothing is recorded.")
+        st.info("This expression does not contain x, so nothing is recorded.")
         st.stop()
     grids_page(text.strip(), expression.function(("x",), tensor), shape)
 
 
-def typed_shape(given: str) -> tuple[int, ...]:
-    """The shape of x, or the end of the page."""
+def read_shape(given: str) -> tuple[int, ...]:
+    """Return the shape of x. Invalid input ends the page with an error."""
     text = st.text_input("Shape of x", given, key="shape", bind="query-params", width=140)
     try:
         return parse_shape(text, 4, 64, fewest_dims=0)
     except Refused as refusal:
-        refuse(str(refusal), "Type for example 2, 3 for two rows of three.")
+        refuse(str(refusal), "For example: 2, 3 for two rows of three.")
 
 
 def grids_page(call: str, f, shape: tuple[int, ...]) -> None:
-    """What goes in, what comes out, and the gradients that flow back the other way."""
+    """Show the input and the result of a function, and the gradients of both, as grids."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         seed = st.number_input("Seed of x", 0, 9999, 0, key="seed", bind="query-params", width=140)
         kinds = ["ones", "1, 2, 3 …"]
         kind = st.segmented_control("Gradient of the result", kinds, default="ones", required=True, key="flow", bind="query-params")
-    x = sandbox.drawn(shape, f"{seed} x")
+    x = sandbox.random_values(shape, f"{seed} x")
     with task_guard(), sandbox.shapes_guard():
         result = sandbox.values(f, call, x)
-    flow = sandbox.counted(result.shape) if kind != "ones" else np.ones(result.shape)
+    flow = sandbox.count_up(result.shape) if kind != "ones" else np.ones(result.shape)
     st.html(side_by_side([grid(x, "x"), grid(result, call)]))
     with task_guard(stop=False):
         gradient = sandbox.gradients(f, call, x, grad_output=flow)[0]
-        st.write("**Backward**: a gradient of the result comes in, the gradient of x goes out.")
-        shown = [grid(flow, "gradient of the result"), grid(gradient, "gradient of x, by backward")]
+        st.write("**Backward pass**: from the gradient of the result to the gradient of x.")
+        shown = [grid(flow, "gradient of the result"), grid(gradient, "gradient of x, backward")]
         with task_guard(stop=False):
             numeric = sandbox.entry_differences(f, call, x, grad_output=flow)
-            shown.append(grid(np.round(numeric, 9), "gradient of x, by central differences"))
+            shown.append(grid(np.round(numeric, 9), "gradient of x, central differences"))
             gap, index = sandbox.largest_gap(gradient, numeric)
         st.html(side_by_side(shown))
         if len(shown) == 3:
             where = f", at index {index}" if gap > 1e-6 else ""
-            st.caption(f"They differ by at most {gap:.1e}{where}.")
+            st.caption(f"The largest difference is {gap:.1e}{where}.")
             if gap > 1e-2 and gap > 1e-2 * (1 + math.fabs(numeric[index])):  # as grad_check has it
-                st.warning("The two ways do not agree: this backward is wrong, or the function has a kink or a jump here.")
+                st.warning("The gradients differ. Either `backward` is wrong, or the function is not differentiable here.")
     show_sources(call, f, x)
 
 
 def show_sources(call: str, f, *inputs: np.ndarray) -> None:
-    """The function and the Functions it is made of, from the student's files."""
-    with st.expander("Source", expanded=False), task_guard():
+    """Show the source code of a function and of the Functions that it calls."""
+    with st.expander("Source code", expanded=False), task_guard():
         name = call.removeprefix("x.").partition("(")[0]
         method = getattr(Tensor, name, f) if call.startswith("x.") else f
-        out = f(*[sandbox.made(np.atleast_1d(value), requires_grad=True) for value in inputs])
+        out = f(*[sandbox.make_tensor(np.atleast_1d(value), requires_grad=True) for value in inputs])
         st.code(sandbox.sources(method, out) or "# no source found", language="python")
 
 

@@ -1,29 +1,30 @@
-"""Module 2: how a tensor lies in its storage, and what each view of it changes."""
+"""Module 2: the layout of a tensor in its storage, and what each view changes."""
 
 import streamlit as st
 
-from project.lab.guard import WrongResult, plain, refuse, task_guard
-from project.lab.typed.expressions import Refused
-from project.lab.typed.steps import METHODS, flip, parse_shape, parse_steps, written
+from project.lab.cards import WrongResult, plain
+from project.lab.guard import refuse, task_guard
+from project.lab.typed.source import Refused
+from project.lab.typed.steps import METHODS, flip, parse_shape, parse_steps, to_text
 
 EXAMPLES = {  # shape, steps
-    "Rows become columns": ("3, 4", "x.permute(1, 0)"),
+    "Transpose": ("3, 4", "x.permute(1, 0)"),
     "Every other column": ("3, 4", "x[:, ::2]"),
-    "A window in the middle": ("4, 5", "x[1:3, 1:4]"),
-    "One column, as rows again": ("3, 4", "x[:, 1].view(3, 1)"),
-    "A row, three times": ("1, 4", "x.expand(3, 4)"),
-    "Flipped: a copy": ("3, 4", "x[::-1]"),
-    "Permuted, then viewed: copy first": ("2, 3", "x.permute(1, 0).contiguous().view(2, 3)"),
+    "A block in the middle": ("4, 5", "x[1:3, 1:4]"),
+    "One column, viewed as a matrix": ("3, 4", "x[:, 1].view(3, 1)"),
+    "A row, repeated three times": ("1, 4", "x.expand(3, 4)"),
+    "Flipped, which copies": ("3, 4", "x[::-1]"),
+    "Permuted, then viewed after a copy": ("2, 3", "x.permute(1, 0).contiguous().view(2, 3)"),
     "Four dimensions": ("2, 2, 2, 3", "x.permute(3, 0, 2, 1)"),
 }
 ADDED = {"permute": "2, 0, 1", "transpose": "0, 1", "index": "1:, ::2", "view": "6, -1", "expand": "2, 3, 4", "flip": "0", "contiguous": ""}
-MADE = {"": "", "view": ":blue-badge[view]", "copy": ":orange-badge[copy]", "itself": ":gray-badge[nothing to do]"}
+MADE = {"": "", "view": ":blue-badge[view]", "copy": ":orange-badge[copy]", "itself": ":gray-badge[unchanged]"}
 state = st.session_state
 
 st.title("Stride explorer")
 st.write(
-    "A tensor is a storage, a shape, a stride for every dimension, and an offset. Most steps change only those numbers: the result is a "
-    "view of the same storage. The elements of x are 0, 1, 2 …, so that every number tells where it came from."
+    "A tensor consists of a storage, a shape, a stride for each dimension, and an offset. Most operations change only these numbers; the "
+    "result is a view of the same storage. The elements of x are 0, 1, 2 …, so each value shows where it is stored."
 )
 
 with task_guard():
@@ -33,20 +34,20 @@ with task_guard():
 
 
 def take_example() -> None:
-    """Put the chosen example into the fields."""
+    """Copy the selected example into the text fields."""
     if state.example_view:
         state.shape, state.steps = EXAMPLES[state.example_view]
 
 
 def remove(number: int) -> None:
-    """Take a step out of the chain."""
+    """Remove an operation from the chain."""
     steps = parse_steps(state.steps)
     del steps[number]
-    state.steps = written(steps)
+    state.steps = to_text(steps)
 
 
 def add(dims: int) -> None:
-    """Put the chosen step at the end of the chain, or keep the reason why it is not one."""
+    """Append the selected operation to the chain, or store the error message if it is invalid."""
     kind = state.step_kind
     arguments = state.get(f"arguments_{kind}", "")
     try:
@@ -54,28 +55,28 @@ def add(dims: int) -> None:
             more = flip(arguments, dims)
         else:
             more = f"[{arguments}]" if kind == "index" else f".{kind}({arguments})"
-        state.steps = written(parse_steps(state.steps.strip() + more))
+        state.steps = to_text(parse_steps(state.steps.strip() + more))
     except Refused as refusal:
         state.refused = str(refusal)
 
 
-def typed() -> tuple[tuple[int, ...], list]:
-    """Shape and steps as they were typed, or the end of the page with the reason why they are refused."""
+def read_inputs() -> tuple[tuple[int, ...], list]:
+    """Return the shape and the operations in the text fields. Invalid input ends the page with an error."""
     state.setdefault("shape", "3, 4")
     state.setdefault("steps", "x.permute(1, 0)[1:, ::2]")
     st.selectbox("Examples", list(EXAMPLES), index=None, key="example_view", on_change=take_example, placeholder="Choose one")
     try:
         shape = parse_shape(st.text_input("Shape of x", key="shape", bind="query-params"), 4, strides.MOST_ELEMENTS)
     except Refused as refusal:
-        refuse(str(refusal), f"Type 1 to 4 sizes, such as 2, 3, 4: at most {strides.MOST_ELEMENTS} elements.")
+        refuse(str(refusal), f"Enter 1 to 4 sizes, such as 2, 3, 4, with at most {strides.MOST_ELEMENTS} elements in total.")
     try:
-        return shape, parse_steps(st.text_input("Steps", key="steps", bind="query-params"))
+        return shape, parse_steps(st.text_input("Operations", key="steps", bind="query-params"))
     except Refused as refusal:
-        refuse(str(refusal), f"Allowed after x: {', '.join(f'.{name}({example})' for name, example in METHODS.items())} and [1:, ::2].")
+        refuse(str(refusal), f"After x, use {', '.join(f'.{name}({example})' for name, example in METHODS.items())} and [1:, ::2].")
 
 
 def row(number: int, text: str, says: str) -> None:
-    """One line of the list of steps, with a button to take it out; number 0 is x itself."""
+    """Show one operation with a button that removes it; number 0 is x itself."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if number:
             help = f"Remove {text}"
@@ -84,35 +85,35 @@ def row(number: int, text: str, says: str) -> None:
 
 
 def layout(stage: Stage) -> str:
-    """How a tensor was made and how it lies, as Markdown."""
+    """Return, as Markdown, whether a tensor is a view or a copy, and its layout."""
     data = stage.data
     contiguous = ":gray-badge[contiguous]" if data.is_contiguous() else ":violet-badge[not contiguous]"
     return f"{MADE[stage.made]} {contiguous}  \n:small[shape **{data.shape}**, strides **{data.strides}**, offset **{data.offset}**]"
 
 
 def chain(run: strides.Run, steps: list) -> None:
-    """The list of steps, each with the layout that it leads to."""
+    """Show the operations, each with the layout of its result."""
     for number, text in enumerate(["x", *(step.text for step in steps)]):
         if number < len(run.stages):
             row(number, text, layout(run.stages[number]))
         else:
-            row(number, text, ":red-badge[does not fit]" if run.refusal and number == len(run.stages) else ":gray-badge[not reached]")
+            row(number, text, ":red-badge[invalid]" if run.refusal and number == len(run.stages) else ":gray-badge[not executed]")
 
 
 def add_row(dims: int) -> None:
-    """The fields for one more step."""
+    """Show the controls that append an operation."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        kind = st.selectbox("Add a step", list(ADDED), key="step_kind", width=132)
+        kind = st.selectbox("Add an operation", list(ADDED), key="step_kind", width=132)
         if ADDED[kind]:
-            label = {"index": "Index", "flip": "Dimension"}.get(kind, "Numbers")
+            label = {"index": "Index", "flip": "Dimension"}.get(kind, "Arguments")
             st.text_input(label, ADDED[kind], key=f"arguments_{kind}", width=112)
         st.button("Add", on_click=add, args=(dims,), icon=":material/add:", key="add")
     if refused := state.pop("refused", ""):
         st.error(plain(refused), icon=":material/block:")
 
 
-def picked() -> None:
-    """A cell of the picture was clicked."""
+def pick_cell() -> None:
+    """Select the cell or the storage position that was clicked."""
     kind, _, numbers = (state.picture.picked or "").partition(":")
     if kind == "cell":
         state.pick = "a cell"
@@ -123,49 +124,47 @@ def picked() -> None:
 
 
 def field(label: str, key: str, length: int) -> int:
-    """A field for a whole number below length."""
+    """Show a field for an index below length."""
     state[key] = min(max(state.get(key, 0), 0), length - 1)
     return int(st.number_input(label, 0, length - 1, key=key, width=100))
 
 
-def choice(stage: Stage) -> tuple[tuple[int, ...] | None, int | None]:
-    """What is picked: an index of the result, or a position in its storage."""
+def select_cell(stage: Stage) -> tuple[tuple[int, ...] | None, int | None]:
+    """Show the controls that select a cell; return an index of the result, or a position in its storage."""
     shape, storage = stage.data.shape, len(stage.data._storage)
     state.setdefault("pick", "a cell")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.segmented_control("Pick", ["a cell", "a storage position"], key="pick", required=True)
+        st.segmented_control("Select", ["a cell", "a storage position"], key="pick", required=True)
         if state.pick == "a storage position":
             return None, field("Position", "position", storage)
         return tuple(field(f"{strides.LETTERS[dim]}, of {length}", f"cell_{dim}", length) for dim, length in enumerate(shape)), None
 
 
 def explain_cell(stage: Stage, found: list, cell: tuple[int, ...]) -> None:
-    """The formula for one cell, and who else reads its position."""
+    """Show the formula for one cell, and the other cells at the same position."""
     st.code(strides.formula(stage.data, cell), language=None, wrap_lines=True)
     if not found:
         return
     number = next(n for n, place in enumerate(found) if place.index == cell)
     place = found[number]
     if place.wrong:
-        say = f"Your code reads {'nothing' if place.value is None else place.value} for {list(cell)}; it must be {place.expected}."
+        say = f"At {list(cell)}, expected {place.expected}, got {'nothing' if place.value is None else place.value} from your code."
     else:
-        say = (
-            f"Element number {number} of the result, {list(cell)}, stands at storage position {place.position}, which holds {place.value}."
-        )
+        say = f"Element {number} of the result, at index {list(cell)}, is at storage position {place.position}. Its value is {place.value}."
         others = [index for index in strides.readers(found, place.right) if index != cell]
-        say += f" The same position is read by {strides.listed(others)}." if others else ""
+        say += f" The same position is also read by {strides.listed(others)}." if others else ""
     st.write(plain(say))
 
 
 def explain_position(stage: Stage, found: list, position: int) -> None:
-    """Which cells read a position."""
+    """Show which cells read a storage position."""
     value, who = int(stage.data._storage[position]), strides.readers(found, position)
     cells = {0: "no cell of the result", 1: "one cell of the result, "}.get(len(who), f"{len(who)} cells of the result: ")
     st.write(plain(f"Storage position {position} holds {value}. It is read by {cells}{strides.listed(who)}."))
 
 
 def explorer(run: strides.Run, steps: list) -> None:
-    """The picture of the result, and what there is to say about the picked cell."""
+    """Show the result as a grid, and the details of the selected cell."""
     stage = run.result
     found = []
     with task_guard(stop=False):
@@ -175,24 +174,24 @@ def explorer(run: strides.Run, steps: list) -> None:
             raise WrongResult(trouble)
     st.write(plain(run.sharing(steps)))
     if not stage.data.size:
-        st.info("The result has no elements: there is nothing to pick.")
+        st.info("The result has no elements, so there is nothing to select.")
         return
-    cell, position = choice(stage)
+    cell, position = select_cell(stage)
     if cell is None:
         explain_position(stage, found, position or 0)
     else:
         explain_cell(stage, found, cell)
         position = strides.position_of(found, cell)
-    cells.draw(strides.panels(run.stages, found, cell, position), "picture", picked)
+    cells.draw(strides.panels(run.stages, found, cell, position), "picture", pick_cell)
     st.caption(
-        "Large: the element. Small: its position in storage. Point at a cell to see what shares its position; click one to pick it. "
-        "Dotted: read by no cell of the result."
+        "Large: the element. Small: its position in the storage. Hover over a cell to highlight the cells at the same position; click it "
+        "to select it. Dotted: read by no cell of the result."
     )
 
 
 left, right = st.columns([2, 3], gap="large")
 with left:
-    shape, steps = typed()
+    shape, steps = read_inputs()
 with right, task_guard():
     run = strides.run(shape, steps)
 with left:
@@ -201,7 +200,7 @@ with left:
 with right:
     if run.refusal:
         st.error(plain(run.refusal), icon=":material/block:")
-        st.caption("Drawn is what came before that step: change the step or remove it.")
+        st.caption("The grid shows the tensor before this operation. Change or remove the operation.")
     if run.result.wrong:
         st.error(plain(run.result.wrong), icon=":material/error:")
     explorer(run, steps)

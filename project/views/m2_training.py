@@ -1,4 +1,4 @@
-"""Module 2: train a network of Tensors and watch its boundary move."""
+"""Module 2: train a network of Tensors and watch its decision boundary move."""
 
 import streamlit as st
 
@@ -6,8 +6,8 @@ from project.lab.guard import task_guard
 
 st.title("Tensor training")
 st.write(
-    "The network of Module 1, made of Tensors: all points pass through it at once, as one tensor of shape (points, 2). "
-    "Each epoch is one forward, one backward and one step."
+    "The network of Module 1, built from Tensors. It processes all points at once, as one tensor of shape (points, 2). "
+    "Each epoch is one forward pass, one backward pass and one step of gradient descent."
 )
 
 with task_guard():

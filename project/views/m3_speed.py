@@ -1,66 +1,70 @@
-"""Module 3: how many times faster the backends become, measured live."""
+"""Module 3: the speed of the backends, measured live."""
 
 import streamlit as st
 
+from project.lab import kernels
+from project.lab.cards import plain
 from project.lab.charts.drawing import draw
-from project.lab.guard import plain, task_guard
+from project.lab.guard import task_guard
 from project.lab.training.jobs import Failed, Job
 
-TICK = 0.3  # seconds from one look at the measurements to the next
+TICK = 0.3  # seconds between updates
 state = st.session_state
 
 st.title("Speed-up")
 st.write(
-    "The same work on every backend in growing sizes, measured here and now. The backends take turns, and the median of five calls counts. "
-    "Whatever else this machine does meanwhile shows in the chart."
+    "This page times the same operation on every backend, for inputs of increasing size. The backends take turns, and the median of "
+    "five calls is reported. Other programs on this machine affect the results."
 )
 
 with task_guard():
     from project.lab.charts import speed_chart
     from project.lab.explorers import speed
 
+    kernels.check()
+
 
 def command() -> list[str]:
-    """The flags of timing.py that the controls stand for."""
+    """Show the controls and return the corresponding flags of timing.py."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        op = st.segmented_control("Work", list(speed.SIZES), default="matmul", key="op", bind="query-params", required=True)
+        op = st.segmented_control("Operation", list(speed.SIZES), default="matmul", key="op", bind="query-params", required=True)
         sizes = list(speed.SIZES[op])
         if state.get(f"up_to_{op}", sizes[-1]) not in sizes:
             del state[f"up_to_{op}"]
         up_to = st.selectbox("Up to", sizes, len(sizes) - 1, format_func="{:,}".format, key=f"up_to_{op}", width=140)
-        dtype = st.segmented_control("Numbers", ["float32", "float64"], default="float32", key="dtype", bind="query-params", required=True)
+        dtype = st.segmented_control("dtype", ["float32", "float64"], default="float32", key="dtype", bind="query-params", required=True)
     chosen = st.pills("Backends", speed.BACKENDS, selection_mode="multi", default=speed.BACKENDS, key="backends", bind="query-params")
     return ["--op", op, "--up-to", str(up_to), "--dtype", dtype, "--backends", ",".join(chosen or speed.BACKENDS)]
 
 
 def start(flags: list[str]) -> None:
-    """Measure from the beginning."""
+    """Start a new measurement."""
     stop()
     state.speed_flags = flags
     state.speed_job = Job("timing.py", "--json", *flags)
 
 
 def stop() -> None:
-    """End the measurement; what has been measured stays."""
+    """Stop the measurement and keep its results."""
     if "speed_job" in state:
         state.speed_job.stop()
 
 
-def live() -> None:
-    """One look: take in what has been measured, and draw it."""
-    top, chart, words, numbers = (st.container() for _ in range(4))  # the same ones at every look: what is in them comes and goes
+def update() -> None:
+    """Read new measurements and draw all of them."""
+    top, chart, words, numbers = (st.container() for _ in range(4))  # always the same containers, even if some are empty
     job: Job | None = state.get("speed_job")
     if job is None:
-        top.info("Press Start to measure. The largest sizes take about half a minute.", icon=":material/speed:")
+        top.info("Press **Start** to measure. The largest sizes take about half a minute.", icon=":material/speed:")
         return
     was_running = state.speed_running
     with top:
         read(job)
     if was_running and not state.speed_running:
-        st.rerun()  # the buttons stand outside
+        st.rerun()  # the buttons are outside of this fragment
     if not job.lines:
         if state.speed_running:
-            top.progress(0.0, "The backends are being loaded …")
+            top.progress(0.0, "Loading the backends …")
         return
     plan, *rows = job.lines
     found = [speed.Measurement(**row) for row in rows]
@@ -71,31 +75,31 @@ def live() -> None:
         with chart:
             draw(speed_chart.speedup(found), "speed_chart")
         words.caption(plain(speed_chart.in_words(found)))
-        numbers.expander("The numbers").dataframe(table(found), hide_index=True)
+        numbers.expander("Measurements").dataframe(table(found), hide_index=True)
     for note in speed_chart.notes(found, plan["left_out"]):
         words.caption(plain(note))
 
 
 def read(job: Job) -> None:
-    """Take in what has been measured since; what went wrong is shown."""
+    """Read new measurements and show errors."""
     try:
         with task_guard(stop=False):
             state.speed_running = False
             state.speed_running = job.read()
     except Failed as error:
-        st.error("The measurement ended with an error.", icon=":material/error:")
+        st.error("The measurement failed.", icon=":material/error:")
         st.code(str(error), language=None)
 
 
 def table(found: list) -> list[dict]:
-    """The measurements as rows."""
+    """Return the measurements as rows of a table."""
     ratio = speed_chart.speedups(found)
     return [
         {
             "size": each.size,
             "backend": each.backend,
             "milliseconds": float(f"{each.seconds * 1000:.4g}"),
-            f"times as fast as {found[0].backend}": float(f"{ratio[each.size, each.backend]:.3g}"),
+            f"speed relative to {found[0].backend}": float(f"{ratio[each.size, each.backend]:.3g}"),
             "measured": f"median of {each.runs}" if each.runs else "estimate",
         }
         for each in found
@@ -112,7 +116,7 @@ with st.container(horizontal=True):
     )
     st.button("Stop", on_click=stop, disabled=not state.speed_running, icon=":material/stop:", key="stop")
 if job is not None and state.speed_flags != flags and not state.speed_running:
-    st.caption("The chart shows another choice: press Start to measure this one.")
-st.fragment(live, run_every=TICK if state.speed_running else None)()
-st.write("**The same in a terminal**")
+    st.caption("The chart shows a measurement with other settings. Press **Start** to measure with these.")
+st.fragment(update, run_every=TICK if state.speed_running else None)()
+st.write("**Command line**")
 st.code(f"python project/timing.py {' '.join(flags)}", language="bash", wrap_lines=True)

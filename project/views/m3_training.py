@@ -1,13 +1,14 @@
-"""Module 3: train a wide network on a compiled backend and watch its boundary move."""
+"""Module 3: train a wide network on a compiled backend and watch its decision boundary move."""
 
 import streamlit as st
 
+from project.lab import kernels
 from project.lab.guard import task_guard
 
 st.title("Fast training")
 st.write(
-    "The network of Module 2 with matrix products, on a compiled backend. Every ten points are a step, in an order that is drawn anew for "
-    "each epoch; the loss is the mean over the points of the epoch."
+    "The network of Module 2 with matrix products, on a compiled backend. It is trained in mini-batches of ten points, reshuffled in "
+    "every epoch; the loss is the mean over all points."
 )
 
 with task_guard():
@@ -15,15 +16,17 @@ with task_guard():
     from project.lab.training.fast_trainer import FastSetting, FastTrainer
     from project.run_fast_tensor import SETTING, Network
 
+    kernels.check()
+
 
 def compiled_trainer(setting: FastSetting) -> FastTrainer:
-    """A trainer whose kernels are there, so that the first click trains; while they are compiled, the page says so.
+    """Return a trainer whose kernels are compiled, so that training starts at once when the student presses Start.
 
-    The boundary has more points than a batch, for which there are other kernels. If its first picture compiled them, the page would take
-    drawing for slow and leave the picture as it is for half a minute.
+    The grid of the decision boundary is larger than a batch and uses other kernels. They are compiled here as well; otherwise the
+    page would take the first drawing for slow and not update the picture for half a minute.
     """
     trainer = FastTrainer(setting, Network)
-    with st.spinner("The kernels are being compiled, which may take half a minute …"):
+    with st.spinner("Compiling the kernels. This may take half a minute …"):
         trainer.compile()
         trainer.grid(training_page.CELLS)
     return trainer

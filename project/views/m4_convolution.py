@@ -1,27 +1,28 @@
-"""Module 4: a window that slides over an image cell by cell, with the products and the sum of every cell of the result."""
+"""Module 4: a convolution step by step, with the products and the sum for every element of the result."""
 
 import numpy as np
 import streamlit as st
 
-from project.lab import task_source
+from project.lab import kernels, task_source
+from project.lab.cards import WrongResult, plain
 from project.lab.charts import cells
 from project.lab.explorers import pictures
 from project.lab.explorers.convolution import MOST, Convolution, Walk, arithmetic, panels, remark, rule, sentence
-from project.lab.guard import WrongResult, plain, refuse, task_guard
+from project.lab.guard import refuse, task_guard
 from project.lab.typed.arrays import parse_array
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 from project.lab.widgets import image_choice
 from project.lab.widgets.fields import whole_number
 from project.lab.widgets.player import player
 
 DIMS = {"1D": 1, "2D": 2}
-SAME, GENERAL = "as in the tasks", "general"
-FIRST_KERNEL = {1: "difference", 2: "upright edges"}
+SAME, GENERAL = "course", "general"
+FIRST_KERNEL = {1: "difference", 2: "vertical edges"}
 state = st.session_state
 
 
-def chosen_image() -> tuple[int, np.ndarray]:
-    """The number of dimensions, and the image."""
+def select_image() -> tuple[int, np.ndarray]:
+    """Show the controls that select an image; return its number of dimensions and its values."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         chosen = st.segmented_control("Dimensions", list(DIMS), default="2D", required=True, key="conv_dims", bind="query-params")
@@ -30,13 +31,13 @@ def chosen_image() -> tuple[int, np.ndarray]:
 
 
 def take_kernel(key: str, dims: int) -> None:
-    """Put the chosen kernel into the field."""
+    """Copy the selected kernel into the text field."""
     if state[f"{key}_example"]:
         state[key] = pictures.kernel_text(dims, state[f"{key}_example"])
 
 
-def typed_weight(dims: int) -> np.ndarray:
-    """The weight as it was typed: output channels, channels, rows, columns."""
+def read_weight(dims: int) -> np.ndarray:
+    """Return the weight in the text field, shape (out_channels, in_channels, kh, kw). Invalid input ends the page with an error."""
     key = f"conv_weight_{dims}"
     state.setdefault(key, pictures.kernel_text(dims, FIRST_KERNEL[dims]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -55,28 +56,30 @@ def typed_weight(dims: int) -> np.ndarray:
         weight = parse_array(text, dims + 2, 5, dims)
     except Refused as refusal:
         example = pictures.kernel_text(dims, FIRST_KERNEL[dims])
-        refuse(str(refusal), f"Type a kernel such as {example}, at most 5 numbers wide; more brackets for channels and output channels.")
+        refuse(str(refusal), f"Enter a kernel such as {example}, at most 5 numbers wide. Add brackets for input and output channels.")
     return weight if dims == 2 else weight[:, :, None]
 
 
-def chosen_walk(dims: int) -> Walk:
-    """How the window walks."""
+def select_walk(dims: int) -> Walk:
+    """Show the controls for stride, padding and dilation, or for the form of the course, and return their values."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         form = st.segmented_control("Form", (SAME, GENERAL), default=SAME, required=True, key="conv_form", bind="query-params")
         if form == GENERAL:
             stride = whole_number("Stride", "conv_stride", 2, 1, 4)
             padding = whole_number("Padding", "conv_padding", 1, 0, 3)
             return Walk(stride=stride, padding=padding, dilation=whole_number("Dilation", "conv_dilation", 1, 1, 3))
-        help = "Anchors the window at its last number: so the gradient goes back to the image."
+        help = "Anchors the window at its last element, as in the backward pass."
         return Walk(reverse=st.toggle("reverse", key="conv_reverse", bind="query-params", help=help))
 
 
-def students(shown: Convolution) -> np.ndarray | None:
-    """The result of the student's code; None, with a card, if it has none."""
-    with task_guard(stop=False), st.spinner("The kernel is being compiled, which may take half a minute …"):
+def student_result(shown: Convolution) -> np.ndarray | None:
+    """Return the result of the student's code. If it fails, show a card and return None."""
+    with task_guard(stop=False):
         from project.lab.explorers import network_functions
 
-        found = network_functions.convolved(shown.image, shown.weight, shown.dims, shown.walk.reverse)
+        kernels.check()
+        with st.spinner("Compiling the kernel. This may take half a minute …"):
+            found = network_functions.convolve(shown.image, shown.weight, shown.dims, shown.walk.reverse)
         if wrong := network_functions.complaint(
             f"conv{shown.dims}d{', reversed,' if shown.walk.reverse else '(input, weight)'}", found, shown.expected
         ):
@@ -86,8 +89,8 @@ def students(shown: Convolution) -> np.ndarray | None:
     return None
 
 
-def picked() -> None:
-    """A cell of the result was clicked."""
+def pick_cell() -> None:
+    """Go to the element of the result that was clicked."""
     numbers = (state.conv_picture.picked or "").split(",")
     if len(numbers) == 3:
         o, y, x = map(int, numbers)
@@ -97,44 +100,44 @@ def picked() -> None:
 
 st.title("Convolution")
 st.write(
-    "A small window of weights slides over an image. At every place the numbers under it are multiplied with the weights, and the products"
-    " are added up: one number of the result. The same few weights serve every place, so that an edge is found wherever it is."
+    "A small kernel of weights slides over an image. At each position, the weights are multiplied with the pixels under the window, and "
+    "the sum of the products is one element of the result. All positions share the same weights, so an edge is detected anywhere."
 )
-dims, image = chosen_image()
-weight = typed_weight(dims)
+dims, image = select_image()
+weight = read_weight(dims)
 fitted = pictures.fit(weight, image.shape[0])
 if fitted is not weight:
-    st.caption(f"The weight has one channel: it serves all {image.shape[0]} of the image.")
-walk = chosen_walk(dims)
+    st.caption(f"The weight has one channel, which is repeated for all {image.shape[0]} channels of the image.")
+walk = select_walk(dims)
 try:
     shown = Convolution(image, fitted, walk, dims)
 except Refused as refusal:
-    refuse(str(refusal), "Choose another kernel, a larger image, or more padding.")
-own = None if walk.padding is not None else students(shown)
+    refuse(str(refusal), "Choose another kernel, a larger image or more padding.")
+own = None if walk.padding is not None else student_result(shown)
 out = shown.expected if own is None else own
-number = player(shown.size, "conv_step", "Cells computed", plays=True)
+number = player(shown.size, "conv_step", "Elements computed", plays=True)
 st.write(plain(sentence(shown, number)))
 st.code(arithmetic(shown, number), language=None, wrap_lines=True)
 wrong = ~np.isclose(out, shown.expected, rtol=1e-6, atol=1e-6)
-cells.draw(panels(shown, number, out, wrong), "conv_picture", picked)
+cells.draw(panels(shown, number, out, wrong), "conv_picture", pick_cell)
 st.caption(
-    "Blue frame: under the window. Dashed: beyond the edge, where the image counts as 0. Green frame: just computed. Point at a number to "
-    "see its weight and its product; click a cell of the result to go there. The deeper the colour, the larger the number: blue above 0, "
-    "orange below."
+    "Blue frame: under the window. Dashed: outside of the image, where the value is 0. Green frame: just computed. Hover over a number to "
+    "highlight its weight and its product; click an element of the result to go there. Colors show the values: blue for positive, orange "
+    "for negative, darker for larger."
 )
 st.caption(plain(rule(shown)))
 if walk.reverse:
     st.caption(
-        "Reversed, a number of the result is made of those up to one window before it. A pixel has a part in just these results of the "
-        "forward pass: so the gradient of the image is the reversed convolution of the gradient of the result."
+        "In reverse, an element of the result depends on the window that ends at its position. These are exactly the results of the "
+        "forward pass to which a pixel contributes, so the gradient of the image is the reversed convolution of the gradient of the result."
     )
 if walk.padding is not None:
     st.caption(
-        f"This is the form of PyTorch's conv{dims}d, `minitorch.nn.conv{dims}d` in the full library; the tasks need only the other. Its "
-        f"numbers are those of the arithmetic above. {plain(remark(shown))}"
+        f"This is the form of PyTorch's conv{dims}d, `minitorch.nn.conv{dims}d` in the full library. The tasks do not need it, so the "
+        f"result is computed by this page. {plain(remark(shown))}"
     )
 elif own is None:
-    st.caption("The numbers of the result are those of the arithmetic until your own code gives some.")
+    st.caption("The result is computed by this page until your own code returns one.")
 else:
-    st.caption(f"The numbers of the result come from your `conv{dims}d`, and each is held against the arithmetic.")
+    st.caption(f"The result comes from your `conv{dims}d` and is checked against the arithmetic.")
 task_source.show_task(f"4.{dims}")

@@ -1,69 +1,66 @@
-"""Module 4: dropout: the mask over the numbers of a layer, and how the sum of what is left varies."""
+"""Module 4: dropout: the mask over the activations of a layer, and the distribution of the sum."""
 
 import numpy as np
 import streamlit as st
 
 from project.lab import task_source
+from project.lab.cards import WrongResult, plain
 from project.lab.charts import cells, drawing
 from project.lab.explorers import dropout as dropped
 from project.lab.explorers.convolution import MOST
-from project.lab.guard import WrongResult, plain, task_guard
+from project.lab.guard import task_guard
 from project.lab.widgets import image_choice
 from project.lab.widgets.fields import whole_number
 
-TRAINING, USE = "training", "in use"
+TRAINING, USE = "training", "evaluation"
 MASKS = 500
 
 
-def chosen() -> tuple[np.ndarray, float, int, bool, bool]:
-    """The numbers, the rate, the seed, whether nothing is dropped, and whether the rest is made larger."""
+def read_settings() -> tuple[np.ndarray, float, int, bool, bool]:
+    """Show the controls; return the values, the rate, the seed, whether dropout is off, and whether the sums are rescaled."""
     image = image_choice.image("drop", 2, MOST, "a slope")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         rate = st.slider("Rate", 0.0, 1.0, 0.25, 0.05, key="drop_rate", bind="query-params", width=260)
         seed = whole_number("Seed", "drop_seed", 0, 0, 9999)
-        mode = st.segmented_control(
-            "The network is", (TRAINING, USE), default=TRAINING, required=True, key="drop_mode", bind="query-params"
-        )
-        rescaled = st.toggle(
-            "Divide by 1 - rate", key="drop_rescaled", bind="query-params", help="As nn.Dropout does it, in the histogram."
-        )
+        mode = st.segmented_control("Mode", (TRAINING, USE), default=TRAINING, required=True, key="drop_mode", bind="query-params")
+        rescaled = st.toggle("Divide by 1 - rate", key="drop_rescaled", bind="query-params", help="In the histogram, as nn.Dropout does.")
     return image[0], rate, seed, mode == USE, rescaled and rate < 1
 
 
 st.title("Dropout")
 st.write(
-    "While a network is trained, some numbers of a layer, drawn anew every time, are set to 0. No number can rely on another one being "
-    "there, and what is learned is spread over many. In use nothing is dropped."
+    "In training, dropout sets a random subset of the activations of a layer to 0, a new subset in each forward pass. No unit can rely on "
+    "another one being present, so what is learned is spread over many units. In evaluation nothing is dropped."
 )
-values, rate, seed, ignore, rescaled = chosen()
+values, rate, seed, ignore, rescaled = read_settings()
 with task_guard(stop=False):
     from project.lab.explorers import network_functions
 
-    left = network_functions.dropped(values, rate, seed, ignore)
+    left = network_functions.dropout(values, rate, seed, ignore)
     call = f"dropout(input, {rate:g}{', ignore=True' if ignore else ''})"
-    if wrong := dropped.odd_one(values, left):
+    if wrong := dropped.complaint(values, left):
         raise WrongResult(f"{call} {wrong}")
     if ignore and (wrong := network_functions.complaint(call, left, values)):
         raise WrongResult(wrong)
-    mask = network_functions.dropped(np.ones(values.shape), rate, seed, ignore)
+    mask = network_functions.dropout(np.ones(values.shape), rate, seed, ignore)
     kept = int(np.count_nonzero(mask))
     st.write(
         plain(
-            f"Of {mask.size} numbers {kept} are kept and {mask.size - kept} dropped; the sum goes from {values.sum():g} to {left.sum():g}."
+            f"{kept} of {mask.size} values are kept, {mask.size - kept} dropped. The sum changes from {values.sum():g} to {left.sum():g}."
         )
     )
     if np.array_equal(left, values * mask):
         cells.draw(dropped.panels(values, mask, left), "drop_picture", lambda: None)
     else:
         cells.draw(dropped.panels(values, ((left != 0) | (values == 0)).astype(float), left), "drop_picture", lambda: None)
-        st.caption("The same seed gives your code another mask each time: draw with `minitorch.rand`, which `manual_seed` governs.")
+        st.caption("Your code returns a different mask for the same seed. Draw it with `minitorch.rand`, which respects `manual_seed`.")
     st.caption(
-        "Hatched: dropped. The mask is drawn by your code after `minitorch.manual_seed` of the seed above; another seed, another mask."
+        "Hatched: dropped. Your code draws the mask after `minitorch.manual_seed` with the seed above. Change the seed to get another mask."
     )
-    sums = network_functions.dropped(np.repeat(values.reshape(1, -1), MASKS, 0), rate, seed, ignore).sum(1)
+    sums = network_functions.dropout(np.repeat(values.reshape(1, -1), MASKS, 0), rate, seed, ignore).sum(1)
     sums = sums / (1 - rate) if rescaled and not ignore else sums
     if ignore:
-        st.caption("In use every sum is the same: there is no mask.")
+        st.caption("In evaluation there is no mask, so the sum is always the same.")
     else:
         says = dropped.summary(values, sums, rate, rescaled)
         drawing.draw(dropped.histogram(sums, float(values.sum()), f"Histogram of the sum. {says}"), "drop_histogram")

@@ -205,14 +205,14 @@ def test_the_board_shows_each_state_as_a_word_and_the_next_task(monkeypatch):
 def test_the_board_does_not_take_untested_tasks_for_open_ones(monkeypatch):
     monkeypatch.setattr("course.runner.progress.cached_states", lambda: states(t0_3=TaskState("0.3", "passed", passed=5, total=5)))
     app = open_page("home")
-    assert "What was tested has passed" in app.info[0].value
+    assert "All tasks tested so far pass" in app.info[0].value
     assert not any("Next:" in text for text in texts(app.info))
     assert app.get("progress")[0].proto.text == "10 of 410 points; 25 of 26 tasks not tested since the last change"
 
 
 def test_the_board_celebrates_when_all_has_passed(monkeypatch):
     monkeypatch.setattr("course.runner.progress.cached_states", lambda: {task.id: TaskState(task.id, "passed") for task in course().tasks})
-    assert "Every task has passed" in open_page("home").success[0].value
+    assert "All tasks pass" in open_page("home").success[0].value
 
 
 def test_the_button_runs_the_tests_of_all_tasks(monkeypatch):
@@ -235,7 +235,7 @@ def test_the_operator_page_computes_with_lists():
 
 def test_eval_on_a_child_reaches_its_subtree_only():
     app = open_page("m0_modules")
-    app.selectbox(key="module").set_value("Tower: children of children").run()
+    app.selectbox(key="module").set_value("Tower: two levels of children").run()
     app.selectbox(key="where").set_value("base").run()
     app.segmented_control(key="mode").set_value("eval()").run()
     assert "5 modules, 2 in training mode, 3 in evaluation mode." in texts(app.caption)
@@ -269,7 +269,7 @@ def test_the_error_curve_leaves_out_steps_that_leave_the_domain():
     app.slider(key="at").set_value(0.05).run()
     app.select_slider(key="epsilon").set_value(0.001).run()
     assert not app.error
-    assert any("Error against epsilon" in text for text in texts(app.caption))
+    assert any("Error of the central difference against epsilon" in text for text in texts(app.caption))
 
 
 def test_an_infinite_curve_is_a_gap():
@@ -281,9 +281,9 @@ def test_an_infinite_curve_is_a_gap():
 
 def test_a_point_outside_the_domain_is_named():
     app = open_page("m1_derivative", fx="sqrt(x - 3)")
-    assert "has no value at x = 1" in app.warning[0].value
+    assert "The function is undefined at x = 1" in app.warning[0].value
     app.slider(key="at").set_value(3.0).run()
-    assert "less than epsilon" in app.warning[0].value
+    assert "undefined within epsilon of x = 3" in app.warning[0].value
 
 
 @pytest.mark.parametrize(("page", "field"), [("m1_graph", "f"), ("m1_derivative", "fx"), ("m1_trace", "trace_f")])
@@ -305,17 +305,17 @@ def test_the_graph_is_drawn_before_backpropagation_is_written(monkeypatch):
     stub(monkeypatch, "project.lab.explorers.graph.topological_sort", "1.4")
     app = open_page("m1_graph")
     assert "Task 1\\.4 is not written yet" in app.info[0].value
-    assert "Nothing can flow back yet" in app.info[1].value
+    assert "The backward pass needs code that is not written yet" in app.info[1].value
     assert "8 nodes" in app.caption[0].value
 
 
 def test_backpropagation_is_stepped_forward_and_back():
     app = open_page("m1_graph", f="x * y")
-    assert "Nothing has flowed back yet" in app.info[0].value
+    assert "The backward pass has not started" in app.info[0].value
     app.button(key="forward").click().run()
     assert "The chain rule passes 2 to x and 1 to y." in app.info[0].value
     app.button(key="back").click().run()
-    assert "Nothing has flowed back yet" in app.info[0].value
+    assert "The backward pass has not started" in app.info[0].value
     assert app.button(key="back").disabled
 
 
@@ -329,16 +329,16 @@ def test_a_shorter_expression_keeps_the_step_within_its_graph():
 
 def test_an_example_replaces_the_expression():
     app = open_page("m1_graph")
-    app.selectbox(key="example").set_value("A diamond").run()
+    app.selectbox(key="example").set_value("A shared subexpression").run()
     assert app.text_input(key="f").value == "(x + y) * (x + y)"
 
 
 def test_the_trace_page_shows_the_worked_example():
     app = open_page("m1_trace")
     words = " ".join(texts(app.caption))
-    assert "5.5000 by x1, 1.7163 by x2" in words
+    assert "with respect to all inputs: 5.5000 for x1, 1.7163 for x2" in words
     app.selectbox(key="seed_input").set_value("x2").run()
-    assert "One sweep gives the derivative by x2: 1.7163." in " ".join(texts(app.caption))
+    assert "One pass gives the derivative with respect to x2: 1.7163." in " ".join(texts(app.caption))
 
 
 # Training

@@ -286,7 +286,7 @@ def test_the_pages_with_pictures_fit_a_phone(start_server, page):
         ("m3_grid?grid_shape=4,5&grid_threads=7", "1,5"),
         ("m3_grid?grid_kernel=matmul&grid_rows=12&grid_columns=12", "9,3"),
         ("m4_convolution?conv_image_2=a digit", "0,7,7"),
-        ("m4_convolution?conv_image_2=three colours&conv_form=general", "0,2,2"),
+        ("m4_convolution?conv_image_2=three colors&conv_form=general", "0,2,2"),
         ("m4_pooling?pool_image_2=a digit&pool_direction=backward", "3,3"),
     ]:
         page.goto(f"{address}/{name}")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from project.lab import task_source
+from project.lab.cards import WrongResult
 from project.lab.explorers import learned_network
-from project.lab.guard import WrongResult
 from project.lab.training import found_data
 from project.lab.training.image_trainer import ImageSetting
 from project.lab.training.job import Run
@@ -39,7 +39,7 @@ def test_a_run_from_start_to_what_the_network_sees():
     assert shown.count('title="conv2, from channel') == 32
     assert shown.count('title="channel') == 4 + 8
     assert len(app.get("download_button")) == 1
-    assert app.button(key="images_go_on").disabled
+    assert app.button(key="images_resume").disabled
 
     run = app.session_state["images_run"]
     epochs, network = learned_network.image_network(run, Network, 8)
@@ -47,16 +47,16 @@ def test_a_run_from_start_to_what_the_network_sees():
     app.session_state["images_pad_strokes"] = [[(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]]
     app.run()
     drawn = digit_pad.small([[(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]])
-    probabilities = learned_network.seen(network, drawn).probabilities
+    probabilities = learned_network.predict(network, drawn).probabilities
     assert probabilities.sum() == pytest.approx(1, abs=1e-5)
     said = f"The network says {probabilities.argmax()}, with probability {probabilities.max():.0%}."
     assert said in everything(app)
     assert 'title="your drawing in 8 by 8 pixels"' in pictures(app)
 
     app.number_input(key="images_epochs").set_value(3).run()
-    assert not app.button(key="images_go_on").disabled
+    assert not app.button(key="images_resume").disabled
     app.number_input(key="images_seed").set_value(1).run()
-    assert app.button(key="images_go_on").disabled
+    assert app.button(key="images_resume").disabled
     assert any("other settings" in text for text in texts(app.caption))
 
     def other(side, pool):
@@ -105,7 +105,7 @@ def test_what_fails_in_the_program_is_shown(nothing_runs):  # noqa: F811  the fi
     nothing_runs(error=Failed("ValueError: shapes do not match"))
     app = open_page("m4_images")
     app.button(key="images_start").click().run()
-    assert texts(app.error) == ["The training ended with an error."]
+    assert texts(app.error) == ["Training failed."]
     assert "ValueError: shapes do not match" in texts(app.code)
 
 
@@ -115,7 +115,7 @@ def test_a_loss_that_is_no_number_is_named(nothing_runs):  # noqa: F811  the fix
     nothing_runs([facts, {"epoch": 1, "loss": None, **numbers}])
     app = open_page("m4_images")
     app.button(key="images_start").click().run()
-    assert "The loss is no number any more: the learning rate is too high, or a gradient is wrong." in texts(app.caption)
+    assert "The loss is not a number (NaN). The learning rate is too high, or a gradient is wrong." in texts(app.caption)
     assert app.metric[1].value == "-"
     assert not app.exception
 
@@ -127,7 +127,7 @@ def test_the_buttons_know_of_epochs_that_were_told_after_the_end(monkeypatch, no
     app = open_page("m4_images", images_epochs="1")
     app.button(key="images_start").click().run()
     assert app.metric[0].value == "1 / 1"
-    assert app.button(key="images_go_on").disabled
+    assert app.button(key="images_resume").disabled
 
 
 def test_data_sets_that_are_not_here_are_not_offered(monkeypatch, tmp_path):
@@ -154,16 +154,16 @@ def test_data_sets_that_are_not_here_are_not_offered(monkeypatch, tmp_path):
 def test_the_page_says_which_data_set_is_missing_and_refuses_none(monkeypatch, tmp_path):
     monkeypatch.setenv("MINITORCH_DATA", str(tmp_path))
     app = open_page("m4_images")
-    assert any("MNIST is not on this machine" in text for text in texts(app.caption))
+    assert any("MNIST is not installed" in text for text in texts(app.caption))
     assert list(app.selectbox(key="images_dataset").options) == ["digits"]
 
 
 def test_a_network_that_gives_something_else_is_refused():
     network = Network(8, 2)
-    with pytest.raises(WrongResult, match=r"expected to give a row of numbers for an image, shape \(1, 10\), got something else"):
-        learned_network.seen(Odd(network, lambda out: None), np.zeros((8, 8)))
+    with pytest.raises(WrongResult, match=r"expected to return shape \(1, 10\) for one image, got another type"):
+        learned_network.predict(Odd(network, lambda out: None), np.zeros((8, 8)))
     with pytest.raises(WrongResult, match=r"got shape \(10,\)"):
-        learned_network.seen(Odd(network, lambda out: out.view(10)), np.zeros((8, 8)))
+        learned_network.predict(Odd(network, lambda out: out.view(10)), np.zeros((8, 8)))
 
 
 class Odd:

@@ -13,7 +13,7 @@ CASES = [
     ("m4_convolution", {}),
     ("m4_convolution", {"conv_dims": "1D", "conv_reverse": "true", "conv_image_1": "two channels"}),
     ("m4_convolution", {"conv_form": "general"}),
-    ("m4_convolution", {"conv_image_2": "three colours", "conv_weight_2": "[[[[1]],[[2]],[[3]]],[[[1]],[[1]],[[1]]]]"}),
+    ("m4_convolution", {"conv_image_2": "three colors", "conv_weight_2": "[[[[1]],[[2]],[[3]]],[[[1]],[[1]],[[1]]]]"}),
     ("m4_convolution", {"conv_dims": "x", "conv_form": "x", "conv_image_2": "x", "conv_reverse": "x"}),
     ("m4_pooling", {"pool_image_2": "a digit", "pool_digit": "7"}),
     ("m4_pooling", {"pool_direction": "backward", "pool_kind": "average", "pool_rows": "1", "pool_columns": "3"}),
@@ -105,7 +105,7 @@ def test_code_that_raises_is_shown_with_its_file_and_line(monkeypatch, page, que
             {},
             "minitorch.nn.functional.maxpool2d",
             "x = inputs[0][:, :, 1::2, 1::2]; return x * 2 - x.detach()",
-            "backward of",
+            "the backward pass of",
         ),
         ("m4_softmax", {}, "minitorch.nn.functional.logsoftmax", "return inputs[0].sum(1)", "a tensor of shape (1, 4), got (1, 1)"),
         (
@@ -120,11 +120,11 @@ def test_code_that_raises_is_shown_with_its_file_and_line(monkeypatch, page, que
             {},
             "minitorch.nn.functional.dropout",
             "return inputs[0] * 2",
-            "expected 1 or 0 at [0, 1], got 2; it does not make larger",
+            "expected 1 or 0 at [0, 1], got 2; do not rescale",
         ),
         (
             "m4_dropout",
-            {"drop_mode": "in use"},
+            {"drop_mode": "evaluation"},
             "minitorch.nn.functional.dropout",
             "return inputs[0] * 0",
             "ignore=True) expected 1 at [0, 1]",
@@ -144,7 +144,7 @@ def test_a_wrong_number_is_marked_in_the_result(monkeypatch):
     monkeypatch.setattr("project.lab.charts.cells.draw", lambda panels, key, on_pick: drawn.append("".join(panels)))
     monkeypatch.setattr("minitorch.conv2d", written("return inputs[0]", "minitorch/other.py"))
     forward(open_page("m4_convolution"))
-    assert "out[0, 0, 0] = 0; it must be 15; wrong" in drawn[-1]
+    assert "out[0, 0, 0] = 0; expected 15; wrong" in drawn[-1]
 
 
 # Convolution
@@ -152,7 +152,7 @@ def test_a_wrong_number_is_marked_in_the_result(monkeypatch):
 
 def test_a_convolution_is_stepped_with_its_arithmetic():
     app = open_page("m4_convolution", conv_image_2="typed", conv_typed_2="[[1, 2], [3, 4]]", conv_weight_2="[[5, 6]]")
-    assert "the result will have shape (1, 2, 2)" in words(app)
+    assert "The result will have shape (1, 2, 2)" in words(app)
     assert app.code[0].value == "out[o, y, x] = sum over c, i, j of in[c, y + i, x + j] · weight[o, c, i, j]"
     forward(app)
     assert app.code[0].value == "channel 0, row 0: 1·5 + 2·6 = 17\nout[0, 0, 0] = 17"
@@ -176,34 +176,36 @@ def test_a_kernel_is_taken_from_the_list_or_typed():
     app.selectbox(key="conv_weight_2_example").set_value("difference").run()
     assert app.text_input(key="conv_weight_2").value == "[[-1, 1]]"
     app.text_input(key="conv_weight_2").set_value("[[[[1]], [[2]]]]").run()
-    assert "expected a weight for 1 channels, as the image has, got one for 2 (its shape is (1, 2, 1, 1))" in words(app)
+    assert "expected a weight with 1 input channels, as in the image, got 2 (weight of shape (1, 2, 1, 1))" in words(app)
     assert len(app.error) == 1
     app.text_input(key="conv_weight_2").set_value("[[1], [2]").run()
     assert "expected numbers in brackets" in words(app)
 
 
 def test_one_kernel_for_all_channels_is_said():
-    assert "The weight has one channel: it serves all 3 of the image." in words(open_page("m4_convolution", conv_image_2="three colours"))
+    assert "The weight has one channel, which is repeated for all 3 channels of the image." in words(
+        open_page("m4_convolution", conv_image_2="three colors")
+    )
     assert "serves all" not in words(open_page("m4_convolution"))
 
 
 def test_the_general_form_has_stride_padding_and_dilation_and_says_what_is_lost():
     app = open_page("m4_convolution", conv_form="general", conv_stride="3", conv_padding="0", conv_weight_2="[[1]]", conv_image_2="a slope")
     said = words(app)
-    assert "the result will have shape (1, 2, 2)" in said
+    assert "The result will have shape (1, 2, 2)" in said
     assert "No window covers rows 1, 2 and columns 1, 2, 4, 5 of the image" in said
     app.number_input(key="conv_dilation").set_value(3).run()
     app.text_input(key="conv_weight_2").set_value("[[1], [1], [1]]").run()
-    assert "expected a window that fits into the padded image" in words(app)
+    assert "expected a window smaller than the padded image" in words(app)
 
 
 def test_the_numbers_are_those_of_the_arithmetic_until_the_code_is_written(monkeypatch):
-    assert "come from your conv2d" in words(open_page("m4_convolution")).replace("`", "")
+    assert "The result comes from your conv2d" in words(open_page("m4_convolution")).replace("`", "")
     monkeypatch.setattr(
         "minitorch.conv2d", written('raise NotImplementedError("Need to implement for Task 4.2")', "minitorch/fast_conv.py")
     )
     app = open_page("m4_convolution")
-    assert "those of the arithmetic until your own code gives some" in words(app)
+    assert "computed by this page until your own code returns one" in words(app)
     assert app.get("bidi_component")
 
 
@@ -212,7 +214,7 @@ def test_other_numbers_are_refused_in_words(typed):
     app = open_page("m4_dropout", drop_image_2="typed", drop_typed_2=typed)
     assert len(app.error) == 1
     assert "expected" in words(app)
-    assert "Type numbers such as" in words(app)
+    assert "Enter numbers such as" in words(app)
 
 
 # The pad
@@ -220,7 +222,7 @@ def test_other_numbers_are_refused_in_words(typed):
 
 def test_without_a_drawing_the_pad_waits_for_one():
     app = open_page("m4_pooling", pool_image_2="draw")
-    assert [info.value for info in app.info] == ["Draw a digit on the pad: it becomes an image of 8 by 8 pixels."]
+    assert [info.value for info in app.info] == ["Draw a digit on the pad. It is converted to an image of 8 by 8 pixels."]
     assert app.get("bidi_component")
 
 
@@ -228,7 +230,7 @@ def test_a_drawing_becomes_an_image_and_is_kept(monkeypatch):
     app = open_page("m4_convolution", conv_image_2="draw")
     app.session_state["conv_pad_strokes"] = [[[0.5, 0.1], [0.5, 0.9]]]
     app.run()
-    assert "the result will have shape (1, 8, 8)" in words(app)
+    assert "The result will have shape (1, 8, 8)" in words(app)
     app.switch_page("views/m4_pooling.py").run()
     app.switch_page("views/m4_convolution.py").run()
     app.selectbox(key="conv_image_2").set_value("draw").run()
@@ -239,7 +241,7 @@ def test_a_digit_of_the_data_set_has_its_label_and_whole_numbers():
     images, labels = image_choice.digits()
     assert images.shape == (len(labels), 1, 8, 8)
     assert set(np.unique(images)) == set(range(17))
-    assert "a 6" in words(open_page("m4_pooling", pool_image_2="a digit", pool_digit="6"))
+    assert "label 6" in words(open_page("m4_pooling", pool_image_2="a digit", pool_digit="6"))
 
 
 # Pooling
@@ -266,7 +268,10 @@ def test_ties_are_counted_and_the_rule_of_the_students_code_is_named(monkeypatch
 
 def test_windows_that_do_not_fill_the_image_are_said_to_be_refused_and_those_too_large_are():
     app = open_page("m4_pooling", pool_rows="3")
-    assert "Windows of 3 by 2 do not fill an image of 4 by 6: tile must refuse it. Here it is cut to 3 by 6." in words(app).replace("`", "")
+    assert (
+        "A window of 3 by 2 does not divide an image of 4 by 6, so tile must raise an error. This page crops the image to 3 by 6."
+        in words(app).replace("`", "")
+    )
     assert not app.error
     app.number_input(key="pool_rows").set_value(5).run()
     assert "expected a window of at most 4 by 6, got 5 by 2" in words(app)
@@ -281,9 +286,9 @@ def test_the_temperature_sharpens_until_the_powers_overflow():
     assert app.table[0].value["gradient"].tolist() == ["-0.3561", "0.2369", "0.08714", "0.03206"]
     app.select_slider(key="softmax_temperature").set_value(0.001).run()
     assert app.table[0].value["softmax"].tolist() == ["1", "0", "0", "0"]
-    assert app.table[1].value["share"].tolist() == ["nan", "nan", "0", "0"]
-    assert app.table[2].value["share"].tolist() == ["1", "0", "0", "0"]
-    assert "e^x is too large for a float64 from x = 709.8 on" in words(app)
+    assert app.table[1].value["probability"].tolist() == ["nan", "nan", "0", "0"]
+    assert app.table[2].value["probability"].tolist() == ["1", "0", "0", "0"]
+    assert "for x > 709.8, e^x overflows in float64" in words(app)
 
 
 def test_a_logit_and_the_right_class_change_the_table():
@@ -300,25 +305,25 @@ def test_a_logit_and_the_right_class_change_the_table():
 def test_dropout_keeps_what_the_seed_says():
     minitorch.manual_seed(3)
     kept = int(np.count_nonzero(functional.dropout(minitorch.ones((4, 6)), 0.5).to_numpy()))
-    assert f"Of 24 numbers {kept} are kept and {24 - kept} dropped" in words(open_page("m4_dropout", drop_seed="3", drop_rate="0.5"))
+    assert f"{kept} of 24 values are kept, {24 - kept} dropped" in words(open_page("m4_dropout", drop_seed="3", drop_rate="0.5"))
 
 
 def test_in_use_nothing_is_dropped():
-    app = open_page("m4_dropout", drop_mode="in use")
-    assert "Of 24 numbers 24 are kept and 0 dropped; the sum goes from 96 to 96." in words(app)
-    assert "In use every sum is the same" in words(app)
+    app = open_page("m4_dropout", drop_mode="evaluation")
+    assert "24 of 24 values are kept, 0 dropped. The sum changes from 96 to 96." in words(app)
+    assert "In evaluation there is no mask" in words(app)
 
 
 def test_the_sums_are_those_of_many_masks():
     app = open_page("m4_dropout", drop_rate="0.5")
-    assert "by the rules of probability 48 and 11" in words(app)
+    assert "in theory 48 and 11" in words(app)
     app.toggle(key="drop_rescaled").set_value(True).run()
-    assert "by the rules of probability 96 and 22" in words(app)
+    assert "in theory 96 and 22" in words(app)
 
 
 def test_a_mask_that_the_seed_does_not_govern_is_said(monkeypatch):
     body = "import numpy, minitorch; x = inputs[0].to_numpy(); return minitorch.tensor((x * (numpy.random.rand(*x.shape) > 0.5)).tolist())"
     monkeypatch.setattr("minitorch.nn.functional.dropout", written(body, "minitorch/other.py"))
     app = open_page("m4_dropout")
-    assert "The same seed gives your code another mask each time" in words(app)
+    assert "Your code returns a different mask for the same seed" in words(app)
     assert not app.error

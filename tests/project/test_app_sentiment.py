@@ -2,8 +2,8 @@
 
 import pytest
 
+from project.lab.cards import WrongResult
 from project.lab.explorers import learned_network
-from project.lab.guard import WrongResult
 from project.lab.training.jobs import Failed
 from tests.project.classifier_pages import everything, nothing_runs, pictures, texts, until_done  # noqa: F401  the fixture is used by name
 from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
@@ -70,5 +70,5 @@ def test_another_number_of_probabilities_is_refused():
         def read(self, sentences):
             return [0.5]
 
-    with pytest.raises(WrongResult, match="your network expected to give a probability for each of 2 sentences, got 1"):
+    with pytest.raises(WrongResult, match="your network expected to return a probability for each of 2 sentences, got 1"):
         learned_network.probability(One(), ["a", "b"])

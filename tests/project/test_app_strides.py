@@ -70,8 +70,8 @@ def test_a_cell_is_picked_by_its_index_and_a_place_by_its_number():
     app.number_input(key="cell_0").set_value(1).run()
     app.number_input(key="cell_1").set_value(2).run()
     shown = words(app)
-    assert "Element number 5 of the result, [1, 2], stands at storage position 2, which holds 2." in shown
-    assert "The same position is read by [0, 2]." in shown
+    assert "Element 5 of the result, at index [1, 2], is at storage position 2. Its value is 2." in shown
+    assert "The same position is also read by [0, 2]." in shown
     app.segmented_control(key="pick").set_value("a storage position").run()
     app.number_input(key="position").set_value(1).run()
     assert "Storage position 1 holds 1. It is read by 2 cells of the result: [0, 1], [1, 1]." in words(app)
@@ -102,7 +102,7 @@ def test_a_step_that_cannot_be_read_is_not_added():
     app.selectbox(key="step_kind").set_value("flip").run()
     app.text_input(key="arguments_flip").set_value("2").run()
     app.button(key="add").click().run()
-    assert "expected the number of a dimension, 0 to 1, got '2'" in words(app)
+    assert "expected a dimension from 0 to 1, got '2'" in words(app)
     assert app.text_input(key="steps").value == "x"
 
 
@@ -110,8 +110,8 @@ def test_a_step_that_does_not_fit_ends_the_chain_and_can_be_removed():
     app = open_page("m2_strides", shape="2, 3", steps="x.permute(1, 0).view(6)[1:]")
     assert "call contiguous() first" in words(app)
     listed = "\n".join(texts(app.markdown))
-    assert "`.view(6)` :red-badge[does not fit]" in listed
-    assert "`[1:]` :gray-badge[not reached]" in listed
+    assert "`.view(6)` :red-badge[invalid]" in listed
+    assert "`[1:]` :gray-badge[not executed]" in listed
     assert app.get("bidi_component")  # what came before is drawn
     app.button(key="remove_1").click().run()
     assert not app.error
@@ -119,17 +119,17 @@ def test_a_step_that_does_not_fit_ends_the_chain_and_can_be_removed():
 
 def test_an_example_fills_shape_and_steps():
     app = open_page("m2_strides")
-    app.selectbox(key="example_view").set_value("A row, three times").run()
+    app.selectbox(key="example_view").set_value("A row, repeated three times").run()
     assert (app.text_input(key="shape").value, app.text_input(key="steps").value) == ("1, 4", "x.expand(3, 4)")
 
 
 @pytest.mark.parametrize(
     ("page", "field", "typed", "says"),
     [
-        ("m2_strides", "shape", "2, three", "expected whole numbers separated by commas"),
-        ("m2_strides", "steps", "x.__class__", "expected x followed by steps"),
-        ("m2_strides", "steps", "x.view(f())", "view expected whole numbers"),
-        ("m2_broadcasting", "a", "__import__('os')", "expected whole numbers separated by commas"),
+        ("m2_strides", "shape", "2, three", "expected integers separated by commas"),
+        ("m2_strides", "steps", "x.__class__", "expected x followed by operations"),
+        ("m2_strides", "steps", "x.view(f())", "view expected integers"),
+        ("m2_broadcasting", "a", "__import__('os')", "expected integers separated by commas"),
         ("m2_broadcasting", "b", "1, 1, 1, 1, 1, 1, 1", "expected a shape of 0 to 6 dimensions"),
     ],
 )
@@ -152,7 +152,7 @@ def test_a_wrong_position_is_called_wrong_and_still_drawn(monkeypatch):
     app = open_page("m2_strides", shape="2, 3", steps="x")
     assert "index_to_position((1, 0), (3, 1)) expected 1·3 + 0·1 = 3, got 1" in words(app)
     app.number_input(key="cell_0").set_value(1).run()
-    assert "Your code reads 1 for [1, 0]; it must be 3." in words(app)
+    assert "At [1, 0], expected 3, got 1 from your code." in words(app)
     assert app.get("bidi_component")
 
 
@@ -174,11 +174,11 @@ def test_the_layout_is_shown_before_positions_are_written(monkeypatch):
 
 def test_the_shapes_are_matched_and_the_clash_is_explained():
     app = open_page("m2_broadcasting", a="3, 4", b="3")
-    assert "dimension -1: 4 meets 3: the sizes differ and neither is 1" in words(app)
-    assert "as it must" in app.warning[0].value
+    assert "dimension -1: the sizes 4 and 3 differ, and neither is 1" in words(app)
+    assert "correctly raises an error" in app.warning[0].value
     app.text_input(key="b").set_value("3, 1").run()
     assert not app.warning
-    assert "gives **(3, 4)**" in words(app)
+    assert "returns **(3, 4)**" in words(app)
 
 
 def test_a_cell_of_the_result_names_its_sources_and_a_cell_of_an_operand_its_readers():
@@ -187,21 +187,21 @@ def test_a_cell_of_the_result_names_its_sources_and_a_cell_of_an_operand_its_rea
     assert "result[0, 2] = a[0, 0] + b[2]." in words(app)
     app.segmented_control(key="of").set_value("b").run()
     app.number_input(key="at_0").set_value(1).run()
-    assert "b[1] is read twice: for [0, 1], [1, 1] of the result." in words(app)
+    assert "b[1] is read twice, for the results at [0, 1], [1, 1]." in words(app)
 
 
 def test_going_back_names_the_cells_whose_gradients_are_summed():
     app = open_page("m2_broadcasting", a="2, 1", b="3", direction="backward")
     app.segmented_control(key="of").set_value("a").run()
     shown = words(app)
-    assert "The gradient of a[0, 0] is the sum of the result's gradient at [0, 0], [0, 1], [0, 2]." in shown
+    assert "The gradient of a[0, 0] is the sum of the gradients of the result at [0, 0], [0, 1], [0, 2]." in shown
     assert "summed over dimension -2, which b does not have" in words(app)
 
 
 def test_large_shapes_are_matched_but_not_drawn():
     app = open_page("m2_broadcasting", a="64, 1, 28", b="10, 1")
-    assert "gives **(64, 10, 28)**" in words(app)
-    assert "60 elements at most" in app.info[0].value
+    assert "returns **(64, 10, 28)**" in words(app)
+    assert "at most 60 elements" in app.info[0].value
 
 
 def test_wrong_broadcasting_is_called_wrong(monkeypatch):

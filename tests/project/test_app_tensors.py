@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from course.manifest import ROOT
+from project.lab.cards import plain
 from project.lab.explorers import tensor_graph, tensor_sandbox
-from project.lab.guard import plain
 from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
 
 PAGES = ("m2_functions", "m2_graph")
@@ -76,9 +76,9 @@ def test_a_curve_has_gaps_where_there_is_no_value():
 def test_two_tensors_are_drawn_with_both_partial_derivatives():
     app = open_page("m2_functions", kind="Two tensors", two="x * y")
     assert len(specs(app)) == 3
-    rows = [(row["of"], row["backward"], row["central difference"]) for row in table(app)]
+    rows = [(row["input"], row["backward"], row["central difference"]) for row in table(app)]
     assert rows == [("x", "2", "2"), ("y", "1", "1")]  # at x = 1, y = 2
-    assert any("At x = 1, y = 2 the value is **2**" in text for text in texts(app.markdown))
+    assert any("At x = 1, y = 2, the value is **2**" in text for text in texts(app.markdown))
 
 
 def test_a_reduction_folds_the_dimension_that_is_chosen():
@@ -94,7 +94,7 @@ def test_a_reduction_folds_the_dimension_that_is_chosen():
 
 def test_the_gradient_of_the_result_can_be_counted():
     app = open_page("m2_functions", kind="Layout", layout="x.permute(1, 0)", shape="2, 2", flow="1, 2, 3 …")
-    after = html(app).split("gradient of x, by backward", 1)[1]
+    after = html(app).split("gradient of x, backward", 1)[1]
     assert [part.split("</td>")[0].split(">")[-1] for part in after.split("<td")[1:5]] == ["1", "3", "2", "4"]
 
 
@@ -107,7 +107,7 @@ def test_an_example_of_a_layout_replaces_the_method():
 
 def test_the_graph_tells_shapes_and_where_a_gradient_is_summed():
     app = open_page("m2_graph")
-    assert "Nothing has flowed back yet" in app.info[0].value
+    assert "The backward pass has not started" in app.info[0].value
     app.button(key="forward").click().run()
     assert app.info[0].value.startswith("v2 = v1 + z is the output, so its derivative is [[1, 1, 1], [1, 1, 1]].")
     app.button(key="forward").click().run()
@@ -133,7 +133,7 @@ def test_an_example_brings_its_shapes():
     app.selectbox(key="tensor_example").set_value("A layer without a matrix product").run()
     assert [app.text_input(key=f"shape_{name}").value for name in "xyz"] == ["2, 3", "3, 2", "2"]
     assert not app.warning
-    assert all(float(row["farthest from the central difference"]) < 1e-6 for row in table(app))
+    assert all(float(row["largest difference from the central difference"]) < 1e-6 for row in table(app))
 
 
 def test_every_example_works():
@@ -148,7 +148,7 @@ def test_every_example_works():
 def test_of_large_inputs_no_differences_are_taken():
     app = open_page("m2_graph", tf="x * y", shape_x="8, 8", shape_y="8")
     assert not app.table
-    assert any("Central differences are left out" in text for text in texts(app.caption))
+    assert any("Central differences are omitted" in text for text in texts(app.caption))
 
 
 def test_a_constant_expression_is_explained():
@@ -182,13 +182,13 @@ def test_shapes_that_do_not_fit_give_the_message_of_the_library(page, query, mes
     app = open_page(page, **query)
     assert message in app.warning[0].value.replace("\\", "")
     assert not app.error
-    assert app.expander[-1].label == "Where it was raised"
+    assert app.expander[-1].label == "Where the error was raised"
 
 
 @pytest.mark.parametrize(
     ("page", "query", "message"),
     [
-        ("m2_functions", {"kind": "Reduction", "shape": "2, x"}, "expected whole numbers separated by commas, got 'x'"),
+        ("m2_functions", {"kind": "Reduction", "shape": "2, x"}, "expected integers separated by commas, got 'x'"),
         ("m2_functions", {"kind": "Layout", "shape": "9, 9"}, "expected at most 64 elements, got 81"),
         ("m2_functions", {"kind": "Layout", "layout": "x.foo()"}, "unknown method 'foo'"),
         ("m2_graph", {"shape_y": "1,1,1,1,1"}, "Shape of y: expected a shape of 0 to 4 dimensions, got 5"),
@@ -257,7 +257,7 @@ def test_values_are_shown_before_gradients_are_written(monkeypatch):
     assert row == {"x": "1", "value": "1", "central difference": "2"}
     assert len(specs(open_page("m2_functions", kind="Two tensors"))) == 1
     app = open_page("m2_graph")
-    assert any("Nothing can flow back yet" in text for text in texts(app.info))
+    assert any("The backward pass needs code that is not written yet" in text for text in texts(app.info))
     assert "5 nodes" in app.caption[0].value
 
 
@@ -304,7 +304,7 @@ def test_an_operator_that_returns_nothing_is_named(monkeypatch, page):
 def test_a_wrong_backward_is_seen_beside_the_central_difference(monkeypatch):
     monkeypatch.setattr(f"{FUNCTIONS}.Sum.backward", staticmethod(lambda ctx, grad_output: (grad_output * 2).expand(*ctx.saved_values[0])))
     app = open_page("m2_functions", kind="Reduction")
-    assert "The two ways do not agree" in app.warning[0].value
-    assert any("They differ by at most 1.0e+00" in text for text in texts(app.caption))
+    assert "The gradients differ" in app.warning[0].value
+    assert any("The largest difference is 1.0e+00" in text for text in texts(app.caption))
     app = open_page("m2_graph", tf="x.sum()")
-    assert float(table(app)[0]["farthest from the central difference"]) == pytest.approx(1.0, abs=1e-3)
+    assert float(table(app)[0]["largest difference from the central difference"]) == pytest.approx(1.0, abs=1e-3)

@@ -85,7 +85,7 @@ def test_a_syntax_error_is_named_below_the_picture(tmp_path, monkeypatch):
     (tmp_path / "minitorch").mkdir()
     (tmp_path / "minitorch" / "cuda_ops.py").write_text("def broken(:\n")
     monkeypatch.setattr(task_source, "ROOT", tmp_path)
-    monkeypatch.setattr("project.lab.guard.ROOT", tmp_path)
+    monkeypatch.setattr("project.lab.cards.ROOT", tmp_path)
     app = open_page("m3_grid")
     assert "minitorch/cuda_ops.py, line 1: invalid syntax" in words(app)
     assert app.get("bidi_component")
@@ -111,7 +111,7 @@ def test_the_totals_of_both_orders_stand_side_by_side():
     app = open_page("m3_tiling", n="8", tile="4")
     rows = app.table[0].value.to_dict("records")
     assert [rows[0]["whole product"], rows[0]["element by element"]] == ["256", "1,024"]
-    assert "4 times fewer" in app.code[1].value
+    assert "4× fewer" in app.code[1].value
 
 
 @pytest.mark.parametrize("value", [2, 3, 6, 16])  # the least and the usual one among them
@@ -157,7 +157,7 @@ def test_a_picked_thread_has_its_formula_in_every_kernel():
     assert "row    = blockIdx.x · BLOCK_DIM + threadIdx.y = 1 · 4 + 2 = 6" in app.code[0].value
     app.segmented_control(key="grid_ahead").set_value("rows").run()
     assert "row    = blockIdx.x · BLOCK_DIM + threadIdx.x = 1 · 4 + 0 = 4" in app.code[0].value
-    assert "a whole row of out apart" in words(app)
+    assert "a row of out apart" in words(app)
 
 
 def test_fewer_blocks_keep_the_picked_thread_within_them():
@@ -171,10 +171,10 @@ def test_fewer_blocks_keep_the_picked_thread_within_them():
     ("kernel", "missing", "says"),
     [
         ("map", "the guard", "The last threads have i = 20 to 23"),
-        ("matmul", "the guard", "12 threads beyond the last column would write into the next row"),
-        ("reduce", MISSING[1], "out[2] must be 74"),
-        ("reduce", MISSING[2], "by luck"),
-        ("reduce", MISSING[3], "made of whatever stood in shared memory"),
+        ("matmul", "the guard", "12 threads past the last column would write into the next row"),
+        ("reduce", MISSING[1], "out[2] should be 74"),
+        ("reduce", MISSING[2], "only because the added cells belong to one warp"),
+        ("reduce", MISSING[3], "computed from uninitialized memory"),
     ],
 )
 def test_what_happens_without_guard_or_barrier_is_a_warning_to_learn_from(kernel, missing, says):
@@ -202,9 +202,7 @@ def test_the_tree_is_stepped_to_the_sums():
     assert app.button(key="forward").disabled
 
 
-@pytest.mark.parametrize(
-    ("typed", "says"), [("2, x", "expected whole numbers"), ("9, 9", "expected at most 64 elements"), ("()", "1 to 4 dim")]
-)
+@pytest.mark.parametrize(("typed", "says"), [("2, x", "expected integers"), ("9, 9", "expected at most 64 elements"), ("()", "1 to 4 dim")])
 def test_other_shapes_are_refused_in_words(typed, says):
     app = open_page("m3_grid", grid_shape=typed)
     assert says in words(app)
@@ -212,4 +210,4 @@ def test_other_shapes_are_refused_in_words(typed, says):
 
 
 def test_a_tensor_without_elements_launches_nothing():
-    assert open_page("m3_grid", grid_shape="0, 3").info[0].value == "The tensor has no elements: no block is launched."
+    assert open_page("m3_grid", grid_shape="0, 3").info[0].value == "The tensor has no elements, so no block is launched."

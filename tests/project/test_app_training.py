@@ -70,7 +70,7 @@ def test_training_ends_after_the_last_epoch_and_has_a_time_for_each():
     app.button(key="start").click().run()
     app.run()
     assert app.metric[0].value == "2 / 2"
-    assert [metric.label for metric in app.metric] == ["Epoch", "Loss", "Points right", "Seconds an epoch"]
+    assert [metric.label for metric in app.metric] == ["Epoch", "Loss", "Correct points", "Seconds per epoch"]
     assert float(app.metric[3].value) >= 0
     assert app.button(key="start").disabled
     assert app.button(key="pause").disabled

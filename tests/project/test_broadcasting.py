@@ -5,8 +5,8 @@ import re
 import pytest
 
 from minitorch import IndexingError
+from project.lab.cards import WrongResult
 from project.lab.explorers import broadcasting
-from project.lab.guard import WrongResult
 
 
 def words(a, b):
@@ -21,8 +21,8 @@ def words(a, b):
         ((5,), (4, 1), [(-2, "a missing", 4), (-1, "b stretched", 5)]),
         ((1,), (1,), [(-1, "equal", 1)]),
         ((1,), (0,), [(-1, "a stretched", 0)]),
-        ((0,), (3,), [(-1, "clash", None)]),
-        ((3, 4), (3,), [(-2, "b missing", 3), (-1, "clash", None)]),
+        ((0,), (3,), [(-1, "incompatible", None)]),
+        ((3, 4), (3,), [(-2, "b missing", 3), (-1, "incompatible", None)]),
         ((), (2,), [(-1, "a missing", 2)]),
         ((), (), []),
     ],
@@ -35,11 +35,11 @@ def test_each_dimension_has_its_rule(a, b, expected):
     ("a", "b", "reason"),
     [
         ((4,), (4,), "both have size 4"),
-        ((1,), (3,), "a has size 1: it is read 3 times"),
-        ((2,), (1,), "b has size 1: it is read twice"),
-        ((), (1,), "a has no such dimension: it is read once, as b says"),
-        ((0,), (1,), "b has size 1: it is read 0 times"),
-        ((2,), (3,), "2 meets 3: the sizes differ and neither is 1"),
+        ((1,), (3,), "a has size 1, so it is read 3 times"),
+        ((2,), (1,), "b has size 1, so it is read twice"),
+        ((), (1,), "a has no such dimension, so it is read once, the size of b"),
+        ((0,), (1,), "b has size 1, so it is read 0 times"),
+        ((2,), (3,), "the sizes 2 and 3 differ, and neither is 1"),
     ],
 )
 def test_the_reason_is_a_sentence(a, b, reason):
@@ -55,18 +55,18 @@ def test_the_table_is_aligned_from_the_right():
         "| rule | :blue[b missing] | :blue[a stretched] |",
         "| **result** | **2** | **3** |",
     ]
-    assert "| rule | :red[clash] |\n| **result** | ✗ |" in broadcasting.table(broadcasting.align((2,), (3,)))
+    assert "| rule | :red[incompatible] |\n| **result** | ✗ |" in broadcasting.table(broadcasting.align((2,), (3,)))
 
 
 # The student's shape_broadcast
 
 
 def test_the_shape_of_both_is_the_students():
-    assert broadcasting.together((2, 1), (3,)) == ((2, 3), "")
+    assert broadcasting.broadcast((2, 1), (3,)) == ((2, 3), "")
 
 
 def test_a_clash_is_refused_with_the_students_message():
-    shape, message = broadcasting.together((5, 2), (5,))
+    shape, message = broadcasting.broadcast((5, 2), (5,))
     assert shape is None
     assert "(5, 2)" in message
 
@@ -87,7 +87,7 @@ def answering(monkeypatch, answer):
 def test_a_wrong_shape_is_named(monkeypatch, a, b, answer, message):
     answering(monkeypatch, lambda a, b: answer)
     with pytest.raises(WrongResult, match=f"^{re.escape(message)}$"):
-        broadcasting.together(a, b)
+        broadcasting.broadcast(a, b)
 
 
 def test_a_refusal_of_shapes_that_fit_is_named(monkeypatch):
@@ -96,12 +96,12 @@ def test_a_refusal_of_shapes_that_fit_is_named(monkeypatch):
 
     answering(monkeypatch, refuse)
     with pytest.raises(WrongResult, match=re.escape("shape_broadcast((2, 1), (3,)) expected (2, 3), got IndexingError: no")):
-        broadcasting.together((2, 1), (3,))
+        broadcasting.broadcast((2, 1), (3,))
 
 
 def test_a_list_is_taken_for_a_shape(monkeypatch):
     answering(monkeypatch, lambda a, b: [2, 3])
-    assert broadcasting.together((2, 1), (3,)) == ((2, 3), "")
+    assert broadcasting.broadcast((2, 1), (3,)) == ((2, 3), "")
 
 
 # The student's broadcast_index
@@ -168,7 +168,7 @@ def test_a_place_that_is_not_written_is_named(monkeypatch):
 
 def test_a_stretched_dimension_is_read_with_stride_0():
     assert broadcasting.strides_sentence("a", (2, 1), (4, 2, 3)) == (
-        "a has shape (2, 1) and strides (1, 1); read as (4, 2, 3) it has strides (0, 1, 0)."
+        "a has shape (2, 1) and strides (1, 1). Broadcast to (4, 2, 3), it has strides (0, 1, 0)."
     )
 
 
@@ -182,7 +182,7 @@ def test_a_stretched_dimension_is_read_with_stride_0():
             (2, 3),
             "The gradient of a is summed over dimension -1, which keeps size 1 and is summed over dimension -2, which a does not have.",
         ),
-        ((2, 3), (3,), "The gradient of a needs no sum: each of its cells is read once."),
+        ((2, 3), (3,), "The gradient of a needs no sum, because each element is read once."),
     ],
 )
 def test_the_gradient_is_summed_over_what_was_repeated(a, b, sentence):

@@ -51,7 +51,7 @@ def test_both_layers_of_a_boundary_share_axes_from_0_to_1_with_their_names() -> 
     for layer in layers():
         for channel, name in (("x", "x_1"), ("y", "x_2")):
             assert layer["encoding"][channel]["title"] == name
-            assert layer["encoding"][channel]["scale"] == {"domain": [0, 1], "nice": False}
+            assert layer["encoding"][channel]["scale"] == {"domain": [0, 1], "nice": False, "zero": False}
 
 
 @pytest.mark.parametrize("n", [1, 7, 20, 30, 400])
@@ -70,15 +70,15 @@ def test_a_title_is_shown_only_if_there_is_one() -> None:
 def test_the_curves_hold_every_epoch_from_1() -> None:
     spec = charts.curves([8.0, 4.0], [5, 10], points=10)
     assert spec["data"]["values"] == [
-        {"epoch": 1, "loss": 8.0, "right": 0.5, "correct": 5},
-        {"epoch": 2, "loss": 4.0, "right": 1.0, "correct": 10},
+        {"epoch": 1, "loss": 8.0, "accuracy": 0.5, "correct": 5},
+        {"epoch": 2, "loss": 4.0, "accuracy": 1.0, "correct": 10},
     ]
 
 
 def test_the_curves_show_the_loss_above_and_the_share_right_below() -> None:
     above, below = charts.curves([8.0, 4.0], [5, 10], points=10)["vconcat"]
-    assert (above["encoding"]["y"]["field"], below["encoding"]["y"]["field"]) == ("loss", "right")
-    assert below["encoding"]["y"]["scale"] == {"domain": [0, 1]}
+    assert (above["encoding"]["y"]["field"], below["encoding"]["y"]["field"]) == ("loss", "accuracy")
+    assert below["encoding"]["y"]["scale"] == {"domain": [0, 1], "nice": False, "zero": False}
 
 
 @pytest.mark.parametrize(("epochs", "drawn"), [(0, 0), (1, 1), (199, 199), (200, 200), (201, 200), (5000, 200)])

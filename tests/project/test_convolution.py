@@ -7,7 +7,7 @@ import pytest
 
 from project.lab.explorers import pictures
 from project.lab.explorers.convolution import Convolution, Walk, arithmetic, name, panels, remark, rule, sentence
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 
 
 def line(image, weight, **walk):
@@ -79,7 +79,7 @@ def test_the_cells_are_numbered_row_by_row_and_output_channel_by_output_channel(
 def test_a_cell_is_written_out_as_arithmetic():
     shown = plane([[0, 1], [2, 3]], [[1, -1], [2, 0]])
     assert arithmetic(shown, 1) == "channel 0, row 0: 0·1 + 1·(-1) = -1\nchannel 0, row 1: 2·2 + 3·0 = 4\nout[0, 0, 0] = -1 + 4 = 3"
-    assert arithmetic(shown, 4) == "channel 0, row 1: 3·1 = 3\nchannel 0, row 2: beyond the edge, 0\nout[0, 1, 1] = 3 + 0 = 3"
+    assert arithmetic(shown, 4) == "channel 0, row 1: 3·1 = 3\nchannel 0, row 2: outside of the image, 0\nout[0, 1, 1] = 3 + 0 = 3"
     assert arithmetic(line([1, 2], [3, 4]), 1) == "channel 0: 1·3 + 2·4 = 11\nout[0, 0] = 11"
 
 
@@ -100,10 +100,10 @@ def test_the_rule_is_a_formula(shown, formula):
 
 def test_a_sentence_says_where_the_window_lies():
     shown = plane(np.ones((3, 3)), np.ones((2, 2)))
-    assert sentence(shown, 0) == "Nothing is computed yet: the result will have shape (1, 3, 3)."
+    assert sentence(shown, 0) == "Nothing is computed yet. The result will have shape (1, 3, 3)."
     assert sentence(shown, 1) == "out[0, 0, 0]: the window covers rows 0 to 1 and columns 0 to 1, 4 numbers."
     assert sentence(shown, 3) == (
-        "out[0, 0, 2]: the window covers rows 0 to 1 and columns 2 to 3, 4 numbers, 2 of them beyond the edge, where the image counts as 0."
+        "out[0, 0, 2]: the window covers rows 0 to 1 and columns 2 to 3, 4 numbers, 2 of them outside of the image, where the value is 0."
     )
     assert "covers columns 0, 2, 2 numbers" in sentence(line([1, 2, 3], [1, 1], padding=0, dilation=2), 1)
     assert name(line([1], [1]), (0, 0, 0)) == "out[0, 0]"
@@ -111,9 +111,9 @@ def test_a_sentence_says_where_the_window_lies():
 
 def test_what_no_window_covers_is_named():
     assert remark(plane(np.ones((4, 3)), np.ones((1, 3)), stride=2, padding=0)) == (
-        "No window covers rows 1, 3 of the image: what stands there is lost."
+        "No window covers rows 1, 3 of the image, so these pixels are ignored."
     )
-    assert remark(line([1, 2, 3], [1], stride=2, padding=0)) == "No window covers columns 1 of the image: what stands there is lost."
+    assert remark(line([1, 2, 3], [1], stride=2, padding=0)) == "No window covers columns 1 of the image, so these pixels are ignored."
     assert remark(plane(np.ones((4, 4)), np.ones((2, 2)), padding=0)) == ""
     assert remark(plane(np.ones((4, 4)), np.ones((2, 2)))) == ""
 
@@ -124,13 +124,13 @@ def test_what_no_window_covers_is_named():
 def test_other_channels_are_refused():
     with pytest.raises(Refused) as refusal:
         Convolution(np.ones((3, 1, 4)), np.ones((1, 2, 1, 2)), Walk(), 1)
-    assert str(refusal.value) == "expected a weight for 3 channels, as the image has, got one for 2 (its shape is (1, 2, 2))"
+    assert str(refusal.value) == "expected a weight with 3 input channels, as in the image, got 2 (weight of shape (1, 2, 2))"
 
 
 def test_a_window_larger_than_the_padded_image_is_refused():
     with pytest.raises(Refused) as refusal:
         plane(np.ones((2, 4)), np.ones((3, 3)), padding=0)
-    assert str(refusal.value) == "expected a window that fits into the padded image, got a result of shape (1, 0, 2)"
+    assert str(refusal.value) == "expected a window smaller than the padded image, got a result of shape (1, 0, 2)"
     assert plane(np.ones((2, 4)), np.ones((3, 3))).shape == (1, 2, 4)  # the form of the course needs no such room
 
 
@@ -142,11 +142,11 @@ def test_the_window_and_what_it_covers_beyond_the_edge_stand_out():
     assert aloud(image) == [
         "in[0, 0, 0] = 1",
         "in[0, 0, 1] = 2; times 5; read in this step",
-        "in[0, 0, 2] lies beyond the edge and counts as 0; belongs to the picked one",
+        "in[0, 0, 2] is outside of the image, where the value is 0; belongs to the picked one",
         "in[0, 1, 0] = 3",
         "in[0, 1, 1] = 4; times 7; read in this step",
-        "in[0, 1, 2] lies beyond the edge and counts as 0; belongs to the picked one",
-        *(f"in[0, 2, {column}] lies beyond the edge and counts as 0; not read" for column in range(3)),
+        "in[0, 1, 2] is outside of the image, where the value is 0; belongs to the picked one",
+        *(f"in[0, 2, {column}] is outside of the image, where the value is 0; not read" for column in range(3)),
     ]
 
 
@@ -159,7 +159,7 @@ def test_a_number_under_the_window_lights_up_with_its_weight_and_its_product():
     image, middle, _ = picture(plane([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 1)
     assert image.count('data-tag="t0,1,0"') == 1
     assert middle.count('data-tag="t0,1,0"') == 2
-    assert "products, their sum is 70" in middle
+    assert "products, with sum 70" in middle
     assert "3·7 = 21" in aloud(middle)
 
 
@@ -168,7 +168,7 @@ def test_the_result_is_empty_but_for_the_cells_that_are_computed_and_wrong_ones_
     wrong = np.array([[[True, False], [False, True]]])
     result = aloud(picture(shown, 2, wrong)[2])
     assert result == [
-        "out[0, 0, 0] = 1; it must be 1; wrong",
+        "out[0, 0, 0] = 1; expected 1; wrong",
         "out[0, 0, 1] = 2; changes in this step",
         "out[0, 1, 0], not computed yet; not read",
         "out[0, 1, 1], not computed yet; not read",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitorch.data import Digits
-from project.lab.widgets.digit_pad import ink, large, placed, read, small
+from project.lab.widgets.digit_pad import ink, large, read, scale_to_box, small
 
 SEVEN = [[(0.3, 0.2), (0.7, 0.2), (0.4, 0.8)]]
 ONE = [[(0.5, 0.2), (0.5, 0.8)]]
@@ -53,7 +53,7 @@ def test_a_dot_is_a_disc():
 
 
 def test_a_drawing_fills_the_box_and_keeps_its_proportions():
-    (line,) = placed(SEVEN, 32, 32, 4.0)
+    (line,) = scale_to_box(SEVEN, 32, 32, 4.0)
     assert line.min(0)[1] == pytest.approx(2.0)  # half the thickness from the edge
     assert line.max(0)[1] == pytest.approx(30.0)
     assert np.ptp(line[:, 0]) == pytest.approx(28 * 0.4 / 0.6)

@@ -6,8 +6,8 @@ import pytest
 
 import project.lab.explorers.graph as graph
 from minitorch import Scalar
+from project.lab.cards import WrongResult
 from project.lab.explorers.graph import dot, record
-from project.lab.guard import WrongResult
 
 
 def diamond():
@@ -52,12 +52,12 @@ def test_each_frame_shows_what_has_arrived_so_far():
 
 def test_the_sentences_tell_the_numbers():
     sentences = [frame.sentence for frame in record(diamond()).frames]
-    assert sentences[0] == "The forward pass is done: v2 = 9. Nothing has flowed back yet."
+    assert sentences[0] == "The forward pass is complete: v2 = 9. The backward pass has not started."
     assert sentences[1] == (
-        "v2 = v1 · v1 is the output, so its derivative is 1. The chain rule passes 3 to v1 and 3 to v1 (it had 3, the sum is 6)."
+        "v2 = v1 · v1 is the output, so its derivative is 1. The chain rule passes 3 to v1 and 3 to v1 (added to 3, the sum is 6)."
     )
-    assert sentences[2] == "v1 = x + y is complete with the derivative 6. The chain rule passes 6 to x and 6 to y."
-    assert sentences[3].endswith("is a leaf: it keeps the derivative 6, the sum of all that has arrived.")
+    assert sentences[2] == "v1 = x + y has the derivative 6. The chain rule passes 6 to x and 6 to y."
+    assert sentences[3].endswith("is a leaf. It stores the derivative 6, the sum of all derivatives it received.")
 
 
 def test_nothing_is_passed_to_a_constant():
@@ -71,8 +71,8 @@ def test_a_wrong_order_is_called_wrong(monkeypatch):
     x, y = a.parents
     monkeypatch.setattr(graph, "topological_sort", lambda variable: [out, x, a, y])
     sentences = [frame.sentence for frame in record(out).frames]
-    assert sentences[2] == "x is visited before any derivative has reached it: nothing flows on. The order is wrong."
-    assert "6 to x, too late: it has been visited already" in sentences[3]
+    assert sentences[2] == "x is visited before it has received a derivative, so it passes nothing on. The order is wrong."
+    assert "6 to x, too late: it has already been visited" in sentences[3]
 
 
 def test_an_order_that_is_none_is_the_students_wrong_result(monkeypatch):
@@ -84,7 +84,7 @@ def test_an_order_that_is_none_is_the_students_wrong_result(monkeypatch):
 def test_an_order_with_a_stranger_is_the_students_wrong_result(monkeypatch):
     out = diamond()
     monkeypatch.setattr(graph, "topological_sort", lambda variable: [out, Scalar(4.0)])
-    with pytest.raises(WrongResult, match=r"topological_sort returned Scalar\(4.000000\), which does not lead to the output"):
+    with pytest.raises(WrongResult, match=r"topological_sort returned Scalar\(4.000000\), which is not part of the graph of the output"):
         record(out)
 
 

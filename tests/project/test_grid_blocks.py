@@ -39,13 +39,18 @@ def test_in_a_product_every_element_has_one_thread_and_the_rest_is_idle(rows, co
 
 
 def test_the_launch_is_said_in_a_sentence():
-    assert Map((4, 5), 8).launch() == "20 elements take 3 blocks of 8 threads, one thread for each; 4 threads of the last block have none."
-    assert Map((7,), 8).launch() == "7 elements take 1 block of 8 threads, one thread for each; 1 thread of the last block has none."
-    assert Map((8,), 8).launch() == "8 elements take 1 block of 8 threads, one thread for each."
-    assert Product(7, 6, 4, "columns").launch() == (
-        "7 × 6 elements take 2 × 2 blocks of 4 × 4 threads, one thread for each; 22 threads have none."
+    assert (
+        Map((4, 5), 8).launch()
+        == "20 elements need 3 blocks of 8 threads, one thread per element; 4 threads of the last block have no element."
     )
-    assert Product(4, 4, 4, "columns").launch() == "4 × 4 elements take 1 × 1 blocks of 4 × 4 threads, one thread for each."
+    assert (
+        Map((7,), 8).launch() == "7 elements need 1 block of 8 threads, one thread per element; 1 thread of the last block has no element."
+    )
+    assert Map((8,), 8).launch() == "8 elements need 1 block of 8 threads, one thread per element."
+    assert Product(7, 6, 4, "columns").launch() == (
+        "7 × 6 elements need 2 × 2 blocks of 4 × 4 threads, one thread per element; 22 threads have no element."
+    )
+    assert Product(4, 4, 4, "columns").launch() == "4 × 4 elements need 1 × 1 blocks of 4 × 4 threads, one thread per element."
 
 
 def test_the_formula_of_a_map_has_the_numbers_of_its_thread():
@@ -53,10 +58,10 @@ def test_the_formula_of_a_map_has_the_numbers_of_its_thread():
     begin = ["i = blockIdx.x · blockDim.x + threadIdx.x", "  = 2 · 8 + 3", "  = 19"]
     assert launched.formula(2, 3, True).splitlines() == [*begin, "19 < 20: index [3, 4], out[3, 4] = fn(a[3, 4])"]
     assert launched.formula(2, 3, False).splitlines()[3] == "index [3, 4], out[3, 4] = fn(a[3, 4])"
-    assert launched.formula(2, 4, True).splitlines()[3] == "20 < 20 is false: the guard sends this thread home"
+    assert launched.formula(2, 4, True).splitlines()[3] == "20 < 20 is false: the guard stops this thread"
     assert launched.formula(2, 5, False).splitlines()[3:] == [
-        "if i is the position in storage: 21 is written, behind the end of out, which has 20 elements",
-        "if to_index is asked, and begins again at 0: out[0, 1] is written, the element of another thread",
+        "if i is used as a storage position: writes position 21, past the end of out, which has 20 elements",
+        "if to_index is used, which wraps around: writes out[0, 1], the element of another thread",
     ]
 
 
@@ -67,7 +72,7 @@ def test_the_formula_of_a_product_has_the_numbers_of_its_thread():
         "column = blockIdx.y · BLOCK_DIM + threadIdx.x = 0 · 4 + 3 = 3",
         "6 < 7 and 3 < 6",
         "out[6, 3] = sum over k of a[6, k] · b[k, 3]",
-        "position in storage = 6 · 6 + 3 = 39",
+        "storage position = 6 · 6 + 3 = 39",
     ]
     assert launched.formula((0, 1), (2, 1), True).splitlines()[2:] == ["1 < 7 and 6 < 6 is false: this thread writes nothing"]
     other = Product(7, 6, 4, "rows").formula((1, 0), (3, 2), True).splitlines()
@@ -80,26 +85,26 @@ def test_the_formula_of_a_product_has_the_numbers_of_its_thread():
 def test_without_the_guard_a_product_writes_into_the_next_row_and_behind_the_end():
     launched = Product(2, 3, 2, "columns")  # one thread column beyond the edge: [0, 3] is at position 3, [1, 3] at 6
     assert launched.overwritten() == {(0, 3): (1, 0)}
-    assert launched.formula((0, 1), (1, 0), False).splitlines()[2:] == ["position in storage = 0 · 3 + 3 = 3", "which is that of out[1, 0]"]
+    assert launched.formula((0, 1), (1, 0), False).splitlines()[2:] == ["storage position = 0 · 3 + 3 = 3", "which belongs to out[1, 0]"]
     assert launched.formula((0, 1), (1, 1), False).splitlines()[2:] == [
-        "position in storage = 1 · 3 + 3 = 6",
-        "which is behind the end of out",
+        "storage position = 1 · 3 + 3 = 6",
+        "which is past the end of out",
     ]
     says = launched.unguarded()
-    assert "The thread for [0, 3] writes position 0 · 3 + 3 = 3: that is out[1, 0]" in says
-    assert "1 thread would write behind the end of out." in says
+    assert "The thread for [0, 3] writes position 0 · 3 + 3 = 3, which belongs to out[1, 0]" in says
+    assert "1 thread would write past the end of out." in says
     assert "Such sizes hide a missing guard." in Product(4, 4, 2, "columns").unguarded()
 
 
 def test_without_the_guard_a_map_writes_behind_the_end():
-    assert "The last threads have i = 20 to 23, and out has 20 elements." in Map((4, 5), 8).unguarded()
-    assert "One thread of block 0 has i = 7, and out has 7 elements." in Map((7,), 8).unguarded()
+    assert "The last threads have i = 20 to 23, but out has only 20 elements." in Map((4, 5), 8).unguarded()
+    assert "One thread of block 0 has i = 7, but out has only 7 elements." in Map((7,), 8).unguarded()
     assert "Such sizes hide a missing guard." in Map((8,), 8).unguarded()
 
 
 def test_neighbouring_threads_write_side_by_side_or_a_row_apart():
-    assert "write positions 4, 5: side by side" in Product(7, 6, 4, "columns").neighbours((0, 1))
-    assert "write positions 0, 6, 12, 18: a whole row of out apart" in Product(7, 6, 4, "rows").neighbours((0, 0))
+    assert "write positions 4, 5. They are adjacent too" in Product(7, 6, 4, "columns").coalescing((0, 1))
+    assert "write positions 0, 6, 12, 18. They are a row of out apart" in Product(7, 6, 4, "rows").coalescing((0, 0))
 
 
 def looks(panel):

@@ -75,18 +75,18 @@ def test_grids_stand_in_a_row_that_wraps():
 
 def test_a_heat_map_has_a_cell_of_full_width_for_every_pair():
     spec = heatmap([0.0, 1.0], [[1.0, 2.0], [3.0, -4.0]], "f", "f in words")
-    assert spec["data"]["values"] == [
+    assert spec["layer"][0]["data"]["values"] == [
         {"x": -0.5, "x2": 0.5, "y": -0.5, "y2": 0.5, "value": 1.0},
         {"x": 0.5, "x2": 1.5, "y": -0.5, "y2": 0.5, "value": 2.0},
         {"x": -0.5, "x2": 0.5, "y": 0.5, "y2": 1.5, "value": 3.0},
         {"x": 0.5, "x2": 1.5, "y": 0.5, "y2": 1.5, "value": -4.0},
     ]
-    assert spec["encoding"]["color"]["scale"]["domain"] == [-4.0, 0, 4.0]
+    assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == [-4.0, 0, 4.0]
     assert spec["description"] == "f in words"
 
 
 def test_a_heat_map_leaves_gaps_where_there_is_no_value():
     spec = heatmap([0.0, 1.0], [[np.nan, np.inf], [0.0, 0.0]], "f", "")
-    assert [cell["value"] for cell in spec["data"]["values"]] == [None, None, 0.0, 0.0]
-    assert spec["encoding"]["color"]["scale"]["domain"] == [-1.0, 0, 1.0]
+    assert [cell["value"] for cell in spec["layer"][0]["data"]["values"]] == [None, None, 0.0, 0.0]
+    assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == [-1.0, 0, 1.0]
     assert "NaN" not in json.dumps(spec)

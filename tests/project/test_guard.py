@@ -7,8 +7,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from course.manifest import ROOT
-from project.lab import guard
-from project.lab.guard import WrongResult, explain, number, plain
+from project.lab import cards
+from project.lab.cards import WrongResult, explain, number, plain
 
 OPERATORS = str(ROOT / "minitorch" / "operators.py")
 PROGRAM = str(ROOT / "project" / "run_scalar.py")
@@ -35,7 +35,7 @@ def not_written(message):
 
 @pytest.mark.parametrize("is_open", [True, False])
 def test_a_stub_names_its_task_its_place_the_command_and_the_first_hint_once_it_is_open(is_open, monkeypatch):
-    monkeypatch.setattr(guard, "is_open", lambda root, task: is_open)
+    monkeypatch.setattr(cards, "is_open", lambda root, task: is_open)
     error = run('def mul(x, y):\n    raise NotImplementedError("Need to implement for Task 0.1")', call="mul(1, 2)")
     card = explain(error)
     assert card.todo
@@ -77,7 +77,7 @@ def test_an_error_shows_the_students_frames_and_their_inputs_only():
 )
 def test_a_function_that_has_no_value_there_reminds_that_the_inputs_may_be_at_fault(line):
     card = explain(run(f"import math\n\ndef f(x):\n    {line}", call="f(0.0)"))
-    assert card.body.endswith("If the function is right, it has no value for these inputs: choose others.")
+    assert card.body.endswith("If your function is correct, it is undefined for these inputs. Choose other inputs.")
 
 
 @pytest.mark.parametrize(

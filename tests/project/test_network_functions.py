@@ -6,9 +6,9 @@ import pytest
 import minitorch
 from minitorch import fast_conv
 from minitorch.nn import functional
+from project.lab.cards import WrongResult
 from project.lab.explorers import network_functions
 from project.lab.explorers.convolution import Convolution, Walk
-from project.lab.guard import WrongResult
 
 IMAGE = np.arange(16.0).reshape(4, 4)
 GRADIENT = np.array([[1.0, 2], [3, 4]])
@@ -21,50 +21,50 @@ def test_a_convolution_is_that_of_the_arithmetic(dims, reverse):
     rows = 1 if dims == 1 else 3
     image, weight = drawn.integers(-3, 4, (2, rows, 4)).astype(float), drawn.integers(-3, 4, (3, 2, rows, 2)).astype(float)
     expected = Convolution(image, weight, Walk(reverse), dims).expected
-    found = network_functions.convolved(image, weight, dims, reverse)
+    found = network_functions.convolve(image, weight, dims, reverse)
     assert np.allclose(found, expected)
 
 
 def test_windows_their_largest_and_their_gradient():
-    assert network_functions.tiled(IMAGE, (2, 2))[1, 0].tolist() == [8, 9, 12, 13]
-    found, gradient = network_functions.pooled("max", IMAGE, (2, 2), GRADIENT)
+    assert network_functions.tile(IMAGE, (2, 2))[1, 0].tolist() == [8, 9, 12, 13]
+    found, gradient = network_functions.pool("max", IMAGE, (2, 2), GRADIENT)
     assert found.tolist() == [[5, 7], [13, 15]]
     assert gradient.tolist() == [[0, 0, 0, 0], [0, 1, 0, 2], [0, 0, 0, 0], [0, 3, 0, 4]]
-    found, gradient = network_functions.pooled("average", IMAGE, (2, 2), GRADIENT)
+    found, gradient = network_functions.pool("average", IMAGE, (2, 2), GRADIENT)
     assert found.tolist() == [[2.5, 4.5], [10.5, 12.5]]
     assert gradient[0].tolist() == [0.25, 0.25, 0.5, 0.5]
 
 
 def test_softmax_and_the_gradient_of_the_loss():
     right = np.array([1.0, 0])
-    found, _ = network_functions.softened("softmax", np.log([1.0, 3]), right)
+    found, _ = network_functions.softmax("softmax", np.log([1.0, 3]), right)
     assert np.allclose(found, [0.25, 0.75])
-    found, gradient = network_functions.softened("logsoftmax", np.log([1.0, 3]), -right)
+    found, gradient = network_functions.softmax("logsoftmax", np.log([1.0, 3]), -right)
     assert np.allclose(found, np.log([0.25, 0.75]))
     assert np.allclose(gradient, [-0.75, 0.75])
 
 
 def test_dropout_repeats_what_the_seed_says():
     values = np.ones((8, 8))
-    assert np.array_equal(network_functions.dropped(values, 0.5, 1), network_functions.dropped(values, 0.5, 1))
-    assert not np.array_equal(network_functions.dropped(values, 0.5, 1), network_functions.dropped(values, 0.5, 2))
-    assert network_functions.dropped(values, 0.5, 1, ignore=True).all()
+    assert np.array_equal(network_functions.dropout(values, 0.5, 1), network_functions.dropout(values, 0.5, 1))
+    assert not np.array_equal(network_functions.dropout(values, 0.5, 1), network_functions.dropout(values, 0.5, 2))
+    assert network_functions.dropout(values, 0.5, 1, ignore=True).all()
 
 
 def convolve():
-    return network_functions.convolved(np.ones((1, 2, 2)), np.ones((1, 1, 1, 1)), 2, False)
+    return network_functions.convolve(np.ones((1, 2, 2)), np.ones((1, 1, 1, 1)), 2, False)
 
 
 def reverse():
-    return network_functions.convolved(np.ones((1, 1, 2)), np.ones((1, 1, 1, 1)), 1, True)
+    return network_functions.convolve(np.ones((1, 1, 2)), np.ones((1, 1, 1, 1)), 1, True)
 
 
 def tile():
-    return network_functions.tiled(IMAGE, (2, 2))
+    return network_functions.tile(IMAGE, (2, 2))
 
 
 def pool():
-    return network_functions.pooled("average", IMAGE, (2, 2), GRADIENT)
+    return network_functions.pool("average", IMAGE, (2, 2), GRADIENT)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_another_kind_of_answer_is_called_wrong(monkeypatch, place, name, studen
 
 def test_a_result_through_which_no_gradient_flows_has_a_gradient_of_zeros(monkeypatch):
     monkeypatch.setattr(functional, "softmax", lambda x, dim: x * 0 + 0.5)
-    assert network_functions.softened("softmax", np.ones(2), np.ones(2))[1].tolist() == [0, 0]
+    assert network_functions.softmax("softmax", np.ones(2), np.ones(2))[1].tolist() == [0, 0]
 
 
 def test_a_complaint_names_the_first_wrong_element_and_how_many_there_are():

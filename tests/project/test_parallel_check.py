@@ -85,7 +85,7 @@ def test_arrays_made_in_an_inner_loop_count_for_the_outer_one(monkeypatch: pytes
     assert (outer.fate, inner.fate) == (PARALLEL, SERIAL)
     assert outer.allocations == (inner.line + 1,)
     assert inner.into == outer.line
-    assert f"      serial: it stands inside the parallel loop of line {outer.line}" in in_words(report)
+    assert f"      serial: nested in the parallel loop at line {outer.line}" in in_words(report)
 
 
 def test_operations_on_whole_arrays_are_loops_that_may_be_fused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def test_operations_on_whole_arrays_are_loops_that_may_be_fused(monkeypatch: pyt
     assert report.parallel
     assert fates.count(PARALLEL) == 1
     assert fates.count(FUSED) == len(fates) - 1 >= 1
-    assert any(line.startswith("      fused: it runs together with the loop of line ") for line in in_words(report))
+    assert any(line.startswith("      fused with the loop at line ") for line in in_words(report))
 
 
 def test_what_does_not_change_is_moved_to_before_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_what_does_not_change_is_moved_to_before_the_loop(monkeypatch: pytest.Mo
     report = examine("map")
     ((loop,),) = (each.loops for each in report.compiled)
     assert loop.hoisted >= 1
-    assert any("moved to before the loop" in line for line in in_words(report))
+    assert any("hoisted out of the loop" in line for line in in_words(report))
 
 
 def test_a_loop_without_prange_is_not_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,14 +113,14 @@ def test_a_loop_without_prange_is_not_parallel(monkeypatch: pytest.MonkeyPatch) 
     heading, function, remark = in_words(report)
     assert heading == "MAP: not parallel everywhere; see below"
     assert function.startswith("  _one_by_one in tests/project/test_parallel_check.py, line ")
-    assert remark == "    no parallel loop: the loop over the results should be `for … in prange(…)`"
+    assert remark == "    no parallel loop: write the loop over the output as `for … in prange(…)`"
 
 
 @pytest.mark.parametrize(
     ("kernel", "problem"),
     [
-        (numba.njit(_one_by_one), "it is compiled for one thread; pass parallel=True to njit"),
-        (_one_by_one, "it is not compiled; return njit(…, parallel=True)"),
+        (numba.njit(_one_by_one), "the kernel is compiled for one thread; pass parallel=True to njit"),
+        (_one_by_one, "the kernel is not compiled; return njit(…, parallel=True)"),
     ],
 )
 def test_what_lacks_the_compiler_or_its_flag_is_told(monkeypatch: pytest.MonkeyPatch, kernel: Any, problem: str) -> None:

@@ -16,7 +16,7 @@ from project.lab.explorers.pooling import (
     rule_of,
     sentence,
 )
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 
 IMAGE = np.array([[1.0, 2, 3, 4], [5, 6, 7, 8]])
 TIED = np.array([[2.0, 2, 0, 1], [2, 0, 1, 0]])

@@ -53,4 +53,4 @@ def test_the_number_of_a_module_opens_its_first_page(arguments, name):
 def test_other_arguments_open_the_board_with_a_complaint(arguments, got):
     first, complaint = registry.start(arguments)
     assert first.name == "home"
-    assert complaint == f"expected the number of a module after --, one of 0, 1, 2, 3, 4, got {got}"
+    assert complaint == f"expected a module number after --, one of 0, 1, 2, 3, 4, got {got}"

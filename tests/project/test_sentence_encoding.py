@@ -74,6 +74,6 @@ def test_a_word_weighs_what_the_probability_loses_without_it() -> None:
 
 @pytest.mark.parametrize("sentence", ["", "  "])
 def test_a_sentence_without_a_word_is_refused(sentence: str) -> None:
-    message = f"expected a sentence of at least one word, got {sentence!r}; type some words with blanks between them"
+    message = f"expected a sentence of at least one word, got {sentence!r}; enter words separated by spaces"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         word_weights(sentence, lambda sentences: np.zeros(len(sentences)))

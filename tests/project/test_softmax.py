@@ -29,9 +29,9 @@ def test_without_the_shift_large_numbers_overflow(dtype, limit):
     _, powers, total, shares = softmax.steps(x, dtype, False)
     assert powers[0] == total == math.inf
     assert math.isnan(shares[0])
-    assert softmax.verdict(x, dtype, False).startswith(f"The sum is inf: e^x is too large for a {dtype} from x = {limit} on.")
+    assert softmax.verdict(x, dtype, False).startswith(f"The sum is inf: for x > {limit}, e^x overflows in {dtype}.")
     assert softmax.steps(x, dtype, True)[3].tolist() == [1, 0, 0]
-    assert softmax.verdict(x, dtype, True).startswith("The sum is 1: one power is e^0 = 1")
+    assert softmax.verdict(x, dtype, True).startswith("The sum is 1. The largest exponential is e^0 = 1")
 
 
 def test_between_the_limits_of_the_types_only_the_smaller_one_overflows():
@@ -42,27 +42,27 @@ def test_between_the_limits_of_the_types_only_the_smaller_one_overflows():
 
 def test_without_the_shift_small_numbers_leave_nothing_to_divide_by():
     x = np.array([-1000.0, -1001])
-    assert softmax.verdict(x, "float64", False) == "The sum is 0: every e^x is too small for a float64, and 0 / 0 is nan."
+    assert softmax.verdict(x, "float64", False) == "The sum is 0: every e^x underflows in float64, and 0 / 0 is nan."
     assert np.allclose(softmax.steps(x, "float64", True)[3], [1 / (1 + math.exp(-1)), 1 / (1 + math.e)])
 
 
 def test_shares_that_are_lost_are_counted():
     assert (
         softmax.verdict(np.array([0.0, -1000]), "float64", False)
-        == "The sum is 1. 1 of the shares are too small for a float64 and become 0."
+        == "The sum is 1. 1 of the probabilities underflow in float64 and become 0."
     )
 
 
 def test_a_table_has_a_row_for_every_class():
     assert softmax.table(np.array([0.0, math.log(3)]), "float64", False) == [
-        {"class": "0", "x": "0", "e^x": "1", "share": "0.25"},
-        {"class": "1", "x": "1.099", "e^x": "3", "share": "0.75"},
+        {"class": "0", "x": "0", "e^x": "1", "probability": "0.25"},
+        {"class": "1", "x": "1.099", "e^x": "3", "probability": "0.75"},
     ]
     assert softmax.table(np.array([0.0, math.log(4)]), "float64", True)[0] == {
         "class": "0",
         "x - m": "-1.386",
         "e^(x - m)": "0.25",
-        "share": "0.2",
+        "probability": "0.2",
     }
 
 
@@ -83,9 +83,9 @@ def test_the_logarithm_of_the_sum_is_written_out():
 
 
 def test_how_sure_it_is_is_said_in_bits():
-    assert (
-        softmax.spread(np.array([0.5, 0.5]))
-        == "The largest is 0.5. Their entropy is 1.00 bits: 0 if one class is certain, 1.00 if all are equally likely."
+    assert softmax.spread(np.array([0.5, 0.5])) == (
+        "The largest probability is 0.5. The entropy is 1.00 bits; it is 0 if one class is certain and 1.00 if all classes are equally "
+        "likely."
     )
     assert "entropy is 0.00 bits" in softmax.spread(np.array([1.0, 0, 0]))
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from project.lab.typed.expressions import Refused
-from project.lab.typed.steps import Step, flip, parse_shape, parse_steps, written
+from project.lab.typed.source import Refused
+from project.lab.typed.steps import Step, flip, parse_shape, parse_steps, to_text
 
 
 @pytest.mark.parametrize(
@@ -32,12 +32,12 @@ def test_no_sizes_are_the_shape_of_a_single_number_where_that_is_allowed(text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("2, x", "expected whole numbers separated by commas, got 'x' in '2, x'"),
-        ("2, -3", "expected whole numbers separated by commas, got '-3' in '2, -3'"),
-        ("2, 3.5", "expected whole numbers separated by commas, got '3.5' in '2, 3.5'"),
-        ("2,, 3", "expected whole numbers separated by commas, got '' in '2,, 3'"),
-        ("2 3", "expected whole numbers separated by commas, got '2 3' in '2 3'"),
-        ("__import__('os')", "expected whole numbers separated by commas, got \"__import__('os')\" in \"__import__('os')\""),
+        ("2, x", "expected integers separated by commas, got 'x' in '2, x'"),
+        ("2, -3", "expected integers separated by commas, got '-3' in '2, -3'"),
+        ("2, 3.5", "expected integers separated by commas, got '3.5' in '2, 3.5'"),
+        ("2,, 3", "expected integers separated by commas, got '' in '2,, 3'"),
+        ("2 3", "expected integers separated by commas, got '2 3' in '2 3'"),
+        ("__import__('os')", "expected integers separated by commas, got \"__import__('os')\" in \"__import__('os')\""),
         ("", "expected a shape of 1 to 4 dimensions, got 0 in ''"),
         ("1, 1, 1, 1, 1", "expected a shape of 1 to 4 dimensions, got 5 in '1, 1, 1, 1, 1'"),
         ("11, 11", "expected at most 120 elements, got 121 in shape (11, 11)"),
@@ -76,28 +76,28 @@ def test_a_shape_in_brackets_is_the_same_step():
 
 def test_a_chain_can_be_written_again():
     text = "x.transpose(0, -1)[:, None].expand(2, 3, 4)"
-    assert written(parse_steps(text)) == text
+    assert to_text(parse_steps(text)) == text
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("y.permute(1, 0)", "expected the tensor x, got 'y'; begin with x"),
-        ("x.sum(0)", "unknown step 'sum'; the steps are permute, transpose, view, expand, contiguous and an index such as [1:, ::2]"),
-        ("x.permute(a)", "permute expected whole numbers, got 'a'"),
-        ("x.permute(True)", "permute expected whole numbers, got 'True'"),
-        ("x.view(1.5)", "view expected whole numbers, got '1.5'"),
-        ("x.view(10 ** 9)", "view expected whole numbers, got '10 ** 9'"),
-        ("x.view(1000000)", "view expected whole numbers, got '1000000'"),
-        ("x[f()]", "an index expected whole numbers, slices, None, ... and lists of whole numbers, got 'f()'"),
-        ("x[::0]", "an index expected a step other than 0; write ::1"),
-        ("x.transpose(0)", "transpose expected 2 numbers, got 1; write .transpose(0, 1)"),
-        ("x.contiguous(1)", "contiguous expected no numbers, got 1; write .contiguous()"),
-        ("x.T", "expected x followed by steps, got 'x.T'; write for example x.permute(1, 0)[1:, ::2]"),
-        ("x.view(n=3)", "expected x followed by steps, got 'x.view(n=3)'; write for example x.permute(1, 0)[1:, ::2]"),
-        ("x +", "expected x followed by steps, got 'x +'; write for example x.permute(1, 0)[1:, ::2]"),
-        ("x" + "[:]" * 13, "expected at most 12 steps, got 13"),
-        ("x" * 301, "expected at most 300 characters, got 301"),
+        ("y.permute(1, 0)", "column 1: expected the tensor x, got 'y'"),
+        ("x.sum(0)", "column 1: unknown method 'sum'; use permute, transpose, view, expand, contiguous or an index such as [1:, ::2]"),
+        ("x.permute(a)", "column 11: permute expected integers, got 'a'"),
+        ("x.permute(True)", "column 11: permute expected integers, got 'True'"),
+        ("x.view(1.5)", "column 8: view expected integers, got '1.5'"),
+        ("x.view(10 ** 9)", "column 8: view expected integers, got '10 ** 9'"),
+        ("x.view(1000000)", "column 8: view expected integers, got '1000000'"),
+        ("x[f()]", "column 3: an index expected integers, slices, None, ... and lists of integers, got 'f()'"),
+        ("x[::0]", "column 3: an index expected a step other than 0; write ::1"),
+        ("x.transpose(0)", "column 1: transpose expected 2 arguments, got 1; write .transpose(0, 1)"),
+        ("x.contiguous(1)", "column 1: contiguous expected no arguments, got 1; write .contiguous()"),
+        ("x.T", "column 1: expected x followed by operations, such as x.permute(1, 0)[1:, ::2], got 'x.T'"),
+        ("x.view(n=3)", "column 1: expected x followed by operations, such as x.permute(1, 0)[1:, ::2], got 'x.view(n=3)'"),
+        ("x +", "column 4: expected x followed by operations, such as x.permute(1, 0)[1:, ::2], got 'x +' (invalid syntax)"),
+        ("x" + "[:]" * 13, "column 1: expected at most 12 operations, got 13"),
+        ("x" * 301, "column 301: expected at most 300 characters, got 301"),
     ],
 )
 def test_other_chains_are_refused_in_words(text, message):
@@ -105,17 +105,8 @@ def test_other_chains_are_refused_in_words(text, message):
         parse_steps(text)
 
 
-def test_what_is_too_deep_to_be_written_out_is_refused_like_anything_else(monkeypatch):
-    def too_deep(node):
-        raise RecursionError
-
-    monkeypatch.setattr("ast.unparse", too_deep)
-    with pytest.raises(Refused, match=r"got '\.\.\.'$"):
-        parse_steps("x[--1]")
-
-
 def test_hundreds_of_signs_are_refused_like_anything_else():
-    with pytest.raises(Refused, match="an index expected whole numbers"):
+    with pytest.raises(Refused, match=r"^column 3: an index expected integers"):
         parse_steps(f"x[{'-' * 290}1]")
 
 
@@ -130,5 +121,5 @@ def test_flip_is_an_index_with_a_negative_step(dim, index):
 
 @pytest.mark.parametrize("dim", ["3", "-1", "one", ""])
 def test_flip_refuses_what_is_no_dimension(dim):
-    with pytest.raises(Refused, match=re.escape(f"expected the number of a dimension, 0 to 2, got {dim!r}")):
+    with pytest.raises(Refused, match=re.escape(f"expected a dimension from 0 to 2, got {dim!r}")):
         flip(dim, 3)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from minitorch import TensorData, tensor
+from project.lab.cards import WrongResult
 from project.lab.explorers import strides
-from project.lab.guard import WrongResult
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 from project.lab.typed.steps import parse_steps
 
 

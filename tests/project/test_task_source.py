@@ -6,7 +6,7 @@ import pytest
 
 from course.manifest import course
 from project.lab import task_source
-from project.lab.guard import WrongResult
+from project.lab.cards import WrongResult
 
 FILE = '''"""A module."""
 
@@ -54,8 +54,8 @@ def test_an_unwritten_function_is_known_by_the_marker_of_its_task(workspace):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("modules.one:gone", "expected a function gone in modules/one.py, got none; take its first lines from the handout again"),
-        ("modules.two:gone", "expected a file modules/two.py, got none; take it from the handout again"),
+        ("modules.one:gone", "expected a function gone in modules/one.py, got none; copy its signature from the handout"),
+        ("modules.two:gone", "expected a file modules/two.py, got none; copy it from the handout"),
     ],
 )
 def test_what_is_missing_is_named(workspace, name, message):

@@ -61,7 +61,7 @@ def test_the_sum_stands_at_its_edge_in_the_drawing_while_it_happens():
 def test_what_arrives_twice_is_added_up():
     x = leaf([1, 2], "x")
     recording = record(x * x)
-    assert recording.frames[1].sentence.endswith("The chain rule passes [1, 2] to x and [1, 2] to x (it had [1, 2], the sum is [2, 4]).")
+    assert recording.frames[1].sentence.endswith("The chain rule passes [1, 2] to x and [1, 2] to x (added to [1, 2], the sum is [2, 4]).")
 
 
 def test_constants_are_drawn_and_get_nothing():
@@ -114,7 +114,7 @@ def test_a_comparison_passes_zeros_on():
 
 def test_a_graph_can_be_drawn_without_its_gradients():
     recording = forward_only(row_times_matrix())
-    assert recording.frames[0].sentence == "The forward pass is done. Nothing can flow back yet."
+    assert recording.frames[0].sentence == "The forward pass is complete. The backward pass needs code that is not written yet."
     assert dot(recording, 0).count("gradient -") == 3
 
 
@@ -166,7 +166,7 @@ def test_a_backward_that_returns_nothing_is_remarked_upon():
             pass
 
     sentence = record(Forgot.apply(leaf([1.0], "x"))).frames[1].sentence
-    assert sentence.endswith("passes [0] to x (backward returned None, which stands for zeros).")
+    assert sentence.endswith("passes [0] to x (backward returned None, which means zeros).")
 
 
 def test_a_typed_expression_of_tensors_is_worked_out_by_their_methods():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from minitorch import IndexingError, Tensor, tensor
+from project.lab.cards import WrongResult
 from project.lab.explorers import tensor_sandbox as sandbox
-from project.lab.guard import WrongResult
 
 POINTS = np.array([[0.5, -1.5], [2.0, 3.0]])
 
@@ -74,15 +74,15 @@ def test_nothing_that_arrives_is_a_gradient_of_zeros():
 
 
 def test_numbers_are_all_different_and_the_same_for_the_same_seed():
-    x = sandbox.drawn((4, 4, 4), "0 x")
+    x = sandbox.random_values((4, 4, 4), "0 x")
     assert len(set(x.flatten().tolist())) == 64
     assert 0 not in x
     assert np.abs(x).max() <= 3.2
-    assert (sandbox.drawn((4, 4, 4), "0 x") == x).all()
-    assert (sandbox.drawn((4, 4, 4), "1 x") != x).any()
-    assert sandbox.drawn((), "0").shape == ()
-    assert sandbox.drawn((0, 2), "0").shape == (0, 2)
-    assert sandbox.counted((2, 2)).tolist() == [[1, 2], [3, 4]]
+    assert (sandbox.random_values((4, 4, 4), "0 x") == x).all()
+    assert (sandbox.random_values((4, 4, 4), "1 x") != x).any()
+    assert sandbox.random_values((), "0").shape == ()
+    assert sandbox.random_values((0, 2), "0").shape == (0, 2)
+    assert sandbox.count_up((2, 2)).tolist() == [[1, 2], [3, 4]]
 
 
 def test_the_largest_gap_is_found_with_its_index_past_what_is_not_finite():
@@ -107,12 +107,12 @@ def test_a_gradient_of_another_shape_is_named(monkeypatch):
         self.grad = tensor([1.0, 2.0])
 
     monkeypatch.setattr(Tensor, "accumulate_derivative", keep)
-    with pytest.raises(WrongResult, match=r"^backward of f\(x\) expected to leave a gradient of shape \(2, 2\), got \(2,\)$"):
+    with pytest.raises(WrongResult, match=r"^the backward pass of f\(x\) expected to compute a gradient of shape \(2, 2\), got \(2,\)$"):
         sandbox.gradients(lambda x: x * 2, "f(x)", POINTS)
 
 
 def test_the_sources_are_those_of_the_method_and_of_every_function_used():
-    x = sandbox.made(POINTS, requires_grad=True)
+    x = sandbox.make_tensor(POINTS, requires_grad=True)
     shown = sandbox.sources(Tensor.mean, x.sigmoid().mean())
     assert shown.startswith("@compute_in_float32\ndef mean(self")
     for name in ("Sigmoid", "View", "Sum", "Mul"):
@@ -143,4 +143,4 @@ def test_errors_about_shapes_are_shown_and_end_the_page(monkeypatch, error):
     monkeypatch.setattr(sandbox.st, "stop", stop)
     with pytest.raises(Stopped), sandbox.shapes_guard():
         raise error
-    assert shown == [f"**This does not fit.** {error}"]
+    assert shown == [f"**The shapes are incompatible.** {error}"]

@@ -74,12 +74,12 @@ def test_sums_grow_in_registers_and_are_written_once_in_the_end():
 
 def test_every_step_is_said_in_a_sentence():
     tiling = Tiling(5, 4, TILED)
-    assert sentence(tiling, 0) == "Nothing has been read yet: all of A and B is in global memory."
-    assert "loads tile (0, 0) of A and tile (0, 0) of B: 32 reads from global memory, two for every thread" in sentence(tiling, 1)
+    assert sentence(tiling, 0) == "Nothing has been read yet. A and B are in global memory."
+    assert "loads tile (0, 0) of A and tile (0, 0) of B: 32 reads from global memory, two per thread" in sentence(tiling, 1)
     assert "every thread adds 4 products to its sum" in sentence(tiling, 2)
     assert "tile (0, 1) of A and tile (1, 0) of B: 8 reads from global memory, and 24 zeros" in sentence(tiling, 3)
-    assert sentence(tiling, 5).startswith("Block (0, 0) has seen all tiles")
-    assert "C[0, 1]: row 0 of A and column 1 of B are read from global memory, all 10 numbers" in sentence(Tiling(5, 2, NAIVE), 2)
+    assert sentence(tiling, 5).startswith("Block (0, 0) has processed all tiles")
+    assert "C[0, 1]: row 0 of A and column 1 of B are read from global memory, 10 numbers in total" in sentence(Tiling(5, 2, NAIVE), 2)
 
 
 def fixed(order, n=3, tile=2):
@@ -100,10 +100,10 @@ def test_the_arithmetic_of_one_cell_is_spelled_out():
 
 def test_a_thread_beyond_the_edge_loads_zeros_and_writes_nothing():
     tiled = fixed(TILED)  # the second block has the column 2 alone
-    assert "b_tile[0, 1] = 0, since B[0, 3] is beyond the edge" in arithmetic(tiled, 6, (0, 1))
+    assert "b_tile[0, 1] = 0, because B[0, 3] is outside of the matrix" in arithmetic(tiled, 6, (0, 1))
     assert "a_tile[0, 1] = A[0, 1] = 1" in arithmetic(tiled, 6, (0, 1))
     for number in (7, 10):
-        assert arithmetic(tiled, number, (0, 1)).startswith("C[0, 3] lies beyond the edge")
+        assert arithmetic(tiled, number, (0, 1)).startswith("C[0, 3] is outside of the matrix")
 
 
 def test_the_table_counts_this_step_all_so_far_and_the_other_order():
@@ -118,9 +118,9 @@ def test_the_table_counts_this_step_all_so_far_and_the_other_order():
 def test_both_orders_are_compared_with_their_formulas():
     assert comparison(8, 4).splitlines() == [
         "element by element: 2·n³ = 2·8³ = 1,024 global reads",
-        "tile by tile: 2·n²·(n/t) = 2·8²·2 = 256 global reads, 4 times fewer",
+        "tile by tile: 2·n²·(n/t) = 2·8²·2 = 256 global reads, 4× fewer",
     ]
-    assert comparison(5, 4).splitlines()[-1] == "4 does not divide 5: n/t is rounded up to 2, and the last tiles are filled with zeros"
+    assert comparison(5, 4).splitlines()[-1] == "4 does not divide 5: n/t is rounded up to 2, and the last tiles are padded with zeros"
 
 
 def cells(markup, tag):
@@ -139,10 +139,10 @@ def test_what_is_read_and_what_changes_stands_out_in_the_picture():
     multiply = panel(tiling, 2, (1, 0))
     assert cells(multiply, "a_tile1,1")[0] == ["linked"]
     assert cells(multiply, "b_tile1,1")[0] == ["read"]
-    assert cells(multiply, "C1,0") == (["picked"], "C[1, 0] = 7, so far, in a register; picked")
-    assert cells(multiply, "C2,2") == ([], "C[2, 2], not begun")
+    assert cells(multiply, "C1,0") == (["picked"], "C[1, 0] = 7, partial sum in a register; picked")
+    assert cells(multiply, "C2,2") == ([], "C[2, 2], not started")
     assert cells(panel(tiling, 5, (1, 0)), "C0,0") == (["changed"], "C[0, 0] = 3, in global memory; changes in this step")
-    assert cells(panel(tiling, 0, (0, 0)), "a_tile0,0") == ([], "a_tile[0, 0] holds nothing yet")
+    assert cells(panel(tiling, 0, (0, 0)), "a_tile0,0") == ([], "a_tile[0, 0] is empty")
     assert "Not used in this order." in panel(fixed(NAIVE), 1, (0, 0))
 
 

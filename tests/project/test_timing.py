@@ -41,7 +41,7 @@ class Clock:
 
 def test_backends_take_turns_and_the_first_call_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, {("a", 64): 0.5, ("b", 64): 0.25}, first={"b": 8.0})
-    found = list(speed.measure("matmul", [64], ["a", "b"], "float32", patience=100))
+    found = list(speed.measure("matmul", [64], ["a", "b"], "float32", budget=100))
     assert found == [Measurement("matmul", 64, "a", 0.5, 5), Measurement("matmul", 64, "b", 0.25, 5, compiling=8.0)]
     assert clock.calls == [("a", 64), ("b", 64)] * 6
 
@@ -50,13 +50,13 @@ def test_the_median_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, {("a", 64): 1.0}, {})
     times = iter([9.0, 1.0, 7.0, 2.0, 3.0, 100.0])
     monkeypatch.setattr(clock, "run", lambda backend, size: setattr(clock, "now", clock.now + next(times)))
-    assert next(speed.measure("matmul", [64], ["a"], "float32", patience=1000)).seconds == 3.0  # of 1, 7, 2, 3, 100
+    assert next(speed.measure("matmul", [64], ["a"], "float32", budget=1000)).seconds == 3.0  # of 1, 7, 2, 3, 100
 
 
 def test_what_would_take_too_long_is_estimated_from_its_operations_and_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     cost = {("slow", 64): 0.75, ("fast", 64): 0.125, ("fast", 128): 0.25, ("fast", 256): 0.5}
     clock = Clock(monkeypatch, cost, {})
-    found = list(speed.measure("matmul", [64, 128, 256], ["slow", "fast"], "float32", patience=2))
+    found = list(speed.measure("matmul", [64, 128, 256], ["slow", "fast"], "float32", budget=2))
     assert [each for each in found if each.backend == "slow"] == [
         Measurement("matmul", 64, "slow", 0.75, 3),  # after three calls more than 2 s have gone
         Measurement("matmul", 128, "slow", 6.0, 0),  # 0.75 · 2³
@@ -68,7 +68,7 @@ def test_what_would_take_too_long_is_estimated_from_its_operations_and_not_run(m
 
 def test_a_long_first_call_does_not_make_a_backend_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     Clock(monkeypatch, {("a", 64): 0.125, ("a", 128): 0.25}, first={"a": 30.0})
-    found = list(speed.measure("matmul", [64, 128], ["a"], "float32", patience=2))
+    found = list(speed.measure("matmul", [64, 128], ["a"], "float32", budget=2))
     assert [(each.seconds, each.runs) for each in found] == [(0.125, 5), (0.25, 5)]
 
 
@@ -101,11 +101,11 @@ def test_the_textbook_kernels_compute_the_same(op: str) -> None:
 def test_without_a_gpu_cuda_is_not_run_and_the_simulator_is_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_device, "SIMULATED", False)
     monkeypatch.setattr(cuda_device, "available", lambda: False)
-    assert speed.missing("cuda") == "there is no GPU that numba can use"
+    assert speed.missing("cuda") == "numba found no GPU"
     monkeypatch.setattr(cuda_device, "available", lambda: True)
     assert speed.missing("cuda") == ""
     monkeypatch.setattr(cuda_device, "SIMULATED", True)
-    assert speed.missing("cuda") == "the simulator's time says nothing of a GPU's"
+    assert speed.missing("cuda") == "the speed of the simulator says nothing about a GPU"
 
 
 # The chart
@@ -132,14 +132,14 @@ def test_the_chart_draws_every_measurement_and_tells_estimates() -> None:
         (128, "simple", 1, 4000, "estimated"),
         (128, "fast", 64, 62.5, "yes"),
     ]
-    assert spec["description"] == "At 128 rows and columns of each matrix, as fast as simple: fast 64 times."
+    assert spec["description"] == "At 128 rows and columns of each matrix, speed relative to simple: fast 64×."
     assert spec["width"] <= 320
 
 
 def test_notes_say_what_was_not_run_and_what_was_estimated() -> None:
     first, second = speed_chart.notes(FOUND, {"cuda": "there is none"})
     assert first == "cuda: NOT RUN, there is none."
-    assert second.startswith("simple: hollow points and ≈ are estimates;")
+    assert second.startswith("simple: hollow points and ≈ are estimates.")
     assert speed_chart.notes(FOUND[:2], {}) == []
 
 
@@ -173,7 +173,7 @@ def test_the_table_has_times_rates_and_speed_ups(measured: list[tuple[Any, ...]]
         ["fast", "62.5", "ms", "0.134", "64"],
     ]
     assert "cuda: NOT RUN, there is none." in lines
-    assert lines[-1] == "At 128 rows and columns of each matrix, as fast as simple: fast 64 times."
+    assert lines[-1] == "At 128 rows and columns of each matrix, speed relative to simple: fast 64×."
     assert err == ""
     assert measured == [("matmul", [64, 128, 256, 512, 1024], ["simple", "textbook", "fast", "numpy"], "float32")]
 

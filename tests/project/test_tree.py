@@ -51,9 +51,9 @@ def test_without_the_guard_the_sum_of_the_last_block_is_whatever_stood_behind_th
     tree = Tree(6, 4, GUARD)
     assert tree.moments[1].shared == ((1, 2, 3, 4), (5, 6, None, None))
     assert tree.moments[-1].out == (10, None)
-    assert "out[1] must be 11" in tree.lesson()
+    assert "out[1] should be 11" in tree.lesson()
     assert "Such sizes hide a missing guard." in Tree(8, 4, GUARD).lesson()
-    assert "hold what stood behind the end of a" in tree.sentence(2)
+    assert "contain whatever was past the end of a" in tree.sentence(2)
 
 
 def test_without_barriers_between_rounds_a_warp_that_runs_ahead_adds_what_is_not_ready():
@@ -63,14 +63,14 @@ def test_without_barriers_between_rounds_a_warp_that_runs_ahead_adds_what_is_not
     first = next(moment for moment in tree.moments if moment.wrong)
     assert first.half == 4
     assert first.wrong == {(0, 0), (0, 1), (0, 2), (0, 3)}
-    assert "out[0] is 78 and must be 136" in tree.lesson()
+    assert "out[0] is 78; it should be 136" in tree.lesson()
     assert [moment.kind for moment in tree.moments].count("load") == 1
 
 
 def test_without_any_barrier_a_warp_adds_cells_that_nobody_has_written():
     tree = Tree(8, 8, BARRIERS)
     assert tree.moments[-1].out == (None,)
-    assert "made of whatever stood in shared memory and must be 36" in tree.lesson()
+    assert "computed from uninitialized memory; it should be 36" in tree.lesson()
     assert "were not ready" in tree.sentence(2)
     assert tree.moments[2].wrong == {(0, 0), (0, 1), (0, 2), (0, 3)}
 
@@ -79,7 +79,7 @@ def test_without_any_barrier_a_warp_adds_cells_that_nobody_has_written():
 def test_a_block_of_one_warp_hides_a_missing_barrier(missing):
     tree = Tree(10, 4, missing)
     assert list(tree.moments[-1].out) == numbers(10, 4)
-    assert "by luck" in tree.lesson()
+    assert "only because the added cells belong to one warp" in tree.lesson()
 
 
 @pytest.mark.parametrize("missing", MISSING)
@@ -94,13 +94,13 @@ def test_in_every_step_some_thread_acts_and_it_is_said_which(size, threads, miss
 def test_every_step_is_said_in_a_sentence():
     tree = Tree(6, 4)
     said = [tree.sentence(i) for i in range(len(tree.moments))]
-    assert said[0].startswith("In shared memory stands whatever was left there.")
-    assert said[1].startswith("Load: threads 0 to 3 of every block take one element of a each")
-    assert said[1].endswith("Those of the last block that have no element load 0, which changes no sum: 2 of them.")
-    assert said[2] == "half = 2: threads 0 and 1 of every block add the cell 2 places on to their own."
+    assert said[0].startswith("Shared memory is uninitialized.")
+    assert said[1].startswith("Load: threads 0 to 3 of every block load one element of a each")
+    assert said[1].endswith("In the last block, the threads without an element (2) load 0, which does not change the sum.")
+    assert said[2] == "half = 2: threads 0 and 1 of every block add the cell at distance 2 to their own."
     assert said[3] == "half = 1: thread 0 of every block adds the cell next to it to its own."
     assert said[4].startswith("Thread 0 of every block writes its cell to out")
-    assert "load what stands behind the end of a: 2 of them" in Tree(6, 4, GUARD).sentence(1)
+    assert "the threads without an element (2) load whatever is past the end of a" in Tree(6, 4, GUARD).sentence(1)
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,10 @@ def test_every_step_is_said_in_a_sentence():
         (NOTHING, 0, 0, 1, ["thread 1 does nothing in this step"]),
         (NOTHING, 1, 1, 1, ["5 < 6: block[1] = a[5] = 6"]),
         (NOTHING, 1, 1, 2, ["6 < 6 is false: block[2] = 0"]),
-        (GUARD, 1, 1, 2, ["block[2] = a[6] = ?, behind the end of a, which has 6 elements"]),
+        (GUARD, 1, 1, 2, ["block[2] = a[6] = ?, past the end of a, which has 6 elements"]),
         (NOTHING, 2, 0, 1, ["1 < 2: block[1] += block[1 + 2]", "2 + 4 = 6"]),
         (NOTHING, 2, 0, 2, ["thread 2 does nothing in this step: 2 < 2 is false"]),
-        (GUARD, 2, 1, 0, ["0 < 2: block[0] += block[0 + 2]", "5 + ? = ?", "wrong: block[2] must be 0 before it is read"]),
+        (GUARD, 2, 1, 0, ["0 < 2: block[0] += block[0 + 2]", "5 + ? = ?", "wrong: block[2] should be 0 when it is read"]),
         (NOTHING, 4, 1, 0, ["out[1] = block[0] = 11"]),
         (NOTHING, 4, 1, 1, ["thread 1 does nothing in this step"]),
     ],

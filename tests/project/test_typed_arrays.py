@@ -1,10 +1,10 @@
-"""Typed arrays: what is read, what is refused, and how numbers are written."""
+"""Arrays as input: valid arrays, error messages, and the format of numbers."""
 
 import numpy as np
 import pytest
 
 from project.lab.typed.arrays import factor, figure, parse_array
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 
 
 @pytest.mark.parametrize(
@@ -27,22 +27,22 @@ def test_numbers_in_brackets_are_an_array_with_leading_dimensions_of_size_1(text
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[1, 2", "expected numbers in brackets, such as [1, 0, -1], got '[1, 2'"),
-        ("", "expected numbers in brackets, such as [1, 0, -1], got ''"),
-        ("[[1, 2], [3]]", "expected rows of equal length, got [3] where 2 elements are due"),
-        ("[[1, 2], 3]", "expected rows of equal length, got 3 where 2 elements are due"),
-        ("[1, [2]]", "expected numbers, got [2]"),
-        ("[__import__('os')]", "expected numbers, got __import__('os')"),
-        ("[True]", "expected numbers, got True"),
-        ("['a']", "expected numbers, got 'a'"),
-        ("[1e9]", "expected numbers of at most 10000, got 1000000000.0"),
-        ("[1e999]", "expected numbers of at most 10000, got 1e309"),
-        ("[[[1]]]", "expected at most 2 brackets in each other, got more"),
-        ("7", "expected at least 1 brackets in each other, got 0 in '7'"),
-        ("[]", "expected sizes of 1 to 5, got shape (0,)"),
-        ("[1, 2, 3, 4, 5, 6]", "expected sizes of 1 to 5, got shape (6,)"),
-        ("[" * 900 + "]" * 900, "expected at most 1200 characters, got 1800"),
-        ("[" * 500 + "]" * 500, "expected"),
+        ("[1, 2", "column 1: expected numbers in brackets, such as [1, 0, -1], got '[1, 2' ('[' was never closed)"),
+        ("", "column 1: expected numbers in brackets, such as [1, 0, -1], got ''"),
+        ("[[1, 2], [3]]", "column 10: expected rows of equal length, 2, got '[3]'"),
+        ("[[1, 2], 3]", "column 10: expected rows of equal length, 2, got '3'"),
+        ("[1, [2]]", "column 5: expected a number, got '[2]'"),
+        ("  [__import__('os')]", "column 4: expected a number, got \"__import__('os')\""),
+        ("[True]", "column 2: expected a number, got 'True'"),
+        ("['a']", "column 2: expected a number, got \"'a'\""),
+        ("[1e9]", "column 2: expected a number of at most 10000, got '1e9'"),
+        ("[1e999]", "column 2: expected a number of at most 10000, got '1e999'"),
+        ("[[[1]]]", "column 3: expected at most 2 levels of brackets, got more"),
+        ("7", "column 1: expected at least 1 levels of brackets, got 0"),
+        ("[]", "column 1: expected sizes of 1 to 5, got shape (0,)"),
+        ("[1, 2, 3, 4, 5, 6]", "column 1: expected sizes of 1 to 5, got shape (6,)"),
+        ("[" * 900 + "]" * 900, "column 1201: expected at most 1200 characters, got 1800"),
+        ("[" * 500 + "]" * 500, "column"),
     ],
 )
 def test_everything_else_is_refused_in_words(text, says):
@@ -52,7 +52,7 @@ def test_everything_else_is_refused_in_words(text, says):
 
 
 def test_fewer_brackets_than_needed_are_refused():
-    with pytest.raises(Refused, match=r"^expected at least 2 brackets in each other, got 1 in '\[1, 2\]'$"):
+    with pytest.raises(Refused, match=r"^column 1: expected at least 2 levels of brackets, got 1$"):
         parse_array("[1, 2]", 4, 5, 2)
 
 

@@ -1,10 +1,10 @@
-"""The colours of all charts and pictures: distinguishable without colour vision, and legible on light and dark pages."""
+"""The colors of all charts and pictures, distinguishable without color vision, and legible in light and dark themes."""
 
-BLUE, ORANGE, GREEN, RED, GREY, PURPLE = "#1f6fb2", "#d9701e", "#23965a", "#c0392b", "#7a828a", "#8250a8"
-"""Lines, bars and marks: blue and orange where there are two kinds, grey for what is there to compare with."""
+BLUE, ORANGE, GREEN, RED, GRAY, PURPLE = "#1f6fb2", "#d9701e", "#23965a", "#c0392b", "#7a828a", "#8250a8"
+"""Lines, bars and marks: blue and orange for two categories, gray for a reference."""
 
 PALE_BLUE, PALE_ORANGE, WHITE, BLACK = "#6baed6", "#fdae6b", "#f7f7f7", "#1a1a1a"
-"""Areas behind points, and the middle of scales that diverge; black for lines on them."""
+"""Areas below points, and the middle of diverging scales; black for lines on top of them."""
 
 DARK_BLUE, DARK_ORANGE = "#08519c", "#a63603"
-"""Points on areas in the pale colours."""
+"""Points on areas in the pale colors."""

@@ -1,31 +1,29 @@
-"""Curves of functions as Vega-Lite specifications."""
+"""Charts of the curves of functions."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-from project.lab.charts.palette import BLUE, GREY, ORANGE, RED
+from project.lab.charts import vega
+from project.lab.charts.palette import BLUE, GRAY, ORANGE, RED
+from project.lab.charts.vega import Spec, finite
 
-COLOURS = [BLUE, ORANGE, GREY]
+COLORS = [BLUE, ORANGE, GRAY]
 DASHES = [[1, 0], [6, 3], [2, 2]]
-SIDE = 280
 
 
 def sample(f: Callable[[float], float], low: float, high: float, n: int = 201) -> list[tuple[float, float | None]]:
-    """Points of a curve; None where f has no value."""
+    """Return points of a curve, with None where f is undefined."""
     xs = [low + (high - low) * i / (n - 1) for i in range(n)]
     return [(x, value(f, x)) for x in xs]
 
 
 def value(f: Callable[[float], float], x: float) -> float | None:
-    """f(x), or None where it has no finite value."""
+    """Return f(x), or None if it is undefined or not finite."""
     try:
-        y = f(x)
+        return finite(f(x))
     except (ArithmeticError, ValueError):
         return None
-    return y if math.isfinite(y) else None
 
 
 def curves(
@@ -35,51 +33,28 @@ def curves(
     y_title: str = "",
     mark: tuple[float, float] | None = None,
     log: bool = False,
-) -> dict[str, Any]:
-    """Curves over one axis, told apart by colour and by dashes.
+) -> Spec:
+    """Return curves over one axis, distinguished by color and dash pattern.
 
     Args:
-        series: By name, the points of each curve.
-        description: The picture in words.
-        x_title: Stands at the horizontal axis.
-        y_title: Stands at the vertical axis.
-        mark: A point to set off.
+        series: The points of each curve, by name.
+        description: The alternative text.
+        x_title: The title of the horizontal axis.
+        y_title: The title of the vertical axis.
+        mark: A point to highlight.
         log: Whether both axes are logarithmic.
     """
-    rows = [{"x": x, "y": _drawable(y), "curve": name} for name, points in series.items() for x, y in points]
     names = list(series)
-    scale = {"type": "log"} if log else {"zero": False}
-    axis = {"format": ".0e"} if log else {}
-    x = {"field": "x", "type": "quantitative", "title": x_title, "scale": {**scale, "nice": False}, "axis": {**axis, "tickCount": 6}}
-    y = {"field": "y", "type": "quantitative", "title": y_title or None, "scale": scale, "axis": {**axis, "tickCount": 6}}
-    legend = {"orient": "bottom", "title": None} if len(names) > 1 else None
-    line = {
-        "data": {"values": rows},
-        "mark": {"type": "line", "clip": True, "strokeWidth": 2, "tooltip": True},
-        "encoding": {
-            "x": x,
-            "y": y,
-            "color": {"field": "curve", "type": "nominal", "scale": {"domain": names, "range": COLOURS[: len(names)]}, "legend": legend},
-            "strokeDash": {
-                "field": "curve",
-                "type": "nominal",
-                "scale": {"domain": names, "range": DASHES[: len(names)]},
-                "legend": legend,
-            },
-        },
+    rows = [{"x": x, "y": finite(y), "curve": name} for name, points in series.items() for x, y in points]
+    scale, axis = ({"type": "log"}, {"format": ".0e", "tickCount": 6}) if log else ({}, {"tickCount": 6})
+    x = vega.quantitative("x", x_title, scale=scale, axis=axis)
+    y = vega.quantitative("y", y_title or None, scale=scale | {"nice": True}, axis=axis)
+    legend = vega.LEGEND if len(names) > 1 else None
+    curve = {
+        "color": vega.nominal("curve", names, COLORS[: len(names)], legend),
+        "strokeDash": vega.nominal("curve", names, DASHES[: len(names)], legend),
     }
-    layers: list[dict[str, Any]] = [line]
-    if mark is not None and math.isfinite(mark[1]):
-        layers.append(
-            {
-                "data": {"values": [{"x": mark[0], "y": mark[1]}]},
-                "mark": {"type": "point", "filled": True, "size": 90, "color": RED, "tooltip": True},
-                "encoding": {"x": x, "y": y},
-            }
-        )
-    return {"description": description, "width": SIDE, "height": SIDE - 60, "layer": layers}
-
-
-def _drawable(y: float | None) -> float | None:
-    """y, or a gap in its place: JSON knows neither NaN nor infinity."""
-    return y if y is not None and math.isfinite(y) else None
+    layers = [vega.layer("line", {"x": x, "y": y, **curve}, rows, clip=True, strokeWidth=2)]
+    if mark is not None and finite(mark[1]) is not None:
+        layers.append(vega.layer("point", {"x": x, "y": y}, [{"x": mark[0], "y": mark[1]}], filled=True, size=90, color=RED))
+    return vega.chart(description, layers, height=240)

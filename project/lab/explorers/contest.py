@@ -1,4 +1,4 @@
-"""Two ways to do the same, measured in turns: their times, their ratio, and whether their losses are equal."""
+"""A comparison of two implementations, timed in turns: their times, the ratio, and whether their losses agree."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from minitorch import Tensor
 
 @dataclass
 class Contest:
-    """Two ways to do the same, measured in turns.
+    """Two implementations of a training step, timed in turns.
 
     Attributes:
-        name: What is done.
-        steps: A step of training by our own operator, and one by the built-in, each answering with its loss.
-        seconds: Of every step, for both.
-        losses: The same.
+        name: The name of the step.
+        steps: A training step with the custom operator, and one with the built-in operator; each returns its loss.
+        seconds: The time of every step, for both.
+        losses: The loss of every step, for both.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Contest:
     losses: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
 
     def run(self, repeats: int) -> None:
-        """Take so many steps with both, which begin by turns; before them one each that compiles and is not timed."""
+        """Run both steps `repeats` times, alternating which goes first, after one step each that compiles and is not timed."""
         for turn in range(repeats + 1):
             for side in (0, 1) if turn % 2 else (1, 0):
                 begun = time.perf_counter()
@@ -39,11 +39,11 @@ class Contest:
                 self.losses[side].append(loss)
 
     def apart(self) -> float:
-        """How far the losses of a step are apart at most, as a share of the built-in's."""
+        """Return the largest relative difference between the losses."""
         return max(abs(own - other) / max(abs(other), 1e-300) for own, other in zip(*self.losses, strict=True))
 
     def row(self, bound: float) -> str:
-        """A line of the table."""
+        """Return one line of the table."""
         ratios = [other / own for own, other in zip(*self.seconds, strict=True)]
         low, _, high = quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
         own, other = (f"{median(seconds) * 1e3:.3f} ms" for seconds in self.seconds)
@@ -55,7 +55,7 @@ HEAD = f"{'a training step':<22} {'repeats':>7} {'own':>12} {'built-in':>12} {'r
 
 
 def training_step(network: Any, inputs: Tensor, loss: Callable[[Tensor], Tensor], lr: float) -> Callable[[], float]:
-    """A step down along the gradient, which answers with the loss before it."""
+    """Return a function that takes one step of gradient descent and returns the loss before it."""
     optimizer = minitorch.SGD(network.parameters(), lr=lr)
 
     def step() -> float:

@@ -1,4 +1,4 @@
-"""A convolution cell by cell: which numbers the window covers, their products with the weight, and the sum."""
+"""A convolution element by element: the pixels under the window, their products with the weight, and the sum."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 
 from project.lab.charts.cells import Cell, grid, stacked
 from project.lab.typed.arrays import factor, figure
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 
 MOST = 10
-"""The most rows and columns of an image that is drawn."""
+"""The largest number of rows and columns of an image that is drawn."""
 
 Index = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Walk:
-    """How the window walks over the image.
+    """How the window moves over the image.
 
     Attributes:
-        reverse: Whether its last number lies on the place that is computed, not its first.
-        stride: From one place to the next.
-        padding: Zeros around the image that the window may cover; None for the form of the course, whose result is as large as the image.
-        dilation: From one number of the window to the next.
+        reverse: Whether the window is anchored at its last element instead of its first.
+        stride: The distance between two positions of the window.
+        padding: The number of zeros added around the image; None for the form of the course, whose result has the size of the image.
+        dilation: The distance between two elements of the window.
     """
 
     reverse: bool = False
@@ -37,7 +37,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Term:
-    """One product of the sum: a pixel, which is 0 where the window reaches beyond the edge, times a weight."""
+    """One product: a weight times a pixel, which is 0 outside of the image."""
 
     channel: int
     i: int
@@ -50,68 +50,68 @@ class Term:
 
     @property
     def product(self) -> float:
-        """What it adds to the sum."""
+        """The value of the product."""
         return self.pixel * self.weight if self.inside else 0.0
 
 
 class Convolution:
-    """A convolution of small numbers.
+    """A convolution of a small image.
 
     Args:
-        image: Channels, rows, columns; of a line of numbers there is one row.
-        weight: Output channels, channels, rows, columns.
-        walk: How the window walks.
-        dims: 1 if the rows are to be left out of all that is said.
+        image: Shape (C, H, W); in one dimension, H = 1.
+        weight: Shape (O, C, kh, kw).
+        walk: How the window moves.
+        dims: 1 if texts should not mention rows, else 2.
 
     Raises:
-        Refused: If they do not go together.
+        Refused: If image, weight and walk are incompatible.
     """
 
     def __init__(self, image: np.ndarray, weight: np.ndarray, walk: Walk, dims: int = 2) -> None:
         self.image, self.weight, self.walk, self.dims = image, weight, walk, dims
         if image.shape[0] != weight.shape[1]:
             raise Refused(
-                f"expected a weight for {image.shape[0]} channels, as the image has, got one for {weight.shape[1]} (its shape is "
+                f"expected a weight with {image.shape[0]} input channels, as in the image, got {weight.shape[1]} (weight of shape "
                 f"{self.without_rows(weight.shape)})"
             )
         self.shape = (weight.shape[0], *(self._places(axis) for axis in (1, 2)))
         if min(self.shape) < 1:
-            raise Refused(f"expected a window that fits into the padded image, got a result of shape {self.without_rows(self.shape)}")
+            raise Refused(f"expected a window smaller than the padded image, got a result of shape {self.without_rows(self.shape)}")
 
     def _places(self, axis: int) -> int:
-        """How many places there are along rows (1) or columns (2)."""
+        """Return the number of positions along the rows (axis 1) or columns (axis 2)."""
         size = self.image.shape[axis]
         if self.walk.padding is None or (self.dims == 1 and axis == 1):
             return size
         return (size + 2 * self.walk.padding - self.walk.dilation * (self.weight.shape[axis + 1] - 1) - 1) // self.walk.stride + 1
 
     def without_rows(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """A shape or an index as one says it: in one dimension without the rows."""
+        """Return a shape or an index as it is shown: in one dimension without the rows."""
         return shape if self.dims == 2 else (*shape[:-2], shape[-1])
 
     def reach(self, axis: int, place: int) -> list[int]:
-        """The rows (axis 1) or columns (2) that the window covers, which may lie beyond the edge."""
+        """Return the rows (axis 1) or columns (axis 2) under the window, which may be outside of the image."""
         walk, size = self.walk, self.weight.shape[axis + 1]
         if walk.padding is None or (self.dims == 1 and axis == 1):
             return (place + np.arange(size) * (-1 if walk.reverse else 1)).tolist()
         return (place * walk.stride - walk.padding + np.arange(size) * walk.dilation).tolist()
 
     def index(self, number: int) -> Index:
-        """The cell of the result with this number, from 0."""
+        """Return the index of an element of the result from its number, which starts at 0."""
         o, rest = divmod(number, self.shape[1] * self.shape[2])
         return (o, *divmod(rest, self.shape[2]))
 
     def number(self, index: Index) -> int:
-        """The number of a cell of the result."""
+        """Return the number of an element of the result."""
         return (index[0] * self.shape[1] + index[1]) * self.shape[2] + index[2]
 
     @property
     def size(self) -> int:
-        """How many cells the result has."""
+        """The number of elements of the result."""
         return self.shape[0] * self.shape[1] * self.shape[2]
 
     def terms(self, index: Index) -> list[Term]:
-        """The products that one cell of the result is the sum of, in the order of the weight."""
+        """Return the products whose sum is one element of the result, in the order of the weight."""
         o, y, x = index
         channels, height, width = self.image.shape
         found = []
@@ -123,21 +123,21 @@ class Convolution:
 
     @cached_property
     def expected(self) -> np.ndarray:
-        """The result, each cell by its own sum."""
+        """The result."""
         sums = [sum(term.product for term in self.terms(self.index(number))) for number in range(self.size)]
         return np.array(sums).reshape(self.shape)
 
 
-# In words
+# Text
 
 
 def name(convolution: Convolution, index: Index) -> str:
-    """A cell of the result, such as out[0, 2, 3]."""
+    """Return the name of an element of the result, such as out[0, 2, 3]."""
     return f"out[{', '.join(map(str, convolution.without_rows(index)))}]"
 
 
 def rule(convolution: Convolution) -> str:
-    """What is summed for every cell, as a formula."""
+    """Return the formula of the convolution."""
     walk = convolution.walk
     if walk.padding is None:
         sign = "-" if walk.reverse else "+"
@@ -150,13 +150,13 @@ def rule(convolution: Convolution) -> str:
 
 
 def sentence(convolution: Convolution, number: int) -> str:
-    """Where the window lies after so many cells."""
+    """Describe the position of the window after `number` elements."""
     if not number:
-        return f"Nothing is computed yet: the result will have shape {convolution.without_rows(convolution.shape)}."
+        return f"Nothing is computed yet. The result will have shape {convolution.without_rows(convolution.shape)}."
     index = convolution.index(number - 1)
     terms = convolution.terms(index)
     beyond = sum(not term.inside for term in terms)
-    over = "" if not beyond else f", {beyond} of them beyond the edge, where the image counts as 0"
+    over = "" if not beyond else f", {beyond} of them outside of the image, where the value is 0"
     columns = convolution.reach(2, index[2])
     place = f"columns {_span(columns)}"
     if convolution.dims == 2:
@@ -165,7 +165,7 @@ def sentence(convolution: Convolution, number: int) -> str:
 
 
 def arithmetic(convolution: Convolution, number: int) -> str:
-    """The products of the latest cell and their sum, a line for every row of every channel."""
+    """Return the products for the last computed element and their sum, one line per row of each channel."""
     if not number:
         return rule(convolution)
     index = convolution.index(number - 1)
@@ -177,7 +177,7 @@ def arithmetic(convolution: Convolution, number: int) -> str:
         sums.append(sum(term.product for term in row))
         label = f"channel {row[0].channel}" + (f", row {row[0].row}" if convolution.dims == 2 else "")
         says = " + ".join(f"{figure(term.pixel)}·{factor(term.weight)}" for term in inside)
-        lines.append(f"{label}: {says} = {figure(sums[-1])}" if inside else f"{label}: beyond the edge, 0")
+        lines.append(f"{label}: {says} = {figure(sums[-1])}" if inside else f"{label}: outside of the image, 0")
     total = figure(sum(sums))
     added = " + ".join([figure(sums[0]), *map(factor, sums[1:])])
     result = f"{name(convolution, index)} = " + (f"{added} = {total}" if len(sums) > 1 else total)
@@ -185,7 +185,7 @@ def arithmetic(convolution: Convolution, number: int) -> str:
 
 
 def remark(convolution: Convolution) -> str:
-    """What is peculiar about this walk, in a sentence; "" for nothing."""
+    """Describe the rows and columns that no window covers; "" if there are none."""
     walk = convolution.walk
     if walk.padding is None:
         return ""
@@ -194,28 +194,28 @@ def remark(convolution: Convolution) -> str:
         read = {place for number in range(convolution.shape[axis]) for place in convolution.reach(axis, number)}
         unread = [place for place in range(convolution.image.shape[axis]) if place not in read]
         left += [f"{said} {', '.join(map(str, unread))}"] if unread else []
-    return f"No window covers {' and '.join(left)} of the image: what stands there is lost." if left else ""
+    return f"No window covers {' and '.join(left)} of the image, so these pixels are ignored." if left else ""
 
 
 def _span(places: list[int]) -> str:
-    """Places of a window: from … to …, or all of them where it has gaps."""
+    """Return a range of positions as text, or all positions if they have gaps."""
     low, high = min(places), max(places)
     if high - low + 1 > len(places):
         return ", ".join(map(str, places))
     return f"{low} to {high}" if high > low else str(low)
 
 
-# The picture
+# Drawing
 
 
 def panels(convolution: Convolution, number: int, out: np.ndarray, wrong: np.ndarray) -> list[str]:
-    """The markup of image, weight, products and result.
+    """Return the markup of image, weight, products and result.
 
     Args:
-        convolution: What is computed.
-        number: How many cells of the result are there.
+        convolution: The convolution.
+        number: The number of elements computed so far.
         out: The result.
-        wrong: Which of its cells are not what the arithmetic gives.
+        wrong: Which elements of the result are wrong.
     """
     index = convolution.index(number - 1) if number else None
     terms = {(term.channel, term.row, term.column): term for term in convolution.terms(index)} if index else {}
@@ -225,7 +225,7 @@ def panels(convolution: Convolution, number: int, out: np.ndarray, wrong: np.nda
 
 
 def _image_panel(convolution: Convolution, terms: dict[tuple[int, int, int], Term]) -> str:
-    """The image, with as much around it as any window covers."""
+    """Return the image, including the positions around it that any window covers."""
     channels, height, width = convolution.image.shape
     rows, columns = (_extent(convolution, axis) for axis in (1, 2))
     scale = largest(convolution.image)
@@ -234,7 +234,7 @@ def _image_panel(convolution: Convolution, terms: dict[tuple[int, int, int], Ter
         inside = 0 <= row < height and 0 <= column < width
         value = float(convolution.image[c, row, column]) if inside else 0.0
         at = f"in[{', '.join(map(str, convolution.without_rows((c, row, column))))}]"
-        note = f"{at} = {figure(value)}" if inside else f"{at} lies beyond the edge and counts as 0"
+        note = f"{at} = {figure(value)}" if inside else f"{at} is outside of the image, where the value is 0"
         term = terms.get((c, row, column))
         tag = f"t{term.channel},{term.i},{term.j}" if term else f"p{c},{row},{column}"
         note += f"; times {figure(term.weight)}" if term and term.inside else ""
@@ -246,13 +246,13 @@ def _image_panel(convolution: Convolution, terms: dict[tuple[int, int, int], Ter
 
 
 def _extent(convolution: Convolution, axis: int) -> range:
-    """The rows or columns of the image and of all that a window covers."""
+    """Return the rows or columns of the image and of all windows."""
     covered = [place for number in range(convolution.shape[axis]) for place in convolution.reach(axis, number)]
     return range(min(0, *covered), max(convolution.image.shape[axis] - 1, *covered) + 1)
 
 
 def _weight_panel(convolution: Convolution, index: Index | None) -> str:
-    """The weight of the output channel that is computed."""
+    """Return the weight of the current output channel."""
     o = index[0] if index else 0
     weight = convolution.weight[o]
     scale = largest(convolution.weight)
@@ -266,21 +266,21 @@ def _weight_panel(convolution: Convolution, index: Index | None) -> str:
 
 
 def _products_panel(convolution: Convolution, terms: list[Term]) -> str:
-    """The products of the latest cell, where their weights stand."""
+    """Return the products for the last computed element, arranged like the weight."""
     scale = max((abs(term.product) for term in terms), default=0.0) or 1.0
     cells = []
     for term in terms:
         tag = f"t{term.channel},{term.i},{term.j}"
         says = f"{short(term.pixel)}·{short(term.weight)}"
-        note = f"{figure(term.pixel)}·{factor(term.weight)} = {figure(term.product)}" if term.inside else "beyond the edge: 0"
+        note = f"{figure(term.pixel)}·{factor(term.weight)} = {figure(term.product)}" if term.inside else "outside of the image: 0"
         look, tone = ("", term.product / scale) if term.inside else ("faint", None)
         cells.append(Cell(short(term.product), tag, (tag,), note, look, small=says if term.inside else "", tone=tone))
     shape = convolution.without_rows(convolution.weight.shape[1:])
-    return grid(f"products, their sum is {figure(sum(term.product for term in terms))}", shape, cells, 3.2)
+    return grid(f"products, with sum {figure(sum(term.product for term in terms))}", shape, cells, 3.2)
 
 
 def _result_panel(convolution: Convolution, number: int, out: np.ndarray, wrong: np.ndarray) -> str:
-    """The result as far as it is computed."""
+    """Return the result with the elements computed so far."""
     scale = largest(out)
     cells = []
     for at, index in enumerate(np.ndindex(convolution.shape)):
@@ -289,7 +289,7 @@ def _result_panel(convolution: Convolution, number: int, out: np.ndarray, wrong:
         look = "wrong" if there and wrong[index] else "changed" if at == number - 1 else "" if there else "faint"
         note = f"{said} = {figure(value)}" if there else f"{said}, not computed yet"
         if there and wrong[index]:
-            note += f"; it must be {figure(float(convolution.expected[index]))}"
+            note += f"; expected {figure(float(convolution.expected[index]))}"
         tone = value / scale if there and np.isfinite(value) else None
         cells.append(Cell(short(value) if there else "", f"o{at}", (), note, look, ",".join(map(str, index)), tone=tone))
     title = f"result, shape {convolution.without_rows(convolution.shape)}"
@@ -297,16 +297,16 @@ def _result_panel(convolution: Convolution, number: int, out: np.ndarray, wrong:
 
 
 def short(value: float) -> str:
-    """A number that fits into a cell."""
+    """Return a number that fits in a cell."""
     return f"{value:.3g}" if value else "0"
 
 
 def largest(values: np.ndarray) -> float:
-    """The largest finite size of a number, and not 0."""
+    """Return the largest finite absolute value, or 1 if it is 0."""
     finite = np.abs(values[np.isfinite(values)])
     return float(finite.max(initial=0.0)) or 1.0
 
 
 def cell_width(columns: int) -> float:
-    """Of a cell in rem, so that a row of them fits on a phone."""
+    """Return the width of a cell in rem, so that a row fits on a phone."""
     return 2.4 if columns <= 7 else 2.0 if columns <= 9 else 1.7

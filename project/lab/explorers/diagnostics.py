@@ -1,4 +1,4 @@
-"""What numba made of the loops of a kernel: which of them run in parallel, and what each iteration allocates."""
+"""How numba compiled the loops of a kernel: which run in parallel, and what each iteration allocates."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from minitorch import operators
 from minitorch.fast_ops import TextbookKernel, callable_from_kernels, tensor_map, tensor_matrix_multiply, tensor_reduce, tensor_zip
 
 ALLOCATING = {"empty", "zeros", "ones", "full", "empty_like", "zeros_like", "ones_like", "full_like"}
-"""Functions of NumPy that make an array."""
+"""NumPy functions that allocate an array."""
 
 PARALLEL, FUSED, SERIAL = "parallel", "fused", "serial"
-"""What becomes of a loop."""
+"""How a loop runs."""
 
 
 @dataclass(frozen=True)
 class Loop:
-    """One `prange`, or one operation on whole arrays, of which numba makes a loop.
+    """A `prange`, or an array expression that numba turns into a loop.
 
     Attributes:
-        line: Where it stands in its file.
-        source: That line.
-        fate: PARALLEL; FUSED with another loop; or SERIAL, as it stands in a loop that is parallel already.
-        into: Line of that other loop.
-        allocations: Lines in the loop that make a new array in every iteration.
-        hoisted: How many instructions numba moved to before the loop, where they run once.
+        line: Line number in the file.
+        source: The source of that line.
+        fate: PARALLEL; FUSED with another loop; or SERIAL, because it is nested in a parallel loop.
+        into: Line number of that other loop.
+        allocations: Line numbers in the loop that allocate an array in every iteration.
+        hoisted: The number of instructions that numba moved out of the loop.
     """
 
     line: int
@@ -52,10 +52,10 @@ class Compiled:
     """A function that was compiled with parallel=True.
 
     Attributes:
-        name: Without what it is defined in.
-        file: Its path, from the top of the workspace if it lies there.
-        line: Where it begins.
-        loops: In the order of their lines.
+        name: Its unqualified name.
+        file: Its path, relative to the workspace if it is inside.
+        line: Line number of its definition.
+        loops: Its loops in the order of their lines.
     """
 
     name: str
@@ -66,13 +66,13 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Report:
-    """What there is to say about a kernel.
+    """The report on a kernel.
 
     Attributes:
         function: A name in FUNCTIONS.
         problem: Why nothing can run in parallel; "" if it can.
-        compiled: The functions that the kernel consists of.
-        raw: What numba prints.
+        compiled: The compiled functions of the kernel.
+        raw: The report from numba.
     """
 
     function: str
@@ -82,96 +82,96 @@ class Report:
 
     @property
     def parallel(self) -> bool:
-        """Whether every function that was compiled has a parallel loop."""
+        """Whether every compiled function has a parallel loop."""
         return bool(self.compiled) and all(any(loop.fate == PARALLEL for loop in each.loops) for each in self.compiled)
 
 
-# The kernels, each called with small tensors so that numba compiles it: with strides that agree, and with others
+# Each kernel is called with small tensors so that numba compiles it, both with equal strides and with different ones.
 
 
 def _map() -> Any:
     kernel = tensor_map(callable_from_kernels(operators.id))
     out, a = minitorch.zeros((3, 3)), minitorch.ones((3, 3))
-    return _called(kernel, [(out, a), (out, a.permute(1, 0))])
+    return _call(kernel, [(out, a), (out, a.permute(1, 0))])
 
 
 def _zip() -> Any:
     kernel = tensor_zip(callable_from_kernels(operators.eq))
     out, a = minitorch.zeros((3, 3)), minitorch.ones((3, 3))
-    return _called(kernel, [(out, a, a), (out, a, a.permute(1, 0))])
+    return _call(kernel, [(out, a, a), (out, a, a.permute(1, 0))])
 
 
 def _reduce() -> Any:
     kernel = tensor_reduce(callable_from_kernels(operators.add))
     a = minitorch.ones((3, 3))
-    return _called(kernel, [(minitorch.zeros((3, 1)), a, 1), (minitorch.zeros((1, 3)), a, 0)])
+    return _call(kernel, [(minitorch.zeros((3, 1)), a, 1), (minitorch.zeros((1, 3)), a, 0)])
 
 
 def _matmul() -> Any:
     a = minitorch.ones((1, 3, 3))
-    return _called(tensor_matrix_multiply, [(minitorch.zeros((1, 3, 3)), a, a)])
+    return _call(tensor_matrix_multiply, [(minitorch.zeros((1, 3, 3)), a, a)])
 
 
 FUNCTIONS: dict[str, Callable[[], Any]] = {"map": _map, "zip": _zip, "reduce": _reduce, "matmul": _matmul}
-"""What can be asked about, and what makes the kernel and calls it."""
+"""By name, functions that create a kernel and call it."""
 
 
-def _called(kernel: Any, calls: list[tuple[Any, ...]]) -> Any:
-    """The kernel after these calls with tensors and numbers."""
+def _call(kernel: Any, calls: list[tuple[Any, ...]]) -> Any:
+    """Call a kernel with tensors and numbers, and return the kernel."""
     launched = TextbookKernel(kernel)
     for operands in calls:
         launched(*(operand._tensor if isinstance(operand, minitorch.Tensor) else operand for operand in operands))
     return kernel
 
 
-# What numba says
+# The report from numba
 
 
 def examine(function: str, level: int = 3) -> Report:
-    """Compile a kernel of this workspace and ask numba what became of its loops.
+    """Compile a kernel of this workspace and report how numba compiled its loops.
 
     Args:
         function: A name in FUNCTIONS.
-        level: How much numba prints, from 1 to 4.
+        level: The verbosity of numba's report, from 1 to 4.
 
     Raises:
         NotImplementedError: If the kernel is not written yet.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NumbaPerformanceWarning)  # no loop is parallel: the report says it better
+        warnings.simplefilter("ignore", NumbaPerformanceWarning)  # the report explains it better
         kernel = FUNCTIONS[function]()
         if not hasattr(kernel, "parallel_diagnostics"):
-            return Report(function, "it is not compiled; return njit(…, parallel=True)")
+            return Report(function, "the kernel is not compiled; return njit(…, parallel=True)")
         printed = io.StringIO()
-        with _listening() as heard, redirect_stdout(printed):
+        with _captured_diagnostics() as captured, redirect_stdout(printed):
             try:
                 kernel.parallel_diagnostics(level=level)
-            except ValueError:  # numba has none of a function that was compiled for one thread
-                return Report(function, "it is compiled for one thread; pass parallel=True to njit")
-    return Report(function, "", tuple(_compiled(each) for each in heard), printed.getvalue().strip("\n"))
+            except ValueError:  # numba has no report on a function that is compiled without parallel=True
+                return Report(function, "the kernel is compiled for one thread; pass parallel=True to njit")
+    return Report(function, "", tuple(_compiled(each) for each in captured), printed.getvalue().strip("\n"))
 
 
 @contextmanager
-def _listening() -> Iterator[list[ParforDiagnostics]]:
-    """Gathers what is printed as the objects behind it: the text is made for eyes."""
-    heard: list[ParforDiagnostics] = []
+def _captured_diagnostics() -> Iterator[list[ParforDiagnostics]]:
+    """Collect the diagnostics objects that numba prints, because their text is not meant to be parsed."""
+    captured: list[ParforDiagnostics] = []
     dump = ParforDiagnostics.dump
 
-    def noted(self: ParforDiagnostics, level: int = 1) -> None:
+    def capture(self: ParforDiagnostics, level: int = 1) -> None:
         if not self.has_setup:
             raise ValueError("the function was compiled for one thread")
-        heard.append(self)
+        captured.append(self)
         dump(self, level)
 
-    ParforDiagnostics.dump = noted
+    ParforDiagnostics.dump = capture
     try:
-        yield heard
+        yield captured
     finally:
         ParforDiagnostics.dump = dump
 
 
 def _compiled(found: Any) -> Compiled:
-    """What numba knows of one function, in few words."""
+    """Return a summary of numba's diagnostics on one function."""
     file, bodies = found.func_ir.loc.filename, {parfor.id: parfor for parfor in found.get_parfors()}
     lines = {parfor.id: parfor.loc.line for parfor in found.initial_parfors}
     inside = {child: parent for parent, children in found.nested_fusion_info.items() for child in children}
@@ -191,17 +191,17 @@ def _compiled(found: Any) -> Compiled:
             )
         )
     name = found.func_ir.func_id.func_name
-    return Compiled(name, _shown(file), found.func_ir.loc.line, tuple(sorted(loops, key=lambda loop: loop.line)))
+    return Compiled(name, _relative(file), found.func_ir.loc.line, tuple(sorted(loops, key=lambda loop: loop.line)))
 
 
 def _is_name(instruction: Any) -> bool:
-    """Whether it only looks up a module, a function or a constant, which costs nothing in compiled code."""
+    """Return whether an instruction only looks up a module, a function or a constant, which is free in compiled code."""
     value = instruction.value
     return isinstance(value, (ir.Global, ir.FreeVar, ir.Const)) or (isinstance(value, ir.Expr) and value.op == "getattr")
 
 
 def _allocations(parfor: Any) -> tuple[int, ...]:
-    """The lines of a loop, and of the loops in it, that make an array."""
+    """Return the lines in a loop, including nested loops, that allocate an array."""
     makers, lines = set(), []
     for block in parfor.loop_body.values():
         for statement in block.body:
@@ -215,11 +215,11 @@ def _allocations(parfor: Any) -> tuple[int, ...]:
     return tuple(sorted(lines))
 
 
-# In words
+# Text
 
 
 def in_words(report: Report) -> list[str]:
-    """The report as lines to print: a heading, and below it a line for every function and every loop."""
+    """Return the report as lines of text: a heading, then lines for every function and every loop."""
     heading = f"{report.function.upper()}: "
     if report.problem:
         return [f"{heading}not parallel: {report.problem}"]
@@ -229,7 +229,7 @@ def in_words(report: Report) -> list[str]:
     for each in report.compiled:
         lines.append(f"  {each.name} in {each.file}, line {each.line}")
         if not each.loops:
-            lines.append("    no parallel loop: the loop over the results should be `for … in prange(…)`")
+            lines.append("    no parallel loop: write the loop over the output as `for … in prange(…)`")
         for loop in each.loops:
             lines.append(f"    line {loop.line}: {loop.source}")
             lines += [f"      {remark}" for remark in remarks(loop)]
@@ -237,23 +237,23 @@ def in_words(report: Report) -> list[str]:
 
 
 def remarks(loop: Loop) -> list[str]:
-    """What there is to say about a loop."""
+    """Describe a loop."""
     if loop.fate == SERIAL:
-        return [f"serial: it stands inside the parallel loop of line {loop.into}"]
+        return [f"serial: nested in the parallel loop at line {loop.into}"]
     if loop.fate == FUSED:
-        return [f"fused: it runs together with the loop of line {loop.into}"]
-    told = ["parallel"]
+        return [f"fused with the loop at line {loop.into}"]
+    found = ["parallel"]
     if loop.hoisted:
-        told.append(f"{loop.hoisted} instruction{'s' * (loop.hoisted != 1)} moved to before the loop")
+        found.append(f"{loop.hoisted} instruction{'s' * (loop.hoisted != 1)} hoisted out of the loop")
     if loop.allocations:
         places = ", ".join(map(str, dict.fromkeys(loop.allocations)))
         arrays = len(loop.allocations)
-        told.append(f"every iteration makes {arrays} new array{'s' * (arrays != 1)}, in line {places}")
-    return told
+        found.append(f"every iteration allocates {arrays} array{'s' * (arrays != 1)}, at line {places}")
+    return found
 
 
-def _shown(file: str) -> str:
-    """The path from the top of the workspace, if it lies there."""
+def _relative(file: str) -> str:
+    """Return the path relative to the workspace, if the file is inside."""
     top = Path(__file__).resolve().parents[3]
     try:
         return Path(file).resolve().relative_to(top).as_posix()

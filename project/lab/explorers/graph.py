@@ -1,4 +1,4 @@
-"""The graph behind a variable, and backpropagation through it one variable at a time, with the student's own order and chain rule."""
+"""The computational graph of a variable, and backpropagation one variable at a time with the student's topological sort and chain rule."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from minitorch.autodiff import topological_sort
 from minitorch.autograd.trace import formula
-from project.lab.guard import WrongResult, number
+from project.lab.cards import WrongResult, number
 
 MOST_DRAWN = 150
-"""A larger graph is folded to what lies near the current node."""
+"""Of a larger graph, only the nodes near the current one are drawn."""
 
 NEAR = 30
-"""How many nodes a folded drawing shows."""
+"""The number of nodes that are then drawn."""
 
 
 @dataclass
@@ -23,12 +23,12 @@ class Node:
     """One variable of the graph.
 
     Attributes:
-        name: The name of an input; v1, v2 … for what was computed; the value of a constant.
+        name: The name of an input; v1, v2 … for an intermediate result; the value of a constant.
         formula: How it is computed, such as "v1 · x"; empty for inputs and constants.
         value: Its value.
         kind: "leaf", "step" or "constant".
-        parents: The nodes it is computed from.
-        place: When backpropagation visits it, from 1; None if it does not.
+        parents: The nodes from which it is computed.
+        place: Its position in the order of backpropagation, from 1; None if it is not visited.
     """
 
     name: str
@@ -41,13 +41,13 @@ class Node:
 
 @dataclass
 class Frame:
-    """What is known at one moment of backpropagation.
+    """The state of backpropagation after one step.
 
     Attributes:
-        current: The node that is being visited; None before the first and after the last.
-        gradients: The derivative that has reached each node so far.
-        sentence: What happened, with the numbers.
-        passed: What the current node passes on: to which node, which derivative, and a remark about it.
+        current: The node that is visited; None before the first and after the last.
+        gradients: The derivative that has been accumulated at each node so far.
+        sentence: A description of the step.
+        passed: What the current node passes on: the receiving node, the derivative, and a remark.
     """
 
     current: int | None
@@ -57,38 +57,38 @@ class Frame:
 
 
 class Scalars:
-    """What a recording asks about its variables, if they are Scalars."""
+    """How a recording treats its variables if they are Scalars."""
 
     def value(self, variable: Any) -> Any:
-        """Its value."""
+        """Return the value of a variable."""
         return variable.data
 
     def first(self, out: Any) -> Any:
-        """The derivative with which backpropagation begins at the output."""
+        """Return the derivative with which backpropagation starts at the output."""
         return 1.0
 
     def passed(self, variable: Any, arrived: Any, call: str) -> list[tuple[Any, Any, str]]:
-        """What a variable passes on by its chain rule: to which parent, which derivative, and a remark about it."""
+        """Apply the chain rule of a variable; return parents, derivatives and remarks."""
         pairs = variable.chain_rule(arrived)
         return [(parent, number(derivative, call), "") for parent, derivative in pairs if not parent.is_constant()]
 
     def short(self, value: Any) -> str:
-        """A value in a few characters."""
+        """Return a value as a short text."""
         return f"{value:.5g}" if math.isfinite(value) else str(value)
 
     def label(self, value: Any, gradient: Any) -> list[str]:
-        """The lines of a box that tell a value and the derivative that has reached it; None for none."""
+        """Return the lines of a node that show its value and its gradient (None if there is none yet)."""
         return [f"value {self.short(value)}", f"gradient {'-' if gradient is None else self.short(gradient)}"]
 
 
 @dataclass
 class Recording:
-    """A graph and every moment of backpropagation through it.
+    """A graph and every step of backpropagation through it.
 
     Attributes:
-        kind: How its values are shown.
-        nodes: By index, in the order of computation.
-        frames: One before the start, then one for each node that is visited.
+        kind: How its variables are treated.
+        nodes: The nodes in the order of computation.
+        frames: One before the start, then one for each visited node.
     """
 
     kind: Scalars
@@ -100,10 +100,10 @@ SCALARS = Scalars()
 
 
 def record(out: Any, kind: Scalars = SCALARS) -> Recording:
-    """Go backward from a variable, as `backpropagate` does, and keep every moment.
+    """Run the backward pass from a variable, as `backpropagate` does, and record every step.
 
     Raises:
-        WrongResult: If topological_sort returns no sequence of variables.
+        WrongResult: If topological_sort does not return a sequence of variables of the graph.
     """
     order = topological_sort(out)
     if not isinstance(order, Iterable):
@@ -115,10 +115,12 @@ def record(out: Any, kind: Scalars = SCALARS) -> Recording:
     nodes = _named(variables, index, kind)
     for place, variable in enumerate(order, start=1):
         if id(variable) not in index:
-            raise WrongResult(f"topological_sort returned {variable!r}, which does not lead to the output")
+            raise WrongResult(f"topological_sort returned {variable!r}, which is not part of the graph of the output")
         nodes[index[id(variable)]].place = place
     result = nodes[index[id(out)]]
-    frames = [Frame(None, {}, f"The forward pass is done: {result.name} = {kind.short(result.value)}. Nothing has flowed back yet.")]
+    frames = [
+        Frame(None, {}, f"The forward pass is complete: {result.name} = {kind.short(result.value)}. The backward pass has not started.")
+    ]
     recording = Recording(kind, nodes, frames)
     gradients: dict[int, Any] = {index[id(out)]: kind.first(out)} if order else {}
     visited: set[int] = set()
@@ -135,43 +137,45 @@ def record(out: Any, kind: Scalars = SCALARS) -> Recording:
 
 
 def forward_only(out: Any, kind: Scalars = SCALARS) -> Recording:
-    """The graph without gradients, for as long as backpropagation is not written."""
+    """Return the graph without gradients, for use until backpropagation is written."""
     variables = _reachable(out)[::-1]
     nodes = _named(variables, {id(variable): i for i, variable in enumerate(variables)}, kind)
-    return Recording(kind, nodes, [Frame(None, {}, "The forward pass is done. Nothing can flow back yet.")])
+    return Recording(kind, nodes, [Frame(None, {}, "The forward pass is complete. The backward pass needs code that is not written yet.")])
 
 
 def _visit(recording: Recording, i: int, before: dict[int, Any], passed: list[tuple[int, Any, str]], visited: set[int]) -> Frame:
-    """The moment after a node has passed its derivative on.
+    """Return the state after a node has passed its derivative on.
 
     Args:
         recording: The graph.
         i: The node.
-        before: The derivatives that had reached each node so far.
-        passed: What it passes on.
-        visited: The nodes that had their turn, this one included.
+        before: The derivatives accumulated before this step.
+        passed: What the node passes on.
+        visited: The nodes visited so far, including this one.
     """
     nodes, short = recording.nodes, recording.kind.short
     node, gradients = nodes[i], dict(before)
     if i not in gradients:
-        return Frame(i, gradients, f"{node.name} is visited before any derivative has reached it: nothing flows on. The order is wrong.")
+        return Frame(
+            i, gradients, f"{node.name} is visited before it has received a derivative, so it passes nothing on. The order is wrong."
+        )
     arrived = short(gradients[i])
     if node.kind == "leaf":
-        return Frame(i, gradients, f"{node.name} is a leaf: it keeps the derivative {arrived}, the sum of all that has arrived.")
+        return Frame(i, gradients, f"{node.name} is a leaf. It stores the derivative {arrived}, the sum of all derivatives it received.")
     parts = []
     for p, derivative, remark in passed:
         old = gradients.get(p)
         gradients[p] = derivative if old is None else old + derivative
-        total = "" if old is None else f" (it had {short(old)}, the sum is {short(gradients[p])})"
-        late = ", too late: it has been visited already" if p in visited else ""
+        total = "" if old is None else f" (added to {short(old)}, the sum is {short(gradients[p])})"
+        late = ", too late: it has already been visited" if p in visited else ""
         parts.append(f"{short(derivative)} to {nodes[p].name}{remark and f' ({remark})'}{total}{late}")
-    start = f"the output, so its derivative is {arrived}" if node.place == 1 else f"complete with the derivative {arrived}"
-    sentence = f"{node.name} = {node.formula} is {start}. The chain rule passes {' and '.join(parts) or 'nothing on'}."
+    start = f"is the output, so its derivative is {arrived}" if node.place == 1 else f"has the derivative {arrived}"
+    sentence = f"{node.name} = {node.formula} {start}. The chain rule passes {' and '.join(parts) or 'nothing on'}."
     return Frame(i, gradients, sentence, passed)
 
 
 def _reachable(out: Any) -> list[Any]:
-    """Every variable that leads to out, constants included, in no particular order."""
+    """Return every variable in the graph of out, including constants, in no particular order."""
     found: dict[int, Any] = {}
     new = [out]
     while new:
@@ -181,7 +185,7 @@ def _reachable(out: Any) -> list[Any]:
 
 
 def _named(variables: list[Any], index: dict[int, int], kind: Scalars) -> list[Node]:
-    """The nodes, with the names that the drawing and the sentences use."""
+    """Return the nodes with their names."""
     nodes: list[Node] = []
     steps = 0
     for variable in variables:
@@ -194,19 +198,19 @@ def _named(variables: list[Any], index: dict[int, int], kind: Scalars) -> list[N
         else:
             steps += 1
             nodes.append(Node(f"v{steps}", "", value, "step", parents))
-    for variable, node in zip(variables, nodes, strict=True):  # when all have their names: a wrong order may put an input later
+    for variable, node in zip(variables, nodes, strict=True):  # after all names are set, because a wrong order may list inputs later
         if node.kind == "step":
             node.formula = formula(variable.history.last_fn.__name__, [nodes[p].name for p in node.parents])
     return nodes
 
 
 def dot(recording: Recording, moment: int, dark: bool = False) -> str:
-    """One moment as a drawing, in the language of Graphviz.
+    """Return one frame as a Graphviz graph.
 
     Args:
         recording: The graph.
-        moment: Which frame.
-        dark: For a dark page.
+        moment: The number of the frame.
+        dark: Whether the page has a dark theme.
     """
     frame = recording.frames[moment]
     nodes = recording.nodes
@@ -246,20 +250,20 @@ def dot(recording: Recording, moment: int, dark: bool = False) -> str:
 
 
 def _near(nodes: list[Node], current: int | None) -> set[int]:
-    """The nodes with the fewest edges between them and the current one."""
-    beside: list[set[int]] = [set(node.parents) for node in nodes]
+    """Return the nodes closest to the current one."""
+    neighbors: list[set[int]] = [set(node.parents) for node in nodes]
     for i, node in enumerate(nodes):
         for p in node.parents:
-            beside[p].add(i)
+            neighbors[p].add(i)
     near, wave = set(), {len(nodes) - 1 if current is None else current}
     while wave and len(near) + len(wave) <= NEAR:
         near |= wave
-        wave = set().union(*(beside[i] for i in wave)) - near
+        wave = set().union(*(neighbors[i] for i in wave)) - near
     return near or {len(nodes) - 1 if current is None else current}
 
 
 def _label(kind: Scalars, node: Node, gradient: Any) -> str:
-    """What stands in a box."""
+    """Return the label of a node."""
     title = f"{node.name} = {node.formula}" if node.formula else node.name
     place = f"visit {node.place}" if node.place else "never visited"
     return "\\n".join([title, *kind.label(node.value, gradient), place]).replace('"', "'")

@@ -1,4 +1,4 @@
-"""Small module trees to look into."""
+"""Small module trees as examples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from minitorch import Module, Parameter
 
 
 class Line(Module):
-    """A straight line: two parameters, no children."""
+    """A straight line: two parameters and no children."""
 
     def __init__(self, slope: float, shift: float) -> None:
         super().__init__()
@@ -19,7 +19,7 @@ class Line(Module):
 
 
 class Pair(Module):
-    """Two lines and a parameter of its own."""
+    """Two children and one parameter."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Pair(Module):
 
 
 class Tower(Module):
-    """Children of children."""
+    """Two levels of children."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,17 +39,17 @@ class Tower(Module):
 
 EXAMPLES: dict[str, Any] = {
     "Line: two parameters": lambda: Line(2.0, -1.0),
-    "Pair: children beside a parameter": Pair,
-    "Tower: children of children": Tower,
+    "Pair: two children and a parameter": Pair,
+    "Tower: two levels of children": Tower,
 }
-"""What makes each module, by the name that the menu shows."""
+"""The constructor of each module, by its name in the menu."""
 
-if find_spec("project.run_scalar"):  # a workspace of Module 0 alone does not have it
-    EXAMPLES["Network: the one of the training page"] = lambda: import_module("project.run_scalar").Network(2)
+if find_spec("project.run_scalar"):  # missing in a workspace that ends after Module 0
+    EXAMPLES["Network: the network of the training page"] = lambda: import_module("project.run_scalar").Network(2)
 
 
 def tree(module: Module, name: str = "(root)", depth: int = 0) -> list[str]:
-    """The module and all below it, one line of a Markdown list each."""
+    """Return the module and all its descendants as a Markdown list."""
     indent = "    " * depth
     mode = ":material/model_training: training" if module.training else ":material/task_alt: evaluation"
     lines = [f"{indent}- **{name}** `{type(module).__name__}` · {mode}"]
@@ -60,7 +60,7 @@ def tree(module: Module, name: str = "(root)", depth: int = 0) -> list[str]:
 
 
 def paths(module: Module, name: str = "") -> dict[str, Module]:
-    """Every module of the tree by its dotted name; the root's is empty."""
+    """Return every module of the tree by its dotted name; the name of the root is empty."""
     found = {name: module}
     for key, child in module._modules.items():
         found |= paths(child, f"{name}.{key}" if name else key)

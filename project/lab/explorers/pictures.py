@@ -1,20 +1,20 @@
-"""Small pictures and kernels to try convolution and pooling on: few pixels, small whole numbers."""
+"""Small images and kernels for convolution and pooling: few pixels with small integer values."""
 
 from __future__ import annotations
 
 import numpy as np
 
 DIGIT, DRAW, TYPED = "a digit", "draw", "typed"
-"""The choices beside the pictures of this room."""
+"""Further choices for an image."""
 
 DEPTH = 16
-"""The value of the darkest pixel of a digit, as its data set has it."""
+"""The value of the darkest pixel of a digit in its data set."""
 
 MOST_CHANNELS = 3
 
 
 def _picture(*channels: str) -> np.ndarray:
-    """Pixels as characters: a point is 0."""
+    """Parse pixels from characters; a dot is 0."""
     return np.array([[[0 if sign == "." else int(sign) for sign in row] for row in text.split()] for text in channels], float)
 
 
@@ -30,14 +30,14 @@ PICTURES: dict[int, dict[str, np.ndarray]] = {
         "stripes": _picture("3.3.3. 3.3.3. 3.3.3. 3.3.3. 3.3.3. 3.3.3."),
         "a slope": _picture("012345 123456 234567 345678"),
         "one dot": _picture("..... ..... ..1.. ..... ....."),
-        "three colours": _picture(
+        "three colors": _picture(
             "33.... 33.... 33.... 33.... 33.... 33....",
             "...... ...... 222222 222222 ...... ......",
             ".....1 ....1. ...1.. ..1... .1.... 1.....",
         ),
     },
 }
-"""By the number of dimensions and by name: channels, rows, columns; in one dimension there is one row."""
+"""Images by number of dimensions and name, shape (C, H, W); in one dimension, H = 1."""
 
 KERNELS: dict[int, dict[str, list]] = {
     1: {
@@ -49,8 +49,8 @@ KERNELS: dict[int, dict[str, list]] = {
         "two kernels": [[[-1, 1]], [[0.5, 0.5]]],
     },
     2: {
-        "upright edges": [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]],
-        "level edges": [[-1, -2, -1], [0, 0, 0], [1, 2, 1]],
+        "vertical edges": [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]],
+        "horizontal edges": [[-1, -2, -1], [0, 0, 0], [1, 2, 1]],
         "blur": [[0.0625, 0.125, 0.0625], [0.125, 0.25, 0.125], [0.0625, 0.125, 0.0625]],
         "outline": [[0, -1, 0], [-1, 4, -1], [0, -1, 0]],
         "difference": [[-1, 1]],
@@ -59,14 +59,14 @@ KERNELS: dict[int, dict[str, list]] = {
         "two kernels": [[[[-1, 1], [-1, 1]]], [[[-1, -1], [1, 1]]]],
     },
 }
-"""By the number of dimensions and by name, as one types them: output channels, channels, rows, columns, the first two only where needed."""
+"""Kernels by number of dimensions and name, as a student would enter them; channel dimensions only where needed."""
 
 
 def kernel_text(dims: int, name: str) -> str:
-    """A kernel as one types it."""
+    """Return a kernel as a student would enter it."""
     return str(KERNELS[dims][name])
 
 
 def fit(weight: np.ndarray, channels: int) -> np.ndarray:
-    """The weight with as many channels as the image: a kernel of one channel serves all of them."""
+    """Return the weight with as many channels as the image: a kernel with one channel is repeated for all of them."""
     return np.repeat(weight, channels, 1) if weight.shape[1] == 1 < channels else weight

@@ -10,7 +10,7 @@ import numpy as np
 from project.lab.charts.cells import Cell, grid
 from project.lab.explorers.convolution import cell_width, largest, short
 from project.lab.typed.arrays import factor, figure
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 
 KINDS = ("max", "average")
 RULES = {

@@ -1,4 +1,4 @@
-"""How fast the backends are: map, zip, reduce and matrix product in growing sizes, measured in turns."""
+"""The speed of the backends: map, zip, reduce and matrix product for inputs of increasing size, timed in turns."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ SIZES = {
     "zip": (1_000, 10_000, 100_000, 1_000_000, 10_000_000),
     "reduce": (1_000, 10_000, 100_000, 1_000_000, 10_000_000),
 }
-"""By operation the sizes to measure: rows and columns of square matrices, or elements."""
+"""By operation, the sizes to measure: rows of square matrices, or elements."""
 
 BATCH = 2
-"""Matrix products of one call."""
+"""Matrix products per call."""
 
 BACKENDS = ("simple", "textbook", "fast", "cuda", "numpy")
-"""What can be measured: the three backends, the textbook's kernels where the repository has them, and NumPy."""
+"""What can be measured: the three backends, the kernels of the textbook where the repository has them, and NumPy."""
 
 ROUNDS = 5
-"""How often each is measured, in turns; the median counts."""
+"""Calls per backend, in turns; the median is reported."""
 
-PATIENCE = 2.0
-"""Seconds that one backend may take for one size. What is slower is measured less often, and not at all if one call would take longer."""
+BUDGET = 2.0
+"""Seconds per backend and size. A slow backend is called less often, and not at all if one call would exceed the budget."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Measurement:
     """One backend at one size.
 
     Attributes:
-        op: What was computed.
-        size: A number of `SIZES`.
-        backend: A name of `BACKENDS`.
-        seconds: The median of a call; an estimate where nothing was measured.
-        runs: How many calls it is the median of; 0 for an estimate, from the last size that was measured.
+        op: The operation.
+        size: An element of `SIZES`.
+        backend: An element of `BACKENDS`.
+        seconds: The median time of a call, or an estimate.
+        runs: The number of timed calls; 0 for an estimate, which is extrapolated from the last measured size.
         compiling: Seconds by which the first call was slower.
     """
 
@@ -58,28 +58,28 @@ class Measurement:
 
 
 def work(op: str, size: int) -> float:
-    """What a call computes: multiplications and additions of a matrix product, elements of anything else."""
+    """Return the work of a call: floating-point operations of a matrix product, or elements of other operations."""
     return 2.0 * BATCH * size**3 if op == "matmul" else float(size)
 
 
 def missing(backend: str) -> str:
-    """Why a backend cannot be measured here; "" if it can."""
+    """Return why a backend cannot be measured here; "" if it can."""
     if backend == "cuda" and cuda_device.SIMULATED:
-        return "the simulator's time says nothing of a GPU's"
+        return "the speed of the simulator says nothing about a GPU"
     if backend == "cuda" and not cuda_device.available():
-        return "there is no GPU that numba can use"
+        return "numba found no GPU"
     return ""
 
 
-def measure(op: str, sizes: Sequence[int], backends: Sequence[str], dtype: str, patience: float = PATIENCE) -> Iterator[Measurement]:
-    """Measure all sizes, from the smallest on; at each the backends take turns.
+def measure(op: str, sizes: Sequence[int], backends: Sequence[str], dtype: str, budget: float = BUDGET) -> Iterator[Measurement]:
+    """Measure all sizes in order; at each size the backends take turns.
 
     Args:
         op: A key of `SIZES`.
-        sizes: In growing order.
-        backends: Of which nothing is missing.
-        dtype: float32 or float64.
-        patience: See `PATIENCE`.
+        sizes: In increasing order.
+        backends: Available backends.
+        dtype: "float32" or "float64".
+        budget: See `BUDGET`.
 
     Yields:
         The measurements, size by size in the order of the backends.
@@ -91,15 +91,15 @@ def measure(op: str, sizes: Sequence[int], backends: Sequence[str], dtype: str, 
         first: dict[str, float] = {}
         for name in backends:
             estimate = last[name].seconds * work(op, size) / work(op, last[name].size) if name in last else 0.0
-            if estimate > patience:
+            if estimate > budget:
                 found[name] = Measurement(op, size, name, estimate, 0)
             else:
                 runs[name] = prepare(op, size, name, dtype)
-                first[name] = _seconds(runs[name])  # compiles, and brings the numbers near
+                first[name] = _seconds(runs[name])  # compiles, and warms the caches
         times: dict[str, list[float]] = {name: [] for name in runs}
         for _ in range(ROUNDS):
             for name, run in runs.items():
-                if sum(times[name]) < patience:
+                if sum(times[name]) < budget:
                     times[name].append(_seconds(run))
         for name in backends:
             if name in runs:
@@ -109,7 +109,7 @@ def measure(op: str, sizes: Sequence[int], backends: Sequence[str], dtype: str, 
 
 
 def _seconds(run: Run) -> float:
-    """The time of a call, after a pause in which the threads of whoever ran before fall asleep."""
+    """Return the time of a call, after a pause in which the threads of the previous backend go to sleep."""
     time.sleep(0.01)
     begun = time.perf_counter()
     run()
@@ -117,7 +117,7 @@ def _seconds(run: Run) -> float:
 
 
 def prepare(op: str, size: int, backend: str, dtype: str) -> Run:
-    """What computes the operation once on random numbers."""
+    """Return a function that runs the operation once on random numbers."""
     random = np.random.default_rng(0)
     shape = (BATCH, size, size) if op == "matmul" else (size // 100, 100)
     a, b = (random.standard_normal(shape).astype(dtype) for _ in range(2))
@@ -127,7 +127,7 @@ def prepare(op: str, size: int, backend: str, dtype: str) -> Run:
         return _textbook(op, a, b)
     on = {"simple": lambda: minitorch.SimpleBackend, "fast": lambda: minitorch.FastBackend, "cuda": minitorch.cuda_backend}[backend]()
     x, y = (minitorch.from_numpy(array).to(on) for array in (a, b))
-    if backend == "simple":  # its operations may lose gradients, which nobody asks for here
+    if backend == "simple":  # its operations may not have gradients, which are not needed here
         x, y = x.detach(), y.detach()
     run: Run = {
         "matmul": lambda: on.matrix_multiply(x, y),
@@ -135,21 +135,21 @@ def prepare(op: str, size: int, backend: str, dtype: str) -> Run:
         "zip": lambda: on.mul_zip(x, y),
         "reduce": lambda: on.add_reduce(x, 1),
     }[op]
-    return _to_the_end(run) if backend == "cuda" else run
+    return _synchronized(run) if backend == "cuda" else run
 
 
-def _to_the_end(run: Run) -> Run:
-    """The call and the wait for the GPU, which a launch does not wait for."""
+def _synchronized(run: Run) -> Run:
+    """Return a function that also waits for the GPU."""
 
-    def waited() -> None:
+    def run_and_wait() -> None:
         run()
         cuda_device.cuda.synchronize()
 
-    return waited
+    return run_and_wait
 
 
 def _textbook(op: str, a: np.ndarray, b: np.ndarray) -> Run:
-    """The textbook's kernel on two arrays."""
+    """Return a function that runs the kernel of the textbook on two arrays."""
     from minitorch import fast_ops, operators
     from minitorch.fast_ops import callable_from_kernels as compiled
 

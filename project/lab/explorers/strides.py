@@ -16,9 +16,9 @@ import numpy as np
 
 from minitorch.core.indexing import basic_view, is_basic, is_element, selected_elements
 from minitorch.tensor_data import IndexingError, TensorData, broadcast_strides, index_to_position, to_index
+from project.lab.cards import WrongResult
 from project.lab.charts.cells import Cell, grid, strip
-from project.lab.guard import WrongResult
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused
 from project.lab.typed.steps import Step
 
 MOST_DIMS = 6

@@ -1,4 +1,4 @@
-"""The graph behind a Tensor: what `graph.record` asks about tensors, and where a broadcast gradient is summed."""
+"""The computational graph of a Tensor: how `graph.record` treats tensors, and where gradients are reduced after broadcasting."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from minitorch.core.creation import ones
 from project.lab.explorers import graph
 
 PRINTED = 6
-"""A tensor of more elements is shortened in a sentence."""
+"""Tensors with more elements are abbreviated in sentences."""
 
 IN_A_BOX = 3
-"""A tensor of more elements is no more than its shape in the drawing."""
+"""Of tensors with more elements, the graph shows only the shape."""
 
 
 class Tensors(graph.Scalars):
-    """What a recording asks about its variables, if they are Tensors."""
+    """How a recording treats its variables if they are Tensors."""
 
     def value(self, variable: Any) -> Any:
-        """Its elements, as they are now."""
+        """Return the elements of a variable."""
         return variable.to_numpy()
 
     def first(self, out: Any) -> Any:
-        """Ones in the shape of the output: the gradient of the sum of its elements."""
+        """Return ones in the shape of the output, the gradient of the sum of its elements."""
         return ones(out.shape, out.backend, dtype=out.dtype if out.dtype.kind == "f" else None)
 
     def passed(self, variable: Any, arrived: Any, call: str) -> list[tuple[Any, Any, str]]:
-        """What a tensor passes on, each with a remark if its shape is not the one in which backward returned it."""
+        """Apply the chain rule of a tensor; a remark says where a gradient was reduced to the shape of its input."""
         pairs = list(variable.chain_rule(arrived))
         function, ctx = variable.history.last_fn, variable.history.ctx
         returned = function._backward(ctx, arrived)
@@ -39,13 +39,13 @@ class Tensors(graph.Scalars):
         return [(parent, passed, remark(raw, parent)) for (parent, passed), raw in zip(pairs, returned, strict=True)]
 
     def short(self, value: Any) -> str:
-        """The elements as nested lists; of many, the first ones and the shape."""
+        """Return the elements as nested lists; of a large tensor, the first elements and the shape."""
         if value.size > PRINTED or not value.size:
             return f"{_nested(value.tolist(), 2)} of shape {value.shape}"
         return _nested(value.tolist())
 
     def label(self, value: Any, gradient: Any) -> list[str]:
-        """The lines of a box: the shape, the value and the gradient, in full where they are short."""
+        """Return the lines of a node: the shape, and the value and the gradient if they are small."""
         lines = [f"shape {value.shape}"]
         if value.size <= IN_A_BOX:
             lines.append(f"value {self.short(value)}")
@@ -58,9 +58,9 @@ TENSORS = Tensors()
 
 
 def remark(returned: Any, parent: Any) -> str:
-    """What the chain rule did to a gradient that a backward returned in another shape than its input has; "" if nothing."""
+    """Describe how the chain rule changed the shape of a gradient that `backward` returned; "" if it did not."""
     if returned is None:
-        return "backward returned None, which stands for zeros"
+        return "backward returned None, which means zeros"
     if not hasattr(returned, "shape") or returned.shape == parent.shape:
         return ""
     missing = len(returned.shape) - len(parent.shape)
@@ -72,19 +72,19 @@ def remark(returned: Any, parent: Any) -> str:
 
 
 def record(out: Any) -> graph.Recording:
-    """Go backward from a Tensor of any shape, beginning with ones, and keep every moment; see `graph.record`."""
-    with _kept():
+    """Run the backward pass from a Tensor of any shape, starting with ones, and record every step; see `graph.record`."""
+    with _retain_graph():
         return graph.record(out, TENSORS)
 
 
 def forward_only(out: Any) -> graph.Recording:
-    """The graph without gradients."""
+    """Return the graph without gradients."""
     return graph.forward_only(out, TENSORS)
 
 
 @contextmanager
-def _kept() -> Iterator[None]:
-    """As within backward(retain_graph=True): nothing new is recorded, and nothing that is needed again is freed."""
+def _retain_graph() -> Iterator[None]:
+    """Behave like backward(retain_graph=True): record nothing new, and free nothing that is needed again."""
     before = grad_mode.enabled, grad_mode.retain_graph
     grad_mode.enabled, grad_mode.retain_graph = False, True
     try:
@@ -94,7 +94,7 @@ def _kept() -> Iterator[None]:
 
 
 def _nested(values: Any, most: int | None = None) -> str:
-    """Nested lists as text, with at most so many items of each list."""
+    """Return nested lists as text, with at most `most` items of each list."""
     if not isinstance(values, list):
         return f"{values:.3g}"
     shown = [_nested(value, most) for value in values[:most]]

@@ -1,4 +1,4 @@
-"""Tensor functions to play with: their values, the gradients that backward finds, and the differences that these must meet."""
+"""Tensor functions: their values, the gradients that `backward` computes, and central differences to check them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minitorch.core.creation import ones
 from minitorch.tensor import Tensor, grad_central_difference
 from minitorch.tensor_data import IndexingError
 from minitorch.testing import MathTestVariable
-from project.lab.guard import WrongResult, explain, plain
+from project.lab.cards import WrongResult, explain, plain
 
 TensorFunction = Callable[..., Tensor]
 
@@ -38,33 +38,33 @@ ONE: dict[str, TensorFunction] = {f"x.{name}()": methodcaller(name) for name in 
 ONE |= {f"MathTest.{name}(x)": function for name, function in _ONE}
 TWO: dict[str, TensorFunction] = OPERATORS | {f"MathTest.{name}(x, y)": function for name, function in _TWO}
 REDUCE: dict[str, TensorFunction] = {f"MathTest.{name}(x)": function for name, function in _REDUCE}
-"""By how they are written: functions of one tensor, of two, and reductions whose dimension is fixed."""
+"""By expression: functions of one tensor, of two tensors, and reductions over a fixed dimension."""
 
 
-def drawn(shape: Sequence[int], seed: str) -> np.ndarray:
-    """At most 64 different numbers from -3.2 to 3.2 with one decimal, none of them 0; the same for the same seed and shape."""
+def random_values(shape: Sequence[int], seed: str) -> np.ndarray:
+    """Return at most 64 distinct nonzero numbers from -3.2 to 3.2 with one decimal, determined by the seed and the shape."""
     numbers = [sign * i / 10 for i in range(1, 33) for sign in (-1, 1)]
     return np.array(random.Random(seed).sample(numbers, math.prod(shape)), dtype=float).reshape(tuple(shape))
 
 
-def counted(shape: Sequence[int]) -> np.ndarray:
-    """The numbers 1, 2, 3 …"""
+def count_up(shape: Sequence[int]) -> np.ndarray:
+    """Return the numbers 1, 2, 3 … in a shape."""
     return np.arange(1.0, math.prod(shape) + 1).reshape(tuple(shape))
 
 
-def made(values: np.ndarray, requires_grad: bool = False, name: str | None = None) -> Tensor:
-    """A tensor of these numbers."""
+def make_tensor(values: np.ndarray, requires_grad: bool = False, name: str | None = None) -> Tensor:
+    """Return a tensor of these values."""
     x = Tensor.make(values.reshape(-1).copy(), values.shape).requires_grad_(requires_grad)
     if name:
         x.name = name
     return x
 
 
-def applied(f: TensorFunction, call: str, *inputs: Tensor) -> Tensor:
-    """What the function returns.
+def apply(f: TensorFunction, call: str, *inputs: Tensor) -> Tensor:
+    """Return the result of a function.
 
     Raises:
-        WrongResult: If that is no Tensor.
+        WrongResult: If the result is not a Tensor.
     """
     out: Any = f(*inputs)
     if not isinstance(out, Tensor):
@@ -74,53 +74,53 @@ def applied(f: TensorFunction, call: str, *inputs: Tensor) -> Tensor:
 
 
 def values(f: TensorFunction, call: str, *inputs: np.ndarray) -> np.ndarray:
-    """The function of these numbers, in its own shape."""
-    return applied(f, call, *map(made, inputs)).to_numpy()
+    """Return the values of a function, in the shape of its result."""
+    return apply(f, call, *map(make_tensor, inputs)).to_numpy()
 
 
 def gradients(f: TensorFunction, call: str, *inputs: np.ndarray, grad_output: np.ndarray | None = None) -> list[np.ndarray]:
-    """What backward leaves in every input; zeros where nothing arrived.
+    """Return the gradient of every input after `backward`; zeros if an input receives none.
 
     Args:
         f: The function.
-        call: How it is written, for messages.
-        inputs: Where.
-        grad_output: The gradient of its result; ones if left out.
+        call: The expression, for messages.
+        inputs: The inputs of the function.
+        grad_output: The gradient of the result; ones by default.
 
     Raises:
-        WrongResult: If a gradient has another shape than its input.
+        WrongResult: If a gradient does not have the shape of its input.
     """
-    leaves = [made(value, requires_grad=True) for value in inputs]
-    out = applied(f, call, *leaves)
-    out.backward(ones(out.shape) if grad_output is None else made(grad_output))
+    leaves = [make_tensor(value, requires_grad=True) for value in inputs]
+    out = apply(f, call, *leaves)
+    out.backward(ones(out.shape) if grad_output is None else make_tensor(grad_output))
     found = []
     for leaf in leaves:
         gradient: Any = leaf.zeros() if leaf.grad is None else leaf.grad
         if gradient.shape != leaf.shape:
-            raise WrongResult(f"backward of {call} expected to leave a gradient of shape {leaf.shape}, got {gradient.shape}")
+            raise WrongResult(f"the backward pass of {call} expected to compute a gradient of shape {leaf.shape}, got {gradient.shape}")
         found.append(gradient.to_numpy())
     return found
 
 
 def differences(f: TensorFunction, call: str, *inputs: np.ndarray, arg: int = 0) -> np.ndarray:
-    """The central difference of a function that works element by element, at all elements at once."""
-    return central_difference(lambda *x: applied(f, call, *x), *map(made, inputs), arg=arg).to_numpy()
+    """Return the central differences of an elementwise function, for all elements at once."""
+    return central_difference(lambda *x: apply(f, call, *x), *map(make_tensor, inputs), arg=arg).to_numpy()
 
 
 def entry_differences(f: TensorFunction, call: str, *inputs: np.ndarray, arg: int = 0, grad_output: np.ndarray | None = None) -> np.ndarray:
-    """The central difference of the sum of f · grad_output, by every element of one input."""
-    tensors = [made(value) for value in inputs]
+    """Return the central differences of sum(f · grad_output) with respect to every element of one input."""
+    tensors = [make_tensor(value) for value in inputs]
 
     def weighted(*x: Tensor) -> Tensor:
-        out = applied(f, call, *x)
-        return out if grad_output is None else out * made(grad_output)
+        out = apply(f, call, *x)
+        return out if grad_output is None else out * make_tensor(grad_output)
 
     found = [grad_central_difference(weighted, *tensors, arg=arg, ind=index) for index in np.ndindex(inputs[arg].shape)]
     return np.array(found, dtype=float).reshape(inputs[arg].shape)
 
 
 def largest_gap(gradient: np.ndarray, numeric: np.ndarray) -> tuple[float, tuple[int, ...]]:
-    """By how much they differ most, and at which index; 0.0 at () if there is no element where both are finite."""
+    """Return the largest difference and its index; 0.0 and () if both are finite nowhere."""
     with np.errstate(invalid="ignore"):  # inf - inf
         gap = np.abs(gradient - numeric)
     if not np.isfinite(gap).any():
@@ -130,7 +130,7 @@ def largest_gap(gradient: np.ndarray, numeric: np.ndarray) -> tuple[float, tuple
 
 
 def sources(function: Any, out: Tensor | None) -> str:
-    """The source of a function, and of every Function that made its result, as they stand in the student's files."""
+    """Return the source code of a function and of every Function in the graph of its result."""
     used: list[Any] = []
     new = [] if out is None else [out]
     while new:
@@ -147,16 +147,16 @@ def sources(function: Any, out: Tensor | None) -> str:
 
 @contextmanager
 def shapes_guard() -> Iterator[None]:
-    """Show the message of an operation that does not fit the shapes, and end the page; other errors pass through."""
+    """Show the message of an error about shapes and end the page. Other errors propagate."""
     try:
         yield
     except (IndexingError, ValueError) as error:
         if isinstance(error, ValueError) and "shape" not in str(error) and "dimension" not in str(error):
             raise  # such as "math domain error"
         card = explain(error)
-        st.warning(f"**This does not fit.** {plain(str(error))}", icon=":material/straighten:")
-        st.caption("The message is that of the library, where it was raised. Choose another shape or dimension.")
+        st.warning(f"**The shapes are incompatible.** {plain(str(error))}", icon=":material/straighten:")
+        st.caption("This is the error message of your library. Choose another shape or dimension.")
         if card is not None:
-            with st.expander("Where it was raised"):
+            with st.expander("Where the error was raised"):
                 st.markdown(card.body)
         st.stop()

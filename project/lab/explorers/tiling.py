@@ -1,4 +1,4 @@
-"""A matrix product in steps, element by element or tile by tile through shared memory, with every read and write counted."""
+"""A matrix product in steps, element by element or tile by tile through shared memory, counting every read and write."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from project.lab.charts.cells import Cell, grid, in_pairs
 
 ORDERS = ("element by element", "tile by tile")
 MOST = 16
-"""The most rows of a matrix that is drawn."""
+"""The largest number of rows of a matrix that is drawn."""
 
 Index = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How often memory was used, and how many products of two numbers were computed."""
+    """The numbers of memory accesses and of multiplications."""
 
     global_reads: int = 0
     global_writes: int = 0
@@ -33,13 +33,13 @@ class Counts:
 
 @dataclass(frozen=True)
 class Step:
-    """What happens at one time.
+    """One step of the product.
 
     Attributes:
-        kind: "element" (a row times a column), or of a block "load", "multiply" or "write".
-        row: The first row of C that it is about.
+        kind: "element" (a row times a column), or for a block "load", "multiply" or "write".
+        row: The first row of C in this step.
         column: The first column of C.
-        start: The first column of A, and row of B, that it is about.
+        start: The first column of A and row of B.
     """
 
     kind: str
@@ -50,16 +50,16 @@ class Step:
 
 @dataclass
 class Memory:
-    """What stands where after some steps.
+    """The state of memory after some steps.
 
     Attributes:
-        sums: What has been added up for each element of C.
-        begun: Whether anything has been.
-        written: Whether it stands in global memory.
+        sums: The partial sum of each element of C.
+        begun: Whether a sum has been started.
+        written: Whether it has been written to global memory.
         a_tile: The tile of A in shared memory.
-        b_tile: That of B.
+        b_tile: The tile of B in shared memory.
         loaded: Whether the tiles have been loaded.
-        counts: All that has been counted.
+        counts: The counts so far.
     """
 
     sums: np.ndarray
@@ -72,10 +72,10 @@ class Memory:
 
 
 class Tiling:
-    """The product C = A · B of two square matrices of small whole numbers.
+    """The product C = A · B of two square matrices of small integers.
 
     Args:
-        n: Rows and columns.
+        n: Rows and columns of the matrices.
         tile: Rows and columns of a tile, and of a block of threads.
         order: One of ORDERS.
     """
@@ -87,12 +87,12 @@ class Tiling:
         self.steps = list(self._tile_by_tile() if self.tiled else self._element_by_element())
 
     def _element_by_element(self) -> Iterator[Step]:
-        """A step for every element of C."""
+        """Yield one step per element of C."""
         for row, column in product(range(self.n), repeat=2):
             yield Step("element", row, column)
 
     def _tile_by_tile(self) -> Iterator[Step]:
-        """For every block of C: load two tiles, multiply them, and so on along the row of tiles; then write."""
+        """For every block of C, yield steps that load and multiply all pairs of tiles, then a step that writes."""
         starts = range(0, self.n, self.tile)
         for row, column in product(starts, starts):
             for start in starts:
@@ -101,11 +101,11 @@ class Tiling:
             yield Step("write", row, column)
 
     def span(self, first: int) -> slice:
-        """The rows, or columns, of a tile that the matrix has."""
+        """Return the rows or columns of a tile that are inside of the matrix."""
         return slice(first, min(first + self.tile, self.n))
 
     def reads(self, step: Step) -> tuple[set[Index], set[Index]]:
-        """The elements of A and of B that a step reads from global memory. Padding is not read."""
+        """Return the elements of A and of B that a step reads from global memory. Padding is not read."""
         if step.kind == "element":
             return {(step.row, k) for k in range(self.n)}, {(k, step.column) for k in range(self.n)}
         if step.kind == "load":
@@ -113,16 +113,16 @@ class Tiling:
         return set(), set()
 
     def block(self, step: Step) -> set[Index]:
-        """The elements of C that a step is about."""
+        """Return the elements of C in a step."""
         return {(step.row, step.column)} if step.kind == "element" else self._cells(step.row, step.column)
 
     def _cells(self, row: int, column: int) -> set[Index]:
-        """The elements of the tile that begins there."""
+        """Return the elements of the tile that starts at a row and a column."""
         rows, columns = self.span(row), self.span(column)
         return set(product(range(rows.start, rows.stop), range(columns.start, columns.stop)))
 
     def counts(self, step: Step) -> Counts:
-        """What one step counts. Threads beyond the edge take part in what happens in shared memory."""
+        """Return the counts of one step. Threads outside of the matrix also access shared memory."""
         threads = self.tile**2
         match step.kind:
             case "element":
@@ -134,7 +134,7 @@ class Tiling:
         return Counts(global_writes=len(self.block(step)))
 
     def after(self, number: int) -> Memory:
-        """What stands where after so many steps."""
+        """Return the state of memory after a number of steps."""
         square, tile = (self.n, self.n), np.zeros((self.tile, self.tile), int)
         memory = Memory(np.zeros(square, int), np.zeros(square, bool), np.zeros(square, bool), tile, tile)
         for step in self.steps[:number]:
@@ -142,7 +142,7 @@ class Tiling:
         return memory
 
     def _take(self, step: Step, memory: Memory) -> None:
-        """Let a step happen."""
+        """Run a step."""
         memory.counts += self.counts(step)
         if step.kind == "element":
             at = step.row, step.column
@@ -161,44 +161,44 @@ class Tiling:
             memory.written[rows, columns] = True
 
     def _padded(self, tile: np.ndarray) -> np.ndarray:
-        """A tile of full size, with zeros beyond the edge."""
+        """Return a tile of full size, with zeros outside of the matrix."""
         full = np.zeros((self.tile, self.tile), int)
         full[: tile.shape[0], : tile.shape[1]] = tile
         return full
 
 
-# In words
+# Text
 
 
 def sentence(tiling: Tiling, number: int) -> str:
-    """What has happened last."""
+    """Describe the last step."""
     if not number:
-        return "Nothing has been read yet: all of A and B is in global memory."
+        return "Nothing has been read yet. A and B are in global memory."
     step = tiling.steps[number - 1]
     row, column, start = step.row // tiling.tile, step.column // tiling.tile, step.start // tiling.tile
     match step.kind:
         case "element":
             return (
                 f"C[{step.row}, {step.column}]: row {step.row} of A and column {step.column} of B are read from global memory, "
-                f"all {2 * tiling.n} numbers, though others have read them before or will again."
+                f"{2 * tiling.n} numbers in total, although other elements read them as well."
             )
         case "load":
             read, full = tiling.counts(step).global_reads, 2 * tiling.tile**2
-            rest = "two for every thread" if read == full else f"and {full - read} zeros for what lies beyond the edge"
+            rest = "two per thread" if read == full else f"and {full - read} zeros for positions outside of the matrix"
             return (
                 f"Block ({row}, {column}) loads tile ({row}, {start}) of A and tile ({start}, {column}) of B: {read} reads from global "
-                f"memory, {rest}. Then a barrier: no thread goes on before all have loaded."
+                f"memory, {rest}. Then a barrier: no thread continues before all have loaded."
             )
         case "multiply":
             return (
-                f"Block ({row}, {column}) multiplies the two tiles: every thread adds {tiling.tile} products to its sum, and reads only "
-                "shared memory. Then a barrier: no tile is overwritten while a thread still reads it."
+                f"Block ({row}, {column}) multiplies the two tiles: every thread adds {tiling.tile} products to its sum, reading only from "
+                "shared memory. Then a barrier: no tile is overwritten while another thread still reads it."
             )
-    return f"Block ({row}, {column}) has seen all tiles of its row and column: every thread writes its sum to C, once."
+    return f"Block ({row}, {column}) has processed all tiles of its row and column: every thread writes its sum to C once."
 
 
 def arithmetic(tiling: Tiling, number: int, thread: Index) -> str:
-    """What the step computes for one element: the one it is about, or that of the picked thread of the block."""
+    """Return what the step computes for its element, or for the selected thread of the block."""
     if not number:
         return "C[i, j] = sum over k of A[i, k] · B[k, j]"
     step = tiling.steps[number - 1]
@@ -216,7 +216,7 @@ def arithmetic(tiling: Tiling, number: int, thread: Index) -> str:
             ]
         )
     if not inside:
-        return f"C[{row}, {column}] lies beyond the edge: this thread multiplies zeros, and its guard lets it write nothing"
+        return f"C[{row}, {column}] is outside of the matrix: this thread multiplies zeros, and its guard prevents the write"
     before, after = tiling.after(number - 1), tiling.after(number)
     if step.kind == "write":
         return f"C[{row}, {column}] = {after.sums[row, column]}"
@@ -230,16 +230,16 @@ def _terms(row: np.ndarray, column: np.ndarray) -> str:
 
 
 def _loaded(tiling: Tiling, tile: str, matrix: str, thread: Index, source: Index) -> str:
-    """What a thread puts into shared memory."""
+    """Return what a thread stores in shared memory."""
     at = f"{tile}[{thread[0]}, {thread[1]}]"
     if max(source) >= tiling.n:
-        return f"{at} = 0, since {matrix}[{source[0]}, {source[1]}] is beyond the edge"
+        return f"{at} = 0, because {matrix}[{source[0]}, {source[1]}] is outside of the matrix"
     values = tiling.a if matrix == "A" else tiling.b
     return f"{at} = {matrix}[{source[0]}, {source[1]}] = {values[source]}"
 
 
 def totals(tiling: Tiling, number: int) -> list[dict[str, str]]:
-    """The counts of this step, so far, and of the whole product, beside those of the other way, as rows of a table."""
+    """Return a table of the counts of this step, so far, and of the whole product in both orders."""
     now = tiling.counts(tiling.steps[number - 1]) if number else Counts()
     columns = {
         "this step": now,
@@ -258,7 +258,7 @@ def totals(tiling: Tiling, number: int) -> list[dict[str, str]]:
 
 
 def progress(tiling: Tiling, number: int) -> str:
-    """How much of it has been counted, in a sentence."""
+    """Describe the counts so far."""
     now, end = tiling.after(number).counts, whole(tiling.n, tiling.tile, ORDERS[tiling.tiled])
     parts = [f"{now.global_reads:,} of {end.global_reads:,} global reads"]
     parts += [f"{now.shared_reads:,} of {end.shared_reads:,} shared reads"] if tiling.tiled else []
@@ -266,7 +266,7 @@ def progress(tiling: Tiling, number: int) -> str:
 
 
 def whole(n: int, tile: int, order: str) -> Counts:
-    """The counts of a whole product, by formula."""
+    """Return the counts of a whole product, by formula."""
     if order == ORDERS[0]:
         return Counts(global_reads=2 * n**3, global_writes=n**2, products=n**3)
     blocks = -(-n // tile)
@@ -275,41 +275,41 @@ def whole(n: int, tile: int, order: str) -> Counts:
 
 
 def comparison(n: int, tile: int) -> str:
-    """The global reads of both ways, with their formulas."""
+    """Return the global reads of both orders, with their formulas."""
     naive, tiled = whole(n, tile, ORDERS[0]).global_reads, whole(n, tile, ORDERS[1]).global_reads
     blocks = -(-n // tile)
     lines = [
         f"element by element: 2·n³ = 2·{n}³ = {naive:,} global reads",
-        f"tile by tile: 2·n²·(n/t) = 2·{n}²·{blocks} = {tiled:,} global reads, {naive / tiled:.3g} times fewer",
+        f"tile by tile: 2·n²·(n/t) = 2·{n}²·{blocks} = {tiled:,} global reads, {naive / tiled:.3g}× fewer",
     ]
     if n % tile:
-        lines.append(f"{tile} does not divide {n}: n/t is rounded up to {blocks}, and the last tiles are filled with zeros")
+        lines.append(f"{tile} does not divide {n}: n/t is rounded up to {blocks}, and the last tiles are padded with zeros")
     return "\n".join(lines)
 
 
-# The picture
+# Drawing
 
 
 def panel(tiling: Tiling, number: int, thread: Index) -> str:
-    """The markup of A, B and C, and of the tiles in shared memory: A to the left of C and B above it, as one multiplies by hand."""
+    """Return the markup of the matrices and of the tiles in shared memory, with A to the left of C and B above it."""
     memory = tiling.after(number)
     step = tiling.steps[number - 1] if number else None
     reads = tiling.reads(step) if step else (set(), set())
     width = 2.2 if tiling.n <= 6 else 1.8 if tiling.n <= 10 else 1.45
-    drawn = []
+    panels = []
     for name, values, read, mine in zip("AB", (tiling.a, tiling.b), reads, _own_reads(tiling, step, thread), strict=True):
         cells = [
             _cell(tiling, name, index, str(value), "picked" if index == mine else "read" if index in read else "")
             for index, value in np.ndenumerate(values)
         ]
-        drawn.append(grid(f"{name}, in global memory", values.shape, cells, width))
-    a, b = drawn
+        panels.append(grid(f"{name}, in global memory", values.shape, cells, width))
+    a, b = panels
     c = grid("C, in global memory", (tiling.n,) * 2, _cells_of_c(tiling, memory, step, thread), width)
     return in_pairs([_shared(tiling, memory, step, thread, width), b, a, c])
 
 
 def _own_reads(tiling: Tiling, step: Step | None, thread: Index) -> tuple[Index | None, Index | None]:
-    """The elements of A and B that the picked thread loads."""
+    """Return the elements of A and B that the selected thread loads."""
     if step is None or step.kind != "load":
         return None, None
     i, j = thread
@@ -317,7 +317,7 @@ def _own_reads(tiling: Tiling, step: Step | None, thread: Index) -> tuple[Index 
 
 
 def _cell(tiling: Tiling, name: str, index: Index, text: str, look: str = "", note: str = "", pick: str = "") -> Cell:
-    """A cell of one of the matrices; tiles are shaded like a chessboard."""
+    """Return a cell of one of the matrices; every other tile is shaded."""
     i, j = index
     tag = f"{name}{i},{j}"
     shade = tiling.tiled and bool((i // tiling.tile + j // tiling.tile) % 2)
@@ -325,7 +325,7 @@ def _cell(tiling: Tiling, name: str, index: Index, text: str, look: str = "", no
 
 
 def _cells_of_c(tiling: Tiling, memory: Memory, step: Step | None, thread: Index) -> list[Cell]:
-    """C: what is written, what is being summed, and what has not begun."""
+    """Return the cells of C, which show whether each sum is written, in progress or not started."""
     about = tiling.block(step) if step else set()
     mine = (step.row + thread[0], step.column + thread[1]) if step and tiling.tiled else None
     changing = step is not None and step.kind != "load"
@@ -333,7 +333,7 @@ def _cells_of_c(tiling: Tiling, memory: Memory, step: Step | None, thread: Index
     for i, j in product(range(tiling.n), repeat=2):
         index = i, j
         value = str(memory.sums[index]) if memory.begun[index] else ""
-        where = "in global memory" if memory.written[index] else "so far, in a register" if value else "not begun"
+        where = "in global memory" if memory.written[index] else "partial sum in a register" if value else "not started"
         look = "picked" if index == mine else "changed" if index in about and changing else "linked" if index in about else ""
         text = value if memory.written[index] or not value else f"{value}…"
         note = f"C[{i}, {j}]{f' = {value}' if value else ''}, {where}"
@@ -342,7 +342,7 @@ def _cells_of_c(tiling: Tiling, memory: Memory, step: Step | None, thread: Index
 
 
 def _shared(tiling: Tiling, memory: Memory, step: Step | None, thread: Index, width: float) -> str:
-    """The two tiles in shared memory, side by side."""
+    """Return the two tiles in shared memory."""
     if not tiling.tiled:
         return "<section><h4>Shared memory</h4><p class='none'>Not used in this order.</p></section>"
     i, j = thread
@@ -351,7 +351,7 @@ def _shared(tiling: Tiling, memory: Memory, step: Step | None, thread: Index, wi
         cells = []
         for index in product(range(tiling.tile), repeat=2):
             text = str(values[index]) if memory.loaded else ""
-            note = f"{name}[{index[0]}, {index[1]}] " + (f"= {text}" if text else "holds nothing yet")
+            note = f"{name}[{index[0]}, {index[1]}] " + (f"= {text}" if text else "is empty")
             mine = index[0] == i if name == "a_tile" else index[1] == j
             look = ""
             if step and step.kind == "load":
@@ -364,7 +364,7 @@ def _shared(tiling: Tiling, memory: Memory, step: Step | None, thread: Index, wi
 
 
 def moment_of(tiling: Tiling, element: Index, number: int) -> int:
-    """The number of the step to show when an element of C is picked: of its block the step of the same kind, or the first."""
+    """Return the step to show when an element of C is selected: the step of the same kind of its block, or the first one."""
     if not tiling.tiled:
         return element[0] * tiling.n + element[1] + 1
     blocks = -(-tiling.n // tiling.tile)

@@ -1,4 +1,4 @@
-"""A sum in shared memory: the threads of a block fold what they have loaded, half of them at a time, with barriers or without."""
+"""A tree reduction in shared memory: in each round, half of the threads of a block add a value, with or without barriers."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from project.lab.charts.cells import Cell, strip
 
 NOTHING, GUARD, ROUNDS, BARRIERS = "nothing", "the guard", "the barriers between rounds", "all barriers"
 MISSING = (NOTHING, GUARD, ROUNDS, BARRIERS)
-"""What may be missing in the kernel."""
+"""The part that is missing in the kernel."""
 
 WARP = 4
-"""Threads that run together, here; of a GPU it is 32."""
+"""Threads per warp in this example; 32 on a GPU."""
 
 Number = int | None
-"""What stands in a cell; None is whatever was left there by others."""
+"""The value of a cell; None for uninitialized memory."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What stands where after a step.
+    """The state of memory after a step.
 
     Attributes:
         shared: The shared memory of every block.
-        out: What every block has written.
+        out: The value that every block has written.
         kind: "begin", "load", "add" or "write".
         active: The threads of every block that took the step.
-        half: How far away the cell is that each adds; 0 unless they add.
+        half: The distance to the cell that each thread adds; 0 unless they add.
         written: Whether out has been written.
-        wrong: Block and thread of those who have added a number that was not ready.
+        wrong: Block and thread of those that added a value that was not ready.
     """
 
     shared: tuple[tuple[Number, ...], ...]
@@ -42,14 +42,14 @@ class Moment:
 
 
 class Tree:
-    """The sums of the elements 1, 2, 3 … of a, one for every block.
+    """The sums of the elements 1, 2, 3 … of a, one per block.
 
-    Without a guard a thread that has no element loads what stands behind the end of a, else 0. Where barriers are missing, the warps of a
-    block run one after the other: one order of many that are possible.
+    A thread without an element loads 0, or without the guard whatever is past the end of a. Without barriers, the warps of a block run
+    one after the other, which is one of many possible orders.
 
     Args:
         size: Elements of a.
-        threads: Of a block; a power of 2.
+        threads: Threads per block, a power of 2.
         missing: One of MISSING.
     """
 
@@ -62,7 +62,7 @@ class Tree:
             self.moments.append({"load": self._load, "add": self._add, "write": self._write}[kind](before))
 
     def _schedule(self) -> Iterator[tuple[str, range, int]]:
-        """Who does what when: the kind of a step, its threads, and half."""
+        """Yield the kind of each step, its threads, and half."""
         everyone = range(self.threads)
         warps = [range(i, min(i + WARP, self.threads)) for i in range(0, self.threads, WARP)]
         if self.missing != BARRIERS:
@@ -79,7 +79,7 @@ class Tree:
                 yield "write", range(1), 0
 
     def _load(self, step: Moment) -> Moment:
-        """Threads load an element each."""
+        """Let each thread load an element."""
         shared = [list(cells) for cells in step.shared]
         for block, cells in enumerate(shared):
             for thread in step.active:
@@ -87,7 +87,7 @@ class Tree:
         return replace(step, shared=tuple(map(tuple, shared)))
 
     def _add(self, step: Moment) -> Moment:
-        """Threads add the cell half places on to their own."""
+        """Let each thread add the cell at distance half to its own."""
         shared = [list(cells) for cells in step.shared]
         wrong = set()
         for block, cells in enumerate(shared):
@@ -99,59 +99,59 @@ class Tree:
         return replace(step, shared=tuple(map(tuple, shared)), wrong=frozenset(wrong))
 
     def _write(self, step: Moment) -> Moment:
-        """Thread 0 of every block writes its sum."""
+        """Let thread 0 of every block write its sum."""
         return replace(step, out=tuple(cells[0] for cells in step.shared), written=True)
 
     def loaded(self, block: int, thread: int) -> Number:
-        """What a thread loads."""
+        """Return the value that a thread loads."""
         i = block * self.threads + thread
         if i < self.size:
             return i + 1
         return None if self.missing == GUARD else 0
 
     def ready(self, block: int, cell: int, half: int) -> int:
-        """What a cell must hold when it is added in the round of this half: the sum of the elements folded into it before."""
+        """Return the correct value of a cell when it is added in the round of this half: the partial sum so far."""
         elements = range(block * self.threads + cell, (block + 1) * self.threads, 2 * half)
         return sum(i + 1 for i in elements if i < self.size)
 
     def sums(self) -> list[int]:
-        """What the blocks must write."""
+        """Return the correct sums."""
         return [sum(range(i + 1, min(i + self.threads, self.size) + 1)) for i in range(0, self.size, self.threads)]
 
-    # In words
+    # Text
 
     def sentence(self, number: int) -> str:
-        """What has happened last."""
+        """Describe the last step."""
         now = self.moments[number]
         if now.kind == "begin":
-            return "In shared memory stands whatever was left there. Every block has its own, which no other block can read."
+            return "Shared memory is uninitialized. Every block has its own, which no other block can read."
         if now.kind == "write":
-            return "Thread 0 of every block writes its cell to out: one write to global memory for every block."
+            return "Thread 0 of every block writes its cell to out: one write to global memory per block."
         who, one = _threads(now.active), len(now.active) == 1
         if now.kind == "load":
-            return f"Load: {who} of every block take one element of a each from global memory into shared memory.{self._spare(now)}"
-        places = f"{now.half} places on" if now.half > 1 else "next to it"
+            return f"Load: {who} of every block load one element of a each from global memory into shared memory.{self._spare(now)}"
+        places = f"at distance {now.half}" if now.half > 1 else "next to it"
         bad = f" Some of these cells {self._reason()}." if now.wrong else ""
         return (
             f"half = {now.half}: {who} of every block {'adds' if one else 'add'} the cell {places} to {'its' if one else 'their'} own.{bad}"
         )
 
     def _spare(self, now: Moment) -> str:
-        """What the threads do that have no element to load."""
+        """Describe what the threads without an element load."""
         spare = self.blocks * self.threads - self.size
         if not spare or len(now.active) < self.threads:
             return ""
-        does = "load what stands behind the end of a" if self.missing == GUARD else "load 0, which changes no sum"
-        return f" Those of the last block that have no element {does}: {spare} of them."
+        does = "load whatever is past the end of a" if self.missing == GUARD else "load 0, which does not change the sum"
+        return f" In the last block, the threads without an element ({spare}) {does}."
 
     def _reason(self) -> str:
-        """Why a number that is added is wrong."""
+        """Describe why a cell that is added is wrong."""
         if self.missing == GUARD:
-            return "hold what stood behind the end of a"
-        return "were not ready, since no barrier made other threads go first"
+            return "contain whatever was past the end of a"
+        return "were not ready, because no barrier made this warp wait for the others"
 
     def formula(self, number: int, block: int, thread: int) -> str:
-        """What the step is for one thread, with its numbers."""
+        """Return what one thread computes in the step."""
         now = self.moments[number]
         i = block * self.threads + thread
         lines = [f"i = blockIdx.x · blockDim.x + threadIdx.x = {block} · {self.threads} + {thread} = {i}"]
@@ -162,50 +162,50 @@ class Tree:
             )
         elif now.kind == "load" and (i < self.size or self.missing == GUARD):
             guard = "" if self.missing == GUARD else f"{i} < {self.size}: "
-            behind = "" if i < self.size else f", behind the end of a, which has {self.size} elements"
-            lines.append(f"{guard}{cell} = a[{i}] = {_shown(self.loaded(block, thread))}{behind}")
+            behind = "" if i < self.size else f", past the end of a, which has {self.size} elements"
+            lines.append(f"{guard}{cell} = a[{i}] = {_text(self.loaded(block, thread))}{behind}")
         elif now.kind == "load":
             lines.append(f"{i} < {self.size} is false: {cell} = 0")
         elif now.kind == "add":
             before, other = self.moments[number - 1].shared[block], thread + now.half
             lines.append(f"{thread} < {now.half}: {cell} += block[{thread} + {now.half}]")
-            lines.append(f"{_shown(before[thread])} + {_shown(before[other])} = {_shown(now.shared[block][thread])}")
+            lines.append(f"{_text(before[thread])} + {_text(before[other])} = {_text(now.shared[block][thread])}")
             if (block, thread) in now.wrong:
-                lines.append(f"wrong: block[{other}] must be {self.ready(block, other, now.half)} before it is read")
+                lines.append(f"wrong: block[{other}] should be {self.ready(block, other, now.half)} when it is read")
         else:
-            lines.append(f"out[{block}] = block[0] = {_shown(now.out[block])}")
+            lines.append(f"out[{block}] = block[0] = {_text(now.out[block])}")
         return "\n".join(lines)
 
     def lesson(self) -> str:
-        """What the missing part does to the result, in words."""
+        """Describe the effect of the missing part on the result."""
         out, right = self.moments[-1].out, self.sums()
         bad = [block for block in range(self.blocks) if out[block] != right[block]]
         if self.missing == GUARD:
             if not bad:
-                return f"Nothing happens here: {self.threads} divides {self.size}. Such sizes hide a missing guard."
+                return f"Nothing goes wrong here, because {self.threads} divides {self.size}. Such sizes hide a missing guard."
             return (
-                f"The threads without an element read behind the end of a and add what they find there: out[{bad[0]}] must be "
-                f"{right[bad[0]]}, and is a number that nobody can foretell."
+                f"The threads without an element read past the end of a and add whatever they find there: out[{bad[0]}] should be "
+                f"{right[bad[0]]}, but its value is undefined."
             )
-        warps = f"Here {WARP} threads are a warp, of a GPU 32, and warp 0 runs ahead of the others: one order of many that are possible."
+        warps = f"Here a warp has {WARP} threads (32 on a GPU), and warp 0 runs ahead of the others, which is one of many possible orders."
         if not bad:
             return (
-                f"This time every sum is right, by luck: the cells that meet belong to one warp. {warps} With more threads it goes wrong."
+                f"This time every sum is correct, but only because the added cells belong to one warp. {warps} With more threads it fails."
             )
-        got = f"is {out[bad[0]]}" if out[bad[0]] is not None else "is made of whatever stood in shared memory"
-        return f"out[{bad[0]}] {got} and must be {right[bad[0]]}. {warps} Another run may give another number, now and then the right one."
+        got = f"is {out[bad[0]]}" if out[bad[0]] is not None else "is computed from uninitialized memory"
+        return f"out[{bad[0]}] {got}; it should be {right[bad[0]]}. {warps} Another run may give another result, sometimes the correct one."
 
-    # The picture
+    # Drawing
 
     def panels(self, number: int, picked: tuple[int, int]) -> list[str]:
-        """a, the shared memory of every block, and out."""
+        """Return the markup of a, of the shared memory of every block, and of out."""
         now = self.moments[number]
-        drawn = [strip("a, in global memory", self._elements(now, picked))]
-        drawn += [strip(f"Block {block}: shared memory", self._shared(number, block, picked)) for block in range(self.blocks)]
-        return [*drawn, strip("out, in global memory", self._out(now))]
+        panels = [strip("a, in global memory", self._elements(now, picked))]
+        panels += [strip(f"Block {block}: shared memory", self._shared(number, block, picked)) for block in range(self.blocks)]
+        return [*panels, strip("out, in global memory", self._out(now))]
 
     def _elements(self, now: Moment, picked: tuple[int, int]) -> list[Cell]:
-        """a, of which each element goes to one thread."""
+        """Return the cells of a, each of which is loaded by one thread."""
         cells = []
         for i in range(self.size):
             at = divmod(i, self.threads)
@@ -216,7 +216,7 @@ class Tree:
         return cells
 
     def _shared(self, number: int, block: int, picked: tuple[int, int]) -> list[Cell]:
-        """The cells of a block, and what each has to do with this step."""
+        """Return the shared memory of a block, with the role of each cell in this step."""
         now, cells = self.moments[number], []
         for thread, value in enumerate(now.shared[block]):
             taker = thread - now.half
@@ -233,29 +233,29 @@ class Tree:
                 look = "faint"
             mine, other = f"c{block},{thread}", f"c{block},{thread + now.half}"
             lights = (mine, other) if now.half and thread in now.active else (mine,)
-            note = f"block {block}, cell {thread} holds {_shown(value)}"
-            cells.append(Cell(_shown(value), mine, lights, note, look, f"{block},{thread}", f"t{thread}", shade=bool(block % 2)))
+            note = f"block {block}, cell {thread} holds {_text(value)}"
+            cells.append(Cell(_text(value), mine, lights, note, look, f"{block},{thread}", f"t{thread}", shade=bool(block % 2)))
         return cells
 
     def _out(self, now: Moment) -> list[Cell]:
-        """out: one number for every block."""
+        """Return the cells of out, one per block."""
         cells = []
         for block, value in enumerate(now.out):
             bad = now.written and value != self.sums()[block]
-            text = _shown(value) if now.written else ""
+            text = _text(value) if now.written else ""
             note = f"out[{block}] = {text}" if now.written else f"out[{block}] is not written yet"
             look = "wrong" if bad else "changed" if now.kind == "write" else ""
             cells.append(Cell(text, f"o{block}", (f"o{block}", f"c{block},0"), note, look, small=f"b{block}"))
         return cells
 
 
-def _shown(value: Number) -> str:
-    """A number; ? for whatever was left in a cell."""
+def _text(value: Number) -> str:
+    """Return a number, or ? for uninitialized memory."""
     return "?" if value is None else str(value)
 
 
 def _threads(active: Sequence[int]) -> str:
-    """Threads 0 to 3."""
+    """Return a range of threads, such as "threads 0 to 3"."""
     if len(active) == 1:
         return f"thread {active[0]}"
     return f"threads {active[0]} {'and' if len(active) == 2 else 'to'} {active[-1]}"

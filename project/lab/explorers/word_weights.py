@@ -1,4 +1,4 @@
-"""What each word of a sentence does to the answer of a network: how the probability changes when the word is left out."""
+"""The weight of each word in a sentence: how the predicted probability changes when the word is removed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Reading:
-    """A sentence as a network reads it.
+    """The prediction for a sentence.
 
     Attributes:
-        words: Its words, in their order.
-        probability: That it is positive.
-        weights: For each word how much of the probability would be gone without it: above 0 the word speaks for praise, below 0 for
-            blame. What two words do together counts for both, so they need not add up to anything.
+        words: The words of the sentence, in order.
+        probability: The probability that it is positive.
+        weights: For each word, the decrease of the probability when it is removed: above 0 the word makes the sentence more positive,
+            below 0 more negative. Words interact, so the weights do not sum to the probability.
     """
 
     words: tuple[str, ...]
@@ -25,18 +25,18 @@ class Reading:
 
 
 def word_weights(sentence: str, read: Callable[[Sequence[str]], np.ndarray]) -> Reading:
-    """Read a sentence, and again without each of its words.
+    """Predict a sentence, and the same sentence without each of its words.
 
     Args:
-        sentence: Words and signs between blanks, small letters as in the training data.
-        read: Gives for sentences the probability that each is positive, such as `SentimentTrainer.read`.
+        sentence: Lower-case words and punctuation separated by spaces, as in the training data.
+        read: Returns the probability that each sentence is positive, such as `SentimentTrainer.read`.
 
     Raises:
-        ValueError: If there is no word in it.
+        ValueError: If the sentence contains no word.
     """
     words = sentence.split()
     if not words:
-        raise ValueError(f"expected a sentence of at least one word, got {sentence!r}; type some words with blanks between them")
+        raise ValueError(f"expected a sentence of at least one word, got {sentence!r}; enter words separated by spaces")
     without = [" ".join(words[:i] + words[i + 1 :]) for i in range(len(words))]
     whole, *others = np.asarray(read([" ".join(words), *without])).tolist()
     return Reading(tuple(words), whole, tuple(whole - other for other in others))

@@ -1,4 +1,4 @@
-"""What the pages that train classifiers share: the form, the buttons, the curves as they come, and the report for the hand-in."""
+"""Shared by the pages that train classifiers: the settings, the buttons, the live curves and the report."""
 
 from __future__ import annotations
 
@@ -9,43 +9,44 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from project.lab import guard, sources
+from project.lab.cards import plain
 from project.lab.charts.drawing import draw
-from project.lab.guard import plain, task_guard
+from project.lab.guard import task_guard
 from project.lab.training import run_report
 from project.lab.training.classifier import ClassifierSetting
 from project.lab.training.job import Run
 from project.lab.training.jobs import Failed
 
-TICK = 0.4  # seconds from one look at the run to the next
-FIRST = ("dataset", "epochs", "rate", "batch", "seed")  # the fields that are always in sight
+TICK = 0.4  # seconds between updates
+FIRST = ("dataset", "epochs", "rate", "batch", "seed")  # the fields that are always visible
 LABELS = {
     "dataset": "Data set",
     "rate": "Learning rate",
     "batch": "Batch size",
-    "limit": "Training images at most",
-    "dtype": "Numbers",
+    "limit": "Maximum training images",
+    "dtype": "dtype",
     "embeddings": "Word vectors",
     "train": "Training sentences",
     "valid": "Validation sentences",
 }
 LEAST_RATE = 0.0001
-WIDTH = 260  # of the curves: the percentages beside them need room on a phone
+WIDTH = 260  # of the curves; leaves space for the axis labels on a phone
 
 state = st.session_state
 AnySetting = TypeVar("AnySetting", bound=ClassifierSetting)
 
 
-def show(default: ClassifierSetting, prefix: str, choices: Mapping[str, Sequence[str]], beside: Callable[[Run], None]) -> Run | None:
-    """Controls on the left; buttons, figures, curves and the command on the right.
+def show(default: ClassifierSetting, prefix: str, choices: Mapping[str, Sequence[str]], show_details: Callable[[Run], None]) -> Run | None:
+    """Show the settings on the left; buttons, metrics, curves and the command on the right.
 
     Args:
-        default: Names the program, and holds what the controls show at first.
-        prefix: What the names of the controls begin with, in the session's state and in the address.
-        choices: For fields that name something, the names that are to be had here.
-        beside: Draws what the page shows beside the curves; called whenever something new may have come.
+        default: The program and the initial values of the settings.
+        prefix: The prefix of the names of the controls, in the session state and in the URL.
+        choices: The available values of fields that name a data set or word vectors.
+        show_details: Draws the part of the page next to the curves; called after every update.
 
     Returns:
-        The run, if one was begun.
+        The current run; None before the first one.
     """
     setting_side, training_side = st.columns([1, 4], gap="medium")
     with setting_side, task_guard():
@@ -56,36 +57,36 @@ def show(default: ClassifierSetting, prefix: str, choices: Mapping[str, Sequence
         state[f"{prefix}_kept"] = run is not None and run.checkpoint.exists()
         buttons(run, setting, prefix)
         if run is not None and not run.running and not run.made_by(setting):
-            st.caption("What is shown was trained with other settings: press Start to train with these.")
+            st.caption("This run used other settings. Press **Start** to train with the current ones.")
         elif run is not None and run.made_from != sources.digest(setting.program):
-            st.caption("Your code has changed since this run began: Start trains with it as it is now.")
-        st.fragment(live, run_every=TICK if state[f"{prefix}_running"] else None)(prefix, beside)
-        st.write("**The same run in a terminal**")
+            st.caption("Your code has changed since this run started. Press **Start** to train with the current code.")
+        st.fragment(update, run_every=TICK if state[f"{prefix}_running"] else None)(prefix, show_details)
+        st.write("**Command line**")
         st.code(setting.command(), language="bash", wrap_lines=True)
         if run is not None:
-            hand_in(run, prefix)
+            show_report(run, prefix)
     return run
 
 
-# What the buttons do
+# Callbacks of the buttons
 
 
 def start(setting: ClassifierSetting, prefix: str) -> None:
-    """Train from the beginning."""
+    """Start a new run."""
     stop(prefix)
     state[f"{prefix}_run"] = run = Run(setting, sources.digest(setting.program))
     run.start()
 
 
 def stop(prefix: str) -> None:
-    """End the training; what was learned up to the last checkpoint stays."""
+    """Stop training and keep the last checkpoint."""
     run: Run | None = state.get(f"{prefix}_run")
     if run is not None and run.running:
         run.stop()
 
 
-def go_on(epochs: int, prefix: str) -> None:
-    """Train from the last checkpoint on."""
+def resume(epochs: int, prefix: str) -> None:
+    """Resume training from the last checkpoint."""
     state[f"{prefix}_run"].start(epochs)
 
 
@@ -93,7 +94,7 @@ def go_on(epochs: int, prefix: str) -> None:
 
 
 def form(default: AnySetting, prefix: str, choices: Mapping[str, Sequence[str]]) -> AnySetting:
-    """What the controls say: one for every field of the setting."""
+    """Show one control for each field of the setting, and return the setting."""
     fields = {field.name: field for field in dataclasses.fields(default)}
     chosen = {name: control(fields[name], default, prefix, choices.get(name)) for name in FIRST}
     with st.expander("More settings"):
@@ -105,7 +106,7 @@ def form(default: AnySetting, prefix: str, choices: Mapping[str, Sequence[str]])
 
 
 def control(field: dataclasses.Field, default: Any, prefix: str, names: Sequence[str] | None) -> Any:
-    """The control of one field; what it says."""
+    """Show the control of one field and return its value."""
     given, limits = getattr(default, field.name), field.metadata
     label = LABELS.get(field.name, field.name.capitalize())
     facts: dict[str, Any] = {"key": f"{prefix}_{field.name}", "bind": "query-params", "help": plain(limits["help"])}
@@ -122,7 +123,7 @@ def control(field: dataclasses.Field, default: Any, prefix: str, names: Sequence
 
 
 def buttons(run: Run | None, setting: ClassifierSetting, prefix: str) -> None:
-    """They stand outside the part that redraws itself."""
+    """Show the buttons. They are outside of the fragment that updates itself."""
     running = run is not None and run.running
     resumable = run is not None and run.resumable(setting)
     with st.container(horizontal=True):
@@ -134,40 +135,40 @@ def buttons(run: Run | None, setting: ClassifierSetting, prefix: str) -> None:
             icon=":material/play_arrow:",
             type="primary",
             key=f"{prefix}_start",
-            help="Train from the beginning, in a process of its own",
+            help="Start a new run in a separate process",
         )
         st.button("Stop", on_click=stop, args=(prefix,), disabled=not running, icon=":material/stop:", key=f"{prefix}_stop")
         st.button(
-            "Go on",
-            on_click=go_on,
+            "Resume",
+            on_click=resume,
             args=(setting.epochs, prefix),
             disabled=not resumable,
             icon=":material/resume:",
-            key=f"{prefix}_go_on",
-            help="From the last checkpoint: the end of the last epoch, or less than half a minute before the stop",
+            key=f"{prefix}_resume",
+            help="Continue from the last checkpoint, which is saved after each epoch and every 30 seconds",
         )
 
 
-def live(prefix: str, beside: Callable[[Run], None]) -> None:
-    """One look: take in what the run has told, and draw it."""
-    top, numbers, pictures, words = (st.container() for _ in range(4))  # the same ones at every look: what is in them comes and goes
+def update(prefix: str, show_details: Callable[[Run], None]) -> None:
+    """Read the output of the run and draw it."""
+    top, numbers, pictures, words = (st.container() for _ in range(4))  # always the same containers, even if some are empty
     run: Run | None = state.get(f"{prefix}_run")
     if run is None:
-        top.info("Press Start to train. What it learns is shown after every epoch.", icon=":material/model_training:")
+        top.info("Press **Start** to train. This page updates after every epoch.", icon=":material/model_training:")
         return
     was_running, epochs = state[f"{prefix}_running"], len(run.history)
     with top:
         read(run, prefix)
     running = state[f"{prefix}_running"]
-    ended = not running and (was_running or len(run.history) > epochs)  # it may end before the buttons, and have more to tell behind them
+    ended = not running and (was_running or len(run.history) > epochs)  # a run may end before its last lines are read
     if ended or (run.checkpoint.exists() and not state[f"{prefix}_kept"]):
-        st.rerun()  # the buttons stand outside, and so does what is made from the checkpoint
+        st.rerun()  # the buttons, and what is made from the checkpoint, are outside of this fragment
     if running:
-        top.progress(run.progress, waiting(run))
+        top.progress(run.progress, status(run))
     if not run.history:
         return
     with numbers:
-        figures(run)
+        show_metrics(run)
     with pictures, st.container(horizontal=True):
         spec = run_report.curves(run)
         for panel in spec["vconcat"]:
@@ -175,25 +176,25 @@ def live(prefix: str, beside: Callable[[Run], None]) -> None:
         with st.container(width="content"):
             draw(spec, f"{prefix}_curves")
         with task_guard(stop=False):
-            beside(run)
+            show_details(run)
     words.caption(plain(in_words(run)))
 
 
 def read(run: Run, prefix: str) -> None:
-    """Take in what the run has told since; what went wrong is shown."""
+    """Read the output of the run and show errors."""
     try:
         with task_guard(stop=False):
             state[f"{prefix}_running"] = False
             state[f"{prefix}_running"] = run.read()
     except Failed as error:
-        st.error("The training ended with an error.", icon=":material/error:")
+        st.error("Training failed.", icon=":material/error:")
         st.code(str(error), language=None, wrap_lines=True)
 
 
-def waiting(run: Run) -> str:
-    """What is being done, and how long it will take."""
+def status(run: Run) -> str:
+    """Return what the run is doing and how long the rest will take."""
     if not run.facts:
-        return "The program is being loaded …"
+        return "Starting the program …"
     if not run.history:
         compiling = " The first step compiles the kernels, which may take half a minute." if run.steps == 0 else ""
         return f"Epoch 1, step {run.step} of {run.steps or '…'}.{compiling}"
@@ -202,45 +203,45 @@ def waiting(run: Run) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in words."""
+    """Return a duration as text."""
     if seconds < 90:
         return f"about {max(seconds, 1):.0f} s"
     return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
 
 
-def figures(run: Run) -> None:
-    """The numbers of the last epoch."""
+def show_metrics(run: Run) -> None:
+    """Show the metrics of the last epoch."""
     last = run.history[-1]
     seconds = sum(line["seconds"] for line in run.history) / len(run.history)
     with st.container(horizontal=True):
         st.metric("Epoch", f"{len(run.history)} / {run.setting.epochs}", width=120)
         st.metric("Loss", "-" if last["loss"] is None else f"{last['loss']:.4f}", width=110)
-        st.metric("Training right", f"{last['train_accuracy']:.1%}", width=120)
-        st.metric("Validation right", f"{last['valid_accuracy']:.1%}", width=130)
-        st.metric("Seconds an epoch", f"{seconds:.2f}", width=140)
+        st.metric("Training accuracy", f"{last['train_accuracy']:.1%}", width=140)
+        st.metric("Validation accuracy", f"{last['valid_accuracy']:.1%}", width=150)
+        st.metric("Seconds per epoch", f"{seconds:.2f}", width=140)
 
 
 def in_words(run: Run) -> str:
-    """What the curves show, for those who do not see them."""
+    """Describe the curves in text."""
     first, last, facts = run.history[0], run.history[-1], run.facts
     if first["loss"] is None or last["loss"] is None:
-        return "The loss is no number any more: the learning rate is too high, or a gradient is wrong."
+        return "The loss is not a number (NaN). The learning rate is too high, or a gradient is wrong."
     best = max(run.history, key=lambda line: line["valid_accuracy"])
-    loss = f"The loss went from {first['loss']:.3f} to {last['loss']:.3f}." if first is not last else f"The loss is {last['loss']:.3f}."
+    loss = f"The loss changed from {first['loss']:.3f} to {last['loss']:.3f}." if first is not last else f"The loss is {last['loss']:.3f}."
     return (
-        f"{loss} Of {facts['train']:,} training examples "
-        f"{last['train_accuracy']:.1%} were right in the last epoch, of {facts['valid']:,} for validation "
-        f"{last['valid_accuracy']:.1%}; the most were {best['valid_accuracy']:.1%}, after epoch {best['epoch']}. In training dropout "
-        "leaves numbers out, and the weights still change: so its share may be the lower one."
+        f"{loss} In the last epoch, the accuracy was {last['train_accuracy']:.1%} on {facts['train']:,} training examples and "
+        f"{last['valid_accuracy']:.1%} on {facts['valid']:,} validation examples. The best validation accuracy was "
+        f"{best['valid_accuracy']:.1%}, after epoch {best['epoch']}. The training accuracy may be the lower one, because it is measured "
+        "with dropout and while the weights change."
     )
 
 
-def hand_in(run: Run, prefix: str) -> None:
-    """The report, when there is something to report."""
+def show_report(run: Run, prefix: str) -> None:
+    """Show the button that downloads the report, once the run has finished an epoch and stopped."""
     if not run.history or state[f"{prefix}_running"]:
         return
     st.download_button(
-        "Report for the hand-in",
+        "Download report",
         data=lambda: run_report.packed(run),
         file_name=f"{run.setting.program}.zip",
         mime="application/zip",

@@ -9,9 +9,11 @@ import subprocess
 import sys
 import tempfile
 import weakref
+from collections.abc import Mapping
 from typing import IO, Any
 
 from course.manifest import ROOT
+from project.lab.cards import Card, StudentCodeFailed
 
 UNWRITTEN = re.compile(r"Need to implement for Task \d+\.\d+[a-z]?")
 
@@ -28,19 +30,21 @@ class Job:
     Args:
         program: Its file under project/.
         arguments: Its flags.
+        environment: Environment variables to add.
 
     Attributes:
         lines: What it has printed, as far as `read` has seen.
     """
 
-    def __init__(self, program: str, *arguments: str) -> None:
+    def __init__(self, program: str, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
         self.lines: list[dict[str, Any]] = []
+        self._card: Card | None = None  # of an error in student code
         self._rest = b""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # it goes when the job goes
         self._process = subprocess.Popen(
             [sys.executable, str(ROOT / "project" / program), *arguments],
             cwd=ROOT,
-            env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+            env=os.environ | {"PYTHONIOENCODING": "utf-8"} | dict(environment or {}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -63,13 +67,18 @@ class Job:
 
         Raises:
             NotImplementedError: If it came upon code that is not written yet, with that code's message.
+            StudentCodeFailed: If it printed the card of an error in student code.
             Failed: If it ended with another error.
         """
         more = self.running  # asked first: what it prints before it ends is then read below
         assert self._process.stdout
         if not self._process.stdout.closed:
             *complete, self._rest = (self._rest + (self._process.stdout.read() or b"")).split(b"\n")
-            self.lines += [json.loads(line) for line in complete]
+            for line in map(json.loads, complete):
+                if "card" in line:
+                    self._card = Card(**line["card"])
+                else:
+                    self.lines.append(line)
         if not more and self._process.returncode and self._end.alive:
             self._errors.seek(0)
             self._raise(self._errors.read().decode("utf-8", "replace").strip())
@@ -90,6 +99,8 @@ class Job:
 
     def _raise(self, said: str) -> None:
         """What it ended with, as an exception."""
+        if self._card is not None:
+            raise StudentCodeFailed(self._card)
         if unwritten := UNWRITTEN.search(said):
             raise NotImplementedError(unwritten[0])
         if self.lines and self._process.returncode == 1 and not said:

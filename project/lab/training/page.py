@@ -1,4 +1,4 @@
-"""The training page of every module: a network learns while its boundary, its loss and its figures are drawn."""
+"""The training page of Modules 1 to 3: train a network while its decision boundary, loss and metrics are drawn."""
 
 import time
 from collections.abc import Callable
@@ -9,60 +9,62 @@ import streamlit as st
 
 from minitorch import datasets
 from project.lab import guard, sources
+from project.lab.cards import explain
 from project.lab.charts import charts
 from project.lab.charts.drawing import draw
 from project.lab.guard import task_guard
+from project.lab.time_limit import TimeLimitExceeded
 from project.lab.training.trainer import Setting, Trainer
 
-TICK = 0.1  # seconds from one picture to the next
-WORK = 0.06  # how many of them are spent on training
-CELLS = 20  # the boundary is drawn with CELLS × CELLS probabilities
+TICK = 0.1  # seconds between updates
+WORK = 0.06  # seconds of training in each update
+CELLS = 20  # the decision boundary is drawn as CELLS × CELLS probabilities
 
 SMALLEST_RATE = 0.01
-MOST_HIDDEN = 50  # of a page with a small network; one with a larger network takes twice that
+MOST_HIDDEN = 50  # or twice the default of the page, whichever is larger
 
 state = st.session_state
 AnySetting = TypeVar("AnySetting", bound=Setting)
 
 
 def show(default: AnySetting, make_trainer: Callable[[AnySetting], Trainer]) -> None:
-    """Controls on the left; buttons, figures, charts and the command on the right.
+    """Show the settings on the left; buttons, metrics, charts and the command on the right.
 
     Args:
-        default: Names the program that trains the same, and holds what the controls show at first.
+        default: The program and the initial values of the settings.
         make_trainer: Makes the trainer from the setting.
     """
     setting_side, training_side = st.columns([1, 4], gap="medium")
     with setting_side, task_guard():
-        setting = chosen_setting(default)
+        setting = read_setting(default)
     with training_side:
         with task_guard():
             trainer = prepare(setting, make_trainer)
-        controls(trainer)
+        show_buttons(trainer)
         if state.failure is not None:
             guard.show(state.failure)
-        st.fragment(live, run_every=TICK if state.running else None)()
-        st.write("**The same run in a terminal**")
+        st.fragment(update, run_every=TICK if state.running else None)()
+        st.write("**Command line**")
         st.code(trainer.setting.command(), language="bash", wrap_lines=True)
         if state.rate_changed:
-            st.caption("The learning rate was changed during this run: the command trains with the first one all the way.")
+            st.caption("The learning rate was changed during this run. The command uses the initial one throughout.")
 
 
-# What the buttons do
+# Callbacks of the buttons
 
 
 def start() -> None:
-    """Train until paused."""
+    """Start or resume training."""
     state.running = True
 
 
 def pause() -> None:
-    """Keep everything as it is."""
+    """Pause training."""
     state.running = False
 
 
 def reset() -> None:
-    """Forget what was learned: the next run makes a new network."""
+    """Stop training and discard the network."""
     state.running = False
     state.pop("trainer", None)
 
@@ -73,12 +75,12 @@ def step() -> None:
 
 
 def advance(train: Callable[[Trainer], None]) -> None:
-    """Let the trainer work; what goes wrong in student code is kept for the page, and ends the run."""
+    """Run the trainer. An error in student code stops it and is stored for the page."""
     try:
-        with guard.in_time():
+        with guard.limited():
             train(state.trainer)
-    except (Exception, guard.DidNotEnd) as error:
-        card = guard.explain(error)
+    except (Exception, TimeLimitExceeded) as error:
+        card = explain(error)
         if card is None:
             raise
         state.failure = card
@@ -88,24 +90,24 @@ def advance(train: Callable[[Trainer], None]) -> None:
 # The parts of the page
 
 
-def chosen_setting(default: AnySetting) -> AnySetting:
-    """What the controls say. They are also in the address, so that a setting can be shared, and stay from one training page to the next."""
+def read_setting(default: AnySetting) -> AnySetting:
+    """Show the controls and return the setting. The URL contains them, so that a setting can be shared between people and pages."""
     bind = "query-params"
     names = list(datasets)
     dataset = st.selectbox("Data set", names, names.index(default.dataset), key="dataset", bind=bind)
     points = st.number_input("Points", 2, 500, default.points, 10, key="points", bind=bind)
     most = max(MOST_HIDDEN, 2 * default.hidden)
-    if state.get("hidden", 1) > most:  # it comes from a page with larger networks
+    if state.get("hidden", 1) > most:  # from a page with larger networks
         state.hidden = most
     hidden = st.number_input("Hidden layer size", 1, most, default.hidden, key="hidden", bind=bind)
-    step = max(SMALLEST_RATE, default.rate / 10)  # one click down from the default must not end at 0
-    help = "May be changed while it trains."
+    step = max(SMALLEST_RATE, default.rate / 10)  # one click down from the default must not reach 0
+    help = "You can change it during training."
     rate = st.number_input("Learning rate", SMALLEST_RATE, 10.0, default.rate, step, key="rate", bind=bind, help=help)
     epochs = st.number_input("Epochs", 1, 10_000, default.epochs, 50, key="epochs", bind=bind)
-    seed = st.number_input("Seed", 0, 10_000, default.seed, key="seed", bind=bind, help="For the points and the first weights.")
+    seed = st.number_input("Seed", 0, 10_000, default.seed, key="seed", bind=bind, help="For the points and the initial weights.")
     chosen = {"dataset": dataset, "points": int(points), "hidden": int(hidden), "rate": float(rate), "epochs": int(epochs)}
     if hasattr(default, "backend"):
-        chosen["backend"] = st.selectbox("Backend", ["cpu", "gpu"], key="backend", bind=bind, help="What computes.")
+        chosen["backend"] = st.selectbox("Backend", ["cpu", "gpu"], key="backend", bind=bind, help="The backend that computes.")
     try:
         return replace(default, **chosen, seed=int(seed))
     except ValueError as error:  # there is no GPU
@@ -113,8 +115,8 @@ def chosen_setting(default: AnySetting) -> AnySetting:
 
 
 def prepare(setting: AnySetting, make_trainer: Callable[[AnySetting], Trainer]) -> Trainer:
-    """The trainer for these controls: the one at work, or a new one if they or what it is made from have changed."""
-    # In plain values, as a saved file makes new classes; the rate may change on the way.
+    """Return the current trainer, or a new one if the settings or the source files have changed."""
+    # In plain values, because a saved file creates new classes. The learning rate may change during a run.
     made_from = (asdict(setting) | {"rate": None}, sources.digest(setting.program))
     if "trainer" not in state or state.get("made_from") != made_from:
         state.pop("trainer", None)
@@ -124,14 +126,14 @@ def prepare(setting: AnySetting, make_trainer: Callable[[AnySetting], Trainer]) 
     if trainer.optimizer.lr != setting.rate:
         if trainer.epoch:
             state.rate_changed = True
-        else:  # no step has been taken yet: this is the rate of the whole run
+        else:  # before the first step: this is the rate of the whole run
             trainer.setting = setting
         trainer.optimizer.lr = setting.rate
     return trainer
 
 
-def controls(trainer: Trainer) -> None:
-    """The buttons. They stand outside the part that redraws itself, and each only sets what the next tick does."""
+def show_buttons(trainer: Trainer) -> None:
+    """Show the buttons. They are outside of the fragment that updates itself, and only set what its next run does."""
     idle = not state.running
     ended = trainer.done or state.failure is not None
     with st.container(horizontal=True):
@@ -142,7 +144,7 @@ def controls(trainer: Trainer) -> None:
 
 
 def picture(trainer: Trainer) -> dict:
-    """The boundary now, or the one before if drawing it at every tick would take more time than training."""
+    """Return the chart of the decision boundary. It is redrawn less often if drawing would take longer than training."""
     drawn = state.boundary
     if drawn is None or (drawn["epoch"] != trainer.epoch and (not state.running or time.perf_counter() > drawn["again"])):
         begun = time.perf_counter()
@@ -153,44 +155,44 @@ def picture(trainer: Trainer) -> dict:
     return drawn["spec"]
 
 
-def figures(trainer: Trainer) -> None:
-    """The numbers of the last epoch."""
+def show_metrics(trainer: Trainer) -> None:
+    """Show the metrics of the last epoch."""
     with st.container(horizontal=True):
         st.metric("Epoch", f"{trainer.epoch} / {trainer.setting.epochs}", width=180)
         st.metric("Loss", f"{trainer.losses[-1]:.3f}" if trainer.epoch else "-", width=140)
-        st.metric("Points right", f"{trainer.correct[-1]} / {trainer.graph.N}" if trainer.epoch else "-", width=150)
-        st.metric("Seconds an epoch", f"{sum(trainer.seconds) / trainer.epoch:.3f}" if trainer.epoch else "-", width=150)
+        st.metric("Correct points", f"{trainer.correct[-1]} / {trainer.graph.N}" if trainer.epoch else "-", width=150)
+        st.metric("Seconds per epoch", f"{sum(trainer.seconds) / trainer.epoch:.3f}" if trainer.epoch else "-", width=150)
 
 
 def in_words(trainer: Trainer) -> str:
-    """What the charts show, for those who do not see them."""
+    """Describe the charts in text."""
     if not trainer.epoch:
-        return f"{trainer.graph.N} points, not trained yet. Background: the probability of label 1, blue for 0, orange for 1."
+        return f"{trainer.graph.N} points, not trained yet. Background: predicted probability of label 1, from 0 (blue) to 1 (orange)."
     first, last = trainer.losses[0], trainer.losses[-1]
     return (
-        f"After {trainer.epoch} epochs {trainer.correct[-1]} of {trainer.graph.N} points have the right label; the loss went "
-        f"from {first:.3f} to {last:.3f}. Background: the probability of label 1, blue for 0, orange for 1."
+        f"After {trainer.epoch} epochs, {trainer.correct[-1]} of {trainer.graph.N} points are classified correctly; the loss changed "
+        f"from {first:.3f} to {last:.3f}. Background: predicted probability of label 1, from 0 (blue) to 1 (orange)."
     )
 
 
-def progress(trainer: Trainer) -> None:
-    """Numbers, boundary and curves."""
-    figures(trainer)
+def show_progress(trainer: Trainer) -> None:
+    """Show metrics, decision boundary and curves."""
+    show_metrics(trainer)
     with st.container(horizontal=True):
         draw(picture(trainer), "boundary_chart")
         if trainer.epoch:
             draw(charts.curves(trainer.losses, trainer.correct, trainer.graph.N), "curves_chart")
-    compiled = f" Compiling took {trainer.compiling:.1f} s before the first epoch." if trainer.compiling else ""
+    compiled = f" Compilation took {trainer.compiling:.1f} s before the first epoch." if trainer.compiling else ""
     st.caption(in_words(trainer) + compiled)
 
 
-def live() -> None:
-    """One tick: train a little, then draw."""
+def update() -> None:
+    """Train for a short time, then draw."""
     trainer = state.trainer
     if state.running:
         advance(lambda trainer: trainer.run_for(WORK))
         if trainer.done or not state.running:
             state.running = False
-            st.rerun()  # the buttons stand outside: they change with the whole page
+            st.rerun()  # the buttons are outside of this fragment
     with task_guard():
-        progress(trainer)
+        show_progress(trainer)

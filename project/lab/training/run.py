@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from project.lab.training import checkpoint, command_line, loop, resuming
+from project.lab.training import checkpoint, command_line, job_errors, loop, resuming
 from project.lab.training import log as training_report
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
 from project.lab.training.classifier import ClassifierSetting, ClassifierTrainer
@@ -72,11 +72,12 @@ def main(
     ) -> int:
         resuming.check_resumable(checkpoint, resume)
         options = Options(log_every, command_line.report_folder(report), checkpoint, json)
-        try:
-            trainer = _trainer(default, given, make_trainer, checkpoint if resume else None)
-        except (ValueError, OSError) as error:  # OSError: files of data that are missing
-            raise command_line.UsageError(str(error)) from None
-        return train(trainer, options)
+        with job_errors.limited(json):
+            try:
+                trainer = _trainer(default, given, make_trainer, checkpoint if resume else None)
+            except (ValueError, OSError) as error:  # OSError: files of data that are missing
+                raise command_line.UsageError(str(error)) from None
+            return train(trainer, options)
 
     return command_line.call(f"{default.program}.py", with_setting(default, command), arguments, description)
 

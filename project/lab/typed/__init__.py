@@ -1,1 +1,1 @@
-"""Parsers of typed values."""
+"""Parsers of typed input: expressions, arrays, shapes and chains of operations."""

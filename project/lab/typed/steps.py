@@ -1,4 +1,4 @@
-"""Typed shapes, and typed chains of steps such as x.permute(1, 0)[1:, ::2]: read by Python's parser, never evaluated."""
+"""Shapes as input, and chains of operations such as x.permute(1, 0)[1:, ::2]."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any
 
-from project.lab.typed.expressions import Refused
+from project.lab.typed.source import Refused, Source, integer
 
 MOST_CHARACTERS = 300
 MOST_STEPS = 12
@@ -17,17 +17,20 @@ MOST_STEPS = 12
 IndexPart = int | slice | None | EllipsisType | list[int]
 
 METHODS = {"permute": "1, 0", "transpose": "0, 1", "view": "3, 2", "expand": "2, 3, 4", "contiguous": ""}
-"""The methods that a step may call, each with arguments as an example."""
+"""The allowed methods, each with example arguments."""
+
+EXPECTED = "x followed by operations, such as x.permute(1, 0)[1:, ::2]"
+INDEX = "an index"
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a chain.
+    """One operation of a chain.
 
     Attributes:
-        text: As Python writes it, such as ".permute(1, 0)" or "[1:, ::2]".
+        text: Its text, such as ".permute(1, 0)" or "[1:, ::2]".
         method: One of METHODS, or "index".
-        args: Whole numbers for a method, the parts of an index.
+        args: The arguments of the method, or the parts of the index.
     """
 
     text: str
@@ -36,10 +39,10 @@ class Step:
 
 
 def parse_shape(text: str, most_dims: int, most_elements: int, fewest_dims: int = 1) -> tuple[int, ...]:
-    """Read a shape such as "2, 3, 4" or "(2, 3, 4)".
+    """Parse a shape such as "2, 3, 4" or "(2, 3, 4)".
 
     Raises:
-        Refused: If it is something else, or larger than allowed.
+        Refused: If it is not a shape, or is too large.
     """
     inner = text.strip()
     if inner[:1] + inner[-1:] in ("()", "[]"):
@@ -47,7 +50,7 @@ def parse_shape(text: str, most_dims: int, most_elements: int, fewest_dims: int 
     parts = [part for part in re.split(r"\s*,\s*", inner.removesuffix(",").strip()) if part or "," in inner]
     for part in parts:
         if not re.fullmatch(r"[0-9]{1,6}", part):
-            raise Refused(f"expected whole numbers separated by commas, got {part!r:.40} in {text!r:.60}")
+            raise Refused(f"expected integers separated by commas, got {part!r:.40} in {text!r:.60}")
     shape = tuple(map(int, parts))
     if not fewest_dims <= len(shape) <= most_dims:
         raise Refused(f"expected a shape of {fewest_dims} to {most_dims} dimensions, got {len(shape)} in {text!r:.60}")
@@ -57,100 +60,87 @@ def parse_shape(text: str, most_dims: int, most_elements: int, fewest_dims: int 
 
 
 def parse_steps(text: str) -> list[Step]:
-    """Read a chain of steps that begins with x.
+    """Parse a chain of operations on x.
 
     Raises:
-        Refused: If it holds anything but the known methods and indices.
+        Refused: If it contains anything but the allowed methods and indices.
     """
-    if len(text) > MOST_CHARACTERS:
-        raise Refused(f"expected at most {MOST_CHARACTERS} characters, got {len(text)}")
-    try:
-        node = ast.parse(text.strip() or "x", mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Refused(f"expected x followed by steps, got {text!r:.60}; write for example x.permute(1, 0)[1:, ::2]") from None
+    source = Source(text if text.strip() else "x", EXPECTED, MOST_CHARACTERS)
     steps: list[Step] = []
+    node = source.tree
     while not isinstance(node, ast.Name):
         match node:
             case ast.Call(func=ast.Attribute(value=before, attr=method), args=args, keywords=[]):
-                steps.append(_call(method, args))
+                steps.append(_call(source, node, method, args))
             case ast.Subscript(value=before, slice=index):
-                parts = _index(index)  # refuses all that could not be written out again
+                parts = _index(source, index)  # raises Refused for everything that cannot be unparsed
                 steps.append(Step(f"[{ast.unparse(index).strip('()')}]", "index", parts))
             case _:
-                raise Refused(f"expected x followed by steps, got {_source(node)!r:.60}; write for example x.permute(1, 0)[1:, ::2]")
+                raise source.error(node, f"expected {EXPECTED}, got {source.excerpt(node)}")
         node = before
     if node.id != "x":
-        raise Refused(f"expected the tensor x, got {node.id!r:.40}; begin with x")
+        raise source.error(node, f"expected the tensor x, got {node.id!r:.40}")
     if len(steps) > MOST_STEPS:
-        raise Refused(f"expected at most {MOST_STEPS} steps, got {len(steps)}")
+        raise source.error(source.tree, f"expected at most {MOST_STEPS} operations, got {len(steps)}")
     return steps[::-1]
 
 
-def written(steps: list[Step]) -> str:
-    """The chain as text again."""
+def to_text(steps: list[Step]) -> str:
+    """Return the text of a chain."""
     return "x" + "".join(step.text for step in steps)
 
 
 def flip(dim: str, dims: int) -> str:
-    """The index that turns one dimension round.
+    """Return the index that flips a dimension.
 
     Raises:
-        Refused: If it is none of the dimensions.
+        Refused: If there is no such dimension.
     """
     if not re.fullmatch(r"\s*[0-9]+\s*", dim) or int(dim) >= dims:
-        raise Refused(f"expected the number of a dimension, 0 to {dims - 1}, got {dim!r:.40}")
+        raise Refused(f"expected a dimension from 0 to {dims - 1}, got {dim!r:.40}")
     return f"[{':, ' * int(dim)}::-1]"
 
 
-def _call(method: str, args: list[ast.expr]) -> Step:
-    """The call of a method with whole numbers."""
+def _call(source: Source, call: ast.Call, method: str, args: list[ast.expr]) -> Step:
+    """Return the operation of a method call."""
     if method not in METHODS:
-        raise Refused(f"unknown step {method!r:.40}; the steps are {', '.join(METHODS)} and an index such as [1:, ::2]")
+        raise source.error(call, f"unknown method {method!r:.40}; use {', '.join(METHODS)} or an index such as [1:, ::2]")
     if len(args) == 1 and isinstance(args[0], ast.Tuple | ast.List):  # view((2, 3)) is view(2, 3)
         args = args[0].elts
-    numbers = tuple(_whole(arg, method) for arg in args)
+    numbers = tuple(_integer(source, arg, method) for arg in args)
     wanted = {"transpose": 2, "contiguous": 0}.get(method)
     if wanted is not None and len(numbers) != wanted:
-        raise Refused(f"{method} expected {wanted or 'no'} numbers, got {len(numbers)}; write .{method}({METHODS[method]})")
+        example = f"write .{method}({METHODS[method]})"
+        raise source.error(call, f"{method} expected {wanted or 'no'} arguments, got {len(numbers)}; {example}")
     return Step(f".{method}({', '.join(map(str, numbers))})", method, numbers)
 
 
-def _index(node: ast.expr) -> tuple[IndexPart, ...]:
-    """The parts of an index."""
-    return tuple(_part(part) for part in (node.elts if isinstance(node, ast.Tuple) else [node]))
+def _index(source: Source, node: ast.expr) -> tuple[IndexPart, ...]:
+    """Return the parts of an index."""
+    return tuple(_part(source, part) for part in (node.elts if isinstance(node, ast.Tuple) else [node]))
 
 
-def _part(node: ast.expr) -> IndexPart:
-    """One part of an index."""
+def _part(source: Source, node: ast.expr) -> IndexPart:
+    """Return one part of an index."""
     match node:
         case ast.Constant(value=None):
             return None
         case ast.Constant(value=EllipsisType()):
             return ...
         case ast.Slice(lower=low, upper=high, step=step):
-            bounds = [None if bound is None else _whole(bound, "an index") for bound in (low, high, step)]
+            bounds = [None if bound is None else _integer(source, bound, INDEX) for bound in (low, high, step)]
             if bounds[2] == 0:
-                raise Refused("an index expected a step other than 0; write ::1")
+                raise source.error(node, "an index expected a step other than 0; write ::1")
             return slice(*bounds)
         case ast.List(elts=elements):
-            return [_whole(element, "an index") for element in elements]
-    return _whole(node, "an index")
+            return [_integer(source, element, INDEX) for element in elements]
+    return _integer(source, node, INDEX)
 
 
-def _whole(node: ast.expr, where: str) -> int:
-    """A whole number, perhaps negative."""
-    match node:
-        case ast.Constant(value=int() as value) if not isinstance(value, bool) and value < 10**6:
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if not isinstance(value, bool) and value < 10**6:
-            return -value
-    others = ", slices, None, ... and lists of whole numbers" if where == "an index" else ""
-    raise Refused(f"{where} expected whole numbers{others}, got {_source(node)!r:.40}")
-
-
-def _source(node: ast.expr) -> str:
-    """What was typed there."""
-    try:
-        return ast.unparse(node)
-    except RecursionError:  # hundreds of signs in a row
-        return "..."
+def _integer(source: Source, node: ast.expr, where: str) -> int:
+    """Return an integer of at most six digits."""
+    value = integer(node)
+    if value is None or abs(value) >= 10**6:
+        others = ", slices, None, ... and lists of integers" if where == INDEX else ""
+        raise source.error(node, f"{where} expected integers{others}, got {source.excerpt(node, 40)}")
+    return value

@@ -1,4 +1,4 @@
-"""A pad to draw a digit on, and the drawing as pixels: centred and as large as the digits of the data sets are."""
+"""A pad for drawing a digit, and its conversion to pixels, centered and scaled like the digits of the data sets."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 Strokes = list[list[tuple[float, float]]]
-"""Every stroke as the points it goes through: x to the right and y down, from 0 to 1."""
+"""The points of every stroke, with x to the right and y down, from 0 to 1."""
 
 MOST_POINTS = 4000
 LEAST_EXTENT = 0.12
-"""The side of the pad that a single dot is taken to fill: enlarged further it would fill the picture."""
+"""The smallest extent of a drawing, relative to the pad, so that a single dot is not scaled up to the whole image."""
 
 SMALL_PEN, LARGE_PEN = 2.6, 1.45
-"""Half the thickness of a stroke in dots of the 32×32 grid and in pixels of 28×28: with them drawings have as much ink as the data."""
+"""Half the width of a stroke, in dots of a 32×32 grid and in pixels of a 28×28 image; they match the ink of the data sets."""
 
 state = st.session_state
 
 
 def pad(key: str) -> Strokes:
-    """Show the pad; it keeps what was drawn when the page is left.
+    """Show the pad. It keeps the drawing when the student leaves the page.
 
     Args:
-        key: Its name in the session's state.
+        key: Its name in the session state.
 
     Returns:
-        What is drawn on it.
+        The strokes.
     """
     kept = f"{key}_strokes"
 
@@ -43,7 +43,7 @@ def pad(key: str) -> Strokes:
 
 
 def read(sent: Any) -> Strokes:
-    """What the browser sent as strokes, without what cannot be one."""
+    """Return the strokes that the browser sent, without invalid points."""
     strokes: Strokes = []
     points = 0
     for stroke in sent if isinstance(sent, list) else []:
@@ -55,42 +55,42 @@ def read(sent: Any) -> Strokes:
 
 
 def small(strokes: Strokes) -> np.ndarray:
-    """The drawing as the 8×8 digits are made: as high or wide as the picture, each pixel the share of ink in 4×4 dots.
+    """Return the drawing as an 8×8 image, produced like the 8×8 digits: it fills the image, and a pixel is the fraction of 4×4 dots.
 
     Args:
-        strokes: At least one.
+        strokes: At least one stroke.
 
     Returns:
-        From 0 to 1, in steps of 1/16.
+        Shape (8, 8), values from 0 to 1 in steps of 1/16.
     """
-    dots = ink(placed(strokes, 32, 32, 2 * SMALL_PEN), 32, SMALL_PEN) >= 0.5
+    dots = ink(scale_to_box(strokes, 32, 32, 2 * SMALL_PEN), 32, SMALL_PEN) >= 0.5
     return dots.reshape(8, 4, 8, 4).mean((1, 3))
 
 
 def large(strokes: Strokes) -> np.ndarray:
-    """The drawing as the 28×28 digits are made: within 20×20 pixels, its centre of mass in the middle of the picture.
+    """Return the drawing as a 28×28 image, produced like MNIST: it fits in 20×20 pixels, and its center of mass is in the middle.
 
     Args:
-        strokes: At least one.
+        strokes: At least one stroke.
 
     Returns:
-        From 0 to 1.
+        Shape (28, 28), values from 0 to 1.
     """
-    lines = placed(strokes, 28, 20, 2 * LARGE_PEN)
+    lines = scale_to_box(strokes, 28, 20, 2 * LARGE_PEN)
     found = ink(lines, 28, LARGE_PEN)
     rows, columns = np.indices(found.shape) + 0.5
     shift = np.array([14 - (columns * found).sum() / found.sum(), 14 - (rows * found).sum() / found.sum()])
     return ink([line + shift for line in lines], 28, LARGE_PEN)
 
 
-def placed(strokes: Strokes, side: int, box: int, thickness: float) -> list[np.ndarray]:
-    """The points of the strokes in pixels, enlarged until they fill a box in the middle of the picture.
+def scale_to_box(strokes: Strokes, side: int, box: int, thickness: float) -> list[np.ndarray]:
+    """Return the points of the strokes in pixels, scaled to fit a box in the middle of the image.
 
     Args:
-        strokes: At least one.
-        side: Of the picture.
-        box: The side of the square that the drawing fills in one direction, ink included.
-        thickness: Of a stroke.
+        strokes: At least one stroke.
+        side: Height and width of the image.
+        box: Height and width of the box, including the width of the strokes.
+        thickness: Width of a stroke.
     """
     points = np.concatenate([np.array(stroke, float) for stroke in strokes])
     low, high = points.min(0), points.max(0)
@@ -99,12 +99,12 @@ def placed(strokes: Strokes, side: int, box: int, thickness: float) -> list[np.n
 
 
 def ink(lines: Sequence[np.ndarray], side: int, radius: float) -> np.ndarray:
-    """How much of every pixel is covered by lines.
+    """Return the fraction of every pixel that is covered by lines.
 
     Args:
-        lines: Of each the points (x, y) that it goes through, in pixels.
-        side: Rows and columns.
-        radius: Half the thickness of a line.
+        lines: The points (x, y) of every line, in pixels.
+        side: Height and width of the image.
+        radius: Half the width of a line.
     """
     y, x = np.indices((side, side)) + 0.5
     nearest = np.full((side, side), np.inf)
@@ -118,7 +118,7 @@ def ink(lines: Sequence[np.ndarray], side: int, radius: float) -> np.ndarray:
 
 
 def _point(sent: Any) -> tuple[float, float] | None:
-    """A point on the pad; None if it is none."""
+    """Return a point on the pad; None if it is invalid."""
     try:
         x, y = map(float, sent)
     except (TypeError, ValueError):
@@ -130,12 +130,12 @@ def _point(sent: Any) -> tuple[float, float] | None:
 
 _HTML = """
 <div class="pad">
-  <svg viewBox="0 0 100 100" tabindex="0" role="application" aria-label="Pad to draw a digit on, with a mouse, a finger, or the keyboard:
- arrow keys move the pen, the space bar lowers and lifts it, backspace takes the last stroke back, delete clears the pad">
+  <svg viewBox="0 0 100 100" tabindex="0" role="application" aria-label="Pad for drawing a digit with a mouse, a finger or the keyboard:
+ arrow keys move the pen, space lowers and lifts it, backspace removes the last stroke, delete clears the pad">
     <g></g><circle r="2.2"/>
   </svg>
   <div><button type="button" class="undo">Undo</button><button type="button" class="clear">Clear</button></div>
-  <p>With the keyboard: arrow keys move the pen, space lowers and lifts it.</p>
+  <p>Keyboard: arrow keys move the pen, space lowers and lifts it.</p>
 </div>
 """
 
@@ -158,7 +158,7 @@ button {
 p {margin: .4rem 0 0; font-size: .8rem; opacity: .8}
 """
 
-_BEHAVIOUR = """
+_SCRIPT = """
 export default function ({parentElement, data, setStateValue}) {
   const pad = parentElement.querySelector(".pad"), svg = pad.querySelector("svg");
   const ink = pad.querySelector("g"), mark = pad.querySelector("circle");
@@ -225,4 +225,4 @@ export default function ({parentElement, data, setStateValue}) {
 }
 """
 
-_pad: Any = component("minitorch_digit_pad", html=_HTML, css=_STYLE, js=_BEHAVIOUR)
+_pad: Any = component("minitorch_digit_pad", html=_HTML, css=_STYLE, js=_SCRIPT)

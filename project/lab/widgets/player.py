@@ -1,4 +1,4 @@
-"""Stepping through a sequence of pictures: Back, Forward, a slider, and Play where it is wanted."""
+"""Controls that step through a sequence of frames: Back, Forward, a slider, and optionally Play."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import time
 import streamlit as st
 
 PACE = 0.9
-"""Seconds between two pictures while it plays."""
+"""Seconds between two frames while it plays."""
 
 state = st.session_state
 
 
 def player(last: int, key: str, label: str, *, plays: bool = False) -> int:
-    """The number of the picture to show.
+    """Show the controls and return the number of the current frame.
 
     Args:
-        last: The number of the last one; the first is 0.
-        key: Where the number stands in the session's state; a page may set it before this call.
-        label: Stands above the slider.
-        plays: Whether there are also Play and Pause. While it plays, every run of the page goes one picture on.
+        last: The number of the last frame; the first is 0.
+        key: The name of the number in the session state; a page may set it before this call.
+        label: The label of the slider.
+        plays: Whether to show Play and Pause. While playing, every run of the page advances by one frame.
     """
     playing = f"{key}_playing"
     runs = bool(state.get(playing))
@@ -39,7 +39,7 @@ def player(last: int, key: str, label: str, *, plays: bool = False) -> int:
         if plays:
             st.button("Play", on_click=_play, args=(key, last), disabled=runs or not last, icon=":material/play_arrow:", key="play")
             st.button("Pause", on_click=_pause, args=(key,), disabled=not runs, icon=":material/pause:", key="pause")
-        if last:  # Streamlit has no slider of one place
+        if last:  # Streamlit has no slider with a single value
             st.slider(label, 0, last, key=key, width=400)
     if runs:
         _clock(time.monotonic())
@@ -47,13 +47,13 @@ def player(last: int, key: str, label: str, *, plays: bool = False) -> int:
 
 
 def _go(key: str, number: int) -> None:
-    """To another picture."""
+    """Go to another frame."""
     _pause(key)
     state[key] = number
 
 
 def _play(key: str, last: int) -> None:
-    """Begin to play; at the end, from the first picture."""
+    """Start playing; at the end, restart at the first frame."""
     state[key] = -1 if state[key] == last else state[key]
     state[f"{key}_playing"] = True
 
@@ -65,6 +65,6 @@ def _pause(key: str) -> None:
 
 @st.fragment(run_every=PACE)
 def _clock(shown: float) -> None:
-    """Run the page again when it is time for the next picture."""
-    if time.monotonic() - shown > PACE / 2:  # else this is the run of the page itself
+    """Rerun the page when it is time for the next frame."""
+    if time.monotonic() - shown > PACE / 2:  # otherwise this is the run of the page itself
         st.rerun()

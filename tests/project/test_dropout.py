@@ -5,15 +5,15 @@ import re
 import numpy as np
 import pytest
 
-from project.lab.explorers.dropout import histogram, odd_one, panels, summary
+from project.lab.explorers.dropout import complaint, histogram, panels, summary
 
 VALUES = np.array([[1.0, 2], [0, 4]])
 
 
 def test_a_number_is_as_it_was_or_0():
-    assert odd_one(VALUES, np.array([[1.0, 0], [0, 4]])) == ""
-    assert odd_one(VALUES, np.array([[1.0, 4], [0, 8]])) == "expected 2 or 0 at [0, 1], got 4; it does not make larger what is left"
-    assert odd_one(VALUES, np.array([[1.0, np.nan], [0, 4]])).startswith("expected 2 or 0 at [0, 1], got nan")
+    assert complaint(VALUES, np.array([[1.0, 0], [0, 4]])) == ""
+    assert complaint(VALUES, np.array([[1.0, 4], [0, 8]])) == "expected 2 or 0 at [0, 1], got 4; do not rescale the values that are kept"
+    assert complaint(VALUES, np.array([[1.0, np.nan], [0, 4]])).startswith("expected 2 or 0 at [0, 1], got nan")
 
 
 def test_what_is_dropped_is_hatched_in_mask_and_result():
@@ -30,8 +30,8 @@ def test_what_is_dropped_is_hatched_in_mask_and_result():
 def test_the_sums_are_held_against_the_rules_of_probability(rescaled, mean, deviation):
     # half of 1 + 2 + 0 + 4; √(0.5 · 0.5 · (1 + 4 + 16))
     said = summary(VALUES, np.array([3.0, 4.0]), 0.5, rescaled)
-    assert said.startswith("Over 2 masks the sum is 3.5 on average and varies by 0.5 (standard deviation); ")
-    assert f"by the rules of probability {mean} and {deviation}. Without dropout it is 7." in said
+    assert said.startswith("Over 2 masks, the sum has mean 3.5 and standard deviation 0.5; ")
+    assert f"in theory {mean} and {deviation}. Without dropout it is 7." in said
 
 
 def test_every_mask_is_counted_once_in_the_histogram():

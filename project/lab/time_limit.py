@@ -1,0 +1,137 @@
+"""A time limit for student code: a watchdog thread interrupts a call that does not return, such as an endless loop.
+
+The watchdog samples the stack of the thread that runs the page. Time spent in the compiler or in a debugger does not count.
+It cannot interrupt a loop inside a compiled kernel, which runs no Python bytecode.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+LIMIT = 4.0
+"""Seconds that one call of student code may take."""
+
+PERIOD = 0.25
+"""Seconds between two samples of the stack."""
+
+UNLIMITED = {"numba", "llvmlite", "streamlit", "importlib", "pdb", "bdb"}
+"""Packages that student code may call for any length of time."""
+
+_local = threading.local()
+
+
+class TimeLimitExceeded(BaseException):
+    """A call of student code took longer than the limit. Not an `Exception`, so that `except Exception` in the loop does not catch it.
+
+    Attributes:
+        frame: The innermost call that exceeded the limit; None if unknown.
+    """
+
+    frame: FrameType | None = None
+
+
+@contextmanager
+def time_limit(is_student: Callable[[str], bool]) -> Iterator[None]:
+    """Limit the time of each call of student code in the `with` block. An inner block has no effect.
+
+    Calls that are already running when the block begins have no limit, such as the `main` of a student's training program.
+
+    Args:
+        is_student: Whether the file at a path holds student code.
+
+    Raises:
+        TimeLimitExceeded: If a call takes longer than LIMIT seconds.
+    """
+    if getattr(_local, "active", False):
+        yield
+        return
+    watchdog = _Watchdog(threading.get_ident(), is_student)
+    _local.active = True
+    try:
+        watchdog.start()
+        yield
+    except TimeLimitExceeded as error:
+        error.frame = watchdog.exceeded
+        raise
+    finally:
+        _local.active = False
+        try:
+            watchdog.stop()
+        except TimeLimitExceeded:  # raised too late: the call has returned
+            watchdog.stop()
+
+
+class _Watchdog(threading.Thread):
+    """Samples the stack of a thread and raises TimeLimitExceeded in it.
+
+    Args:
+        target: The identifier of the thread.
+        is_student: Whether the file at a path holds student code.
+
+    Attributes:
+        exceeded: The innermost call that exceeded the limit.
+    """
+
+    def __init__(self, target: int, is_student: Callable[[str], bool]) -> None:
+        super().__init__(name="student code time limit", daemon=True)
+        self.target, self.is_student = target, is_student
+        self.exceeded: FrameType | None = None
+        self._outer = _stack(sys._getframe())
+        self._seconds: dict[FrameType, float] = {}  # of each call of student code that began in the block
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        """Sample until stopped."""
+        before = time.monotonic()
+        while not self._stopped.wait(PERIOD):
+            now = time.monotonic()
+            with self._lock:
+                if not self._stopped.is_set():
+                    self._sample(min(now - before, 2 * PERIOD))  # the machine may have been suspended in between
+            before = now
+        self._seconds, self._outer = {}, []
+
+    def stop(self) -> None:
+        """Stop sampling, and cancel an exception that is still pending."""
+        with self._lock:
+            self._stopped.set()
+            if self.exceeded is not None:
+                _raise_in(self.target, None)
+
+    def _sample(self, elapsed: float) -> None:
+        """Add the elapsed time to the calls that are still running; interrupt the innermost one that exceeds the limit."""
+        calls, unlimited = [], False
+        for frame in _stack(sys._current_frames().get(self.target)):
+            if frame in self._outer:
+                break
+            if self.is_student(frame.f_code.co_filename):
+                calls.append(frame)
+            elif not calls:
+                unlimited |= frame.f_globals.get("__name__", "").partition(".")[0] in UNLIMITED
+        counted = 0.0 if unlimited else elapsed
+        self._seconds = {call: self._seconds[call] + counted if call in self._seconds else 0.0 for call in calls}
+        exceeded = next((call for call in calls if self._seconds[call] >= LIMIT), None)
+        if exceeded is not None and not unlimited:
+            self.exceeded = exceeded
+            _raise_in(self.target, TimeLimitExceeded)  # again at the next sample if the code catches it
+
+
+def _stack(frame: FrameType | None) -> list[FrameType]:
+    """A frame and its callers, innermost first."""
+    frames = []
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
+    return frames
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Raise an exception in a thread at its next bytecode instruction; None cancels one that is pending."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error) if error else None)

@@ -1,0 +1,31 @@
+"""The time limit in a program that works for a page: the program prints the card as a line of JSON, and the page shows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+from project.lab.cards import explain, is_student
+from project.lab.time_limit import TimeLimitExceeded, time_limit
+
+
+@contextmanager
+def limited(active: bool = True) -> Iterator[None]:
+    """Limit the time of each call of student code in the `with` block. A call that exceeds it ends the program with status 1.
+
+    Args:
+        active: Whether a page reads the output of the program; if False, there is no limit.
+    """
+    if not active:
+        yield
+        return
+    try:
+        with time_limit(is_student):
+            yield
+    except TimeLimitExceeded as error:
+        card = explain(error)
+        assert card is not None
+        print(json.dumps({"card": asdict(card)}), flush=True)
+        raise SystemExit(1) from None

@@ -1,0 +1,46 @@
+"""Call each kernel of the compiled backend once on small tensors, without the compiler.
+
+Nothing can interrupt an endless loop in compiled code: it would block the whole app. Python code can be interrupted, and its
+variables can be shown. A page therefore runs this program, with NUMBA_DISABLE_JIT=1, before it compiles the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import minitorch
+from project.lab import time_limit
+from project.lab.training import job_errors
+
+LIMIT = 2.0
+"""Seconds that a kernel may take; it needs a few milliseconds."""
+
+
+def calls() -> list[Callable[[], object]]:
+    """One call for each kernel."""
+    backend = minitorch.TensorBackend(minitorch.FastOps)
+
+    def rand(*shape: int) -> minitorch.Tensor:
+        return minitorch.rand(shape, backend=backend)
+
+    found: list[Callable[[], object]] = [
+        lambda: -rand(2, 3),
+        lambda: rand(2, 1) + rand(3),
+        lambda: rand(2, 3).sum(1),
+        lambda: rand(2, 2, 3) @ rand(3, 2),
+    ]
+    if hasattr(minitorch, "conv2d"):
+        found += [
+            lambda: minitorch.conv1d(rand(1, 1, 4), rand(1, 1, 2)),
+            lambda: minitorch.conv2d(rand(1, 1, 3, 3), rand(1, 1, 2, 2)),
+        ]
+    return found
+
+
+if __name__ == "__main__":
+    time_limit.LIMIT = LIMIT
+    with job_errors.limited(), suppress(Exception):  # the page shows other errors when it calls the kernels itself
+        for call in calls():
+            with suppress(Exception):
+                call()
