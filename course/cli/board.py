@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from course.cli.common import changed_signatures, unwritten_before
+from course.cli.common import changed_signatures, places_to_write, unwritten_before
 from course.cli.hints import Hint, is_open
 from course.manifest import Manifest, Task
 from course.runner.failure_report import LABEL_WIDTH, Card, render
+from course.runner.next_task import next_task
 from course.runner.progress import TaskState
 
 LOOKS = {
@@ -24,9 +25,16 @@ LOOKS = {
     "todo": ("○", "yellow"),
     "blocked": ("‖", "blue"),
     "not run": ("–", "magenta"),
+    "stale": ("↻", "cyan"),
     "unknown": ("?", "dim"),
 }
-"""Each state's sign and style."""
+"""The sign and the style of each state."""
+
+OUTDATED = {
+    "stale": "passed before the last change",
+    "unknown": "not tested since the last change",
+}
+"""The states that say nothing about the code as it is, and what they mean."""
 
 
 def new_console() -> Console:
@@ -45,23 +53,26 @@ def print_json(tasks: Iterable[Task], states: Mapping[str, TaskState]) -> None:
     print(json.dumps(rows, indent=1))
 
 
-def print_list(console: Console, manifest: Manifest, states: Mapping[str, TaskState]) -> None:
-    """All tasks with what they are worth, and their states as far as they are known."""
+def print_list(console: Console, manifest: Manifest, states: Mapping[str, TaskState], current: Task | None) -> None:
+    """Print all tasks with their points, their cached states, and the next task."""
     for stage in manifest.stages:
         tasks = [task for task in manifest.tasks if task.stage == stage.number]
-        if not tasks:  # its library is there before its tasks
+        if not tasks:  # the library of a later stage
             continue
         console.print(f"Module {stage.number}  {stage.title}", style="bold")
         table = _table()
         for task in tasks:
             table.add_row("", task.id, task.title, task.worth, _state(states[task.id]))
         console.print(table)
-    if any(state.state == "unknown" for state in states.values()):
-        console.print("Unknown: not run since the last change; course status runs the tests.")
+    present = {state.state for state in states.values()}
+    for state, meaning in OUTDATED.items():
+        if state in present:
+            console.print(f"{state.capitalize()}: {meaning}. To run the tests: course status", soft_wrap=True)
+    console.print(next_line(manifest, states, current), soft_wrap=True)
 
 
-def print_status(console: Console, manifest: Manifest, states: Mapping[str, TaskState]) -> None:
-    """How far all tasks are, and what is next."""
+def print_status(console: Console, manifest: Manifest, states: Mapping[str, TaskState], current: Task | None) -> None:
+    """Print the progress in all tasks, and the next task."""
     for stage in manifest.stages:
         tasks = [task for task in manifest.tasks if task.stage == stage.number]
         if not tasks:
@@ -70,12 +81,11 @@ def print_status(console: Console, manifest: Manifest, states: Mapping[str, Task
         console.print(_heading(f"Module {stage.number}  {stage.title}", passed, tasks))
         table = _table()
         for task in tasks:
-            state = states[task.id]
-            table.add_row("", task.id, task.title, f"{state.passed} of {state.total} tests", _state(state))
+            table.add_row("", task.id, task.title, _count(task, states[task.id]), _state(states[task.id]))
         console.print(table)
     for reason in [state.card.error for state in states.values() if state.state == "unknown" and state.card][:1]:
         console.print(f"Unknown: {reason}", soft_wrap=True)
-    console.print(next_line(manifest, states), soft_wrap=True)
+    console.print(next_line(manifest, states, current), soft_wrap=True)
 
 
 def print_rows(console: Console, rows: Mapping[str, str]) -> None:
@@ -111,6 +121,17 @@ def _state(state: TaskState) -> Text:
     return Text(f"{sign} {state.state}{waits}{_device(state)}", style=style)
 
 
+def _count(task: Task, state: TaskState) -> str:
+    """How many tests pass, or how many functions there are to write where no test has run."""
+    if state.total or state.state != "todo":
+        return f"{state.passed} of {state.total} tests"
+    return _functions(task)
+
+
+def _functions(task: Task) -> str:
+    return "1 function" if len(task.write) == 1 else f"{len(task.write)} functions"
+
+
 def _device(state: TaskState) -> str:
     """What the kernels ran on, behind a verdict."""
     words = {"gpu": " on the GPU", "simulator": " in the simulator"}
@@ -131,9 +152,11 @@ def summary(task: Task, state: TaskState) -> Text:
     sign, style = LOOKS[state.state]
     parts = {"passed": "pass", "failing": "fail", "todo": "wait for your code", "blocked": "wait for another task"}
     counts = ", ".join(f"{getattr(state, key)} {words}" for key, words in parts.items() if getattr(state, key))
-    total = f" Of {state.total} test{'' if state.total == 1 else 's'} {counts}." if state.total else ""
+    details = f" Of {state.total} test{'' if state.total == 1 else 's'} {counts}." if state.total else ""
+    if state.state == "todo" and not state.total:
+        details = f" {_functions(task)} to write."
     line = Text().append(f"{sign} ", style=style).append(f"Task {task.id} {task.title}", style="bold")
-    return line.append(f": {state.state}{_device(state)}.{total}")
+    return line.append(f": {state.state}{_device(state)}.{details}")
 
 
 def print_advice(
@@ -156,7 +179,7 @@ def print_advice(
         return
     if state.state == "todo":
         place = state.card.place if state.card else None
-        where = f"{place.file}:{place.line}  {place.function}" if place else ", ".join(task.files)
+        where = f"{place.file}:{place.line}  {place.function}" if place else "\n".join(places_to_write(root, task))
         first = {"First": f"Task {', '.join(unwritten)}, which this one needs: course test {unwritten[0]}"} if unwritten else {}
         rows = first | {
             "Write": where,
@@ -205,14 +228,12 @@ def print_failures(console: Console, states: Iterable[TaskState]) -> None:
             console.print(line, soft_wrap=not console.is_terminal, no_wrap=True, overflow="ellipsis")
 
 
-def next_line(manifest: Manifest, states: Mapping[str, TaskState], after: Task | None = None) -> Text:
-    """What to do next: the first task that is known not to be passed, else the first one behind `after` that is not known."""
-    ids = [task.id for task in manifest.tasks]
-    behind = ids.index(after.id) + 1 if after else 0
-    known = [task for task in manifest.tasks if states[task.id].state not in ("passed", "unknown")]
-    later = [task for task in manifest.tasks[behind:] if states[task.id].state == "unknown"]
-    for task in known or later:
+def next_line(manifest: Manifest, states: Mapping[str, TaskState], current: Task | None) -> Text:
+    """Name the next task and the command that tests it."""
+    task = next_task(manifest, states, current)
+    if task is not None:
         return Text(f"Next: Task {task.id} {task.title}, docs/{task.page}.md\n      course test {task.id}")
-    if any(state.state == "unknown" for state in states.values()):
-        return Text("Earlier tasks have not been tested since the last change: course status")
-    return Text("Every task is passed. Well done.")
+    if stale := sum(state.state == "stale" for state in states.values()):
+        tasks = "1 task" if stale == 1 else f"{stale} tasks"
+        return Text(f"Every task has passed, {tasks} before the last change. To check again: course status")
+    return Text("Every task has passed. Well done.")

@@ -23,19 +23,18 @@ from course.cli.board import (
 )
 from course.cli.common import (
     current_task,
+    find_next_task,
     find_task,
     find_workspace,
-    first_open,
-    known,
-    next_task,
     places_to_write,
     run,
     unwritten_before,
+    up_to_date_states,
 )
 from course.cli.hints import is_open
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL, USAGE, Problem
 from course.manifest import Manifest, Task
-from course.runner.progress import TaskState, cached_states, last_states
+from course.runner.progress import TaskState, cached_states
 from course.workspace.record import make_current
 
 if TYPE_CHECKING:
@@ -92,19 +91,19 @@ def list_tasks(as_json: AsJson = False) -> None:
     if as_json:
         print_json(manifest.tasks, states)
     else:
-        print_list(new_console(), manifest, states)
+        print_list(new_console(), manifest, states, current_task(root, manifest))
 
 
 @app.command()
 def status(context: typer.Context, as_json: AsJson = False, time_limit: Limit = None) -> None:
     """Show how far every task is; the tests run if anything has changed since."""
     root, manifest = find_workspace()
-    states = known(root, manifest.tasks, time_limit or context.obj)
+    states = up_to_date_states(root, manifest.tasks, time_limit or context.obj)
     if as_json:
         print_json(manifest.tasks, states)
     else:
         console = new_console()
-        print_status(console, manifest, states)
+        print_status(console, manifest, states, current_task(root, manifest))
         print_warning(console, root, manifest)
 
 
@@ -132,8 +131,8 @@ def run_tests_of(
         done = run(root, tasks, time_limit)
         states = cached_states(root) | done
     else:
-        task, states = first_open(root, manifest, time_limit)
-        tasks = [task]
+        task, states = find_next_task(root, manifest, time_limit)
+        tasks = [task or manifest.tasks[-1]]
     open_tasks = [task for task in tasks if states[task.id].state != "passed"]
     if as_json:
         print_json(tasks, states)
@@ -146,7 +145,7 @@ def run_tests_of(
         elif open_tasks:
             print_advice(console, root, manifest, open_tasks[0], states, verbose)
         else:
-            console.print(next_line(manifest, states, tasks[-1]), soft_wrap=True)
+            console.print(next_line(manifest, states, current_task(root, manifest)), soft_wrap=True)
         print_warning(console, root, manifest)
     cannot = any(states[task.id].state == "not run" for task in open_tasks)
     raise typer.Exit((ENVIRONMENT if cannot else TESTS_FAIL) if open_tasks else 0)
@@ -176,23 +175,14 @@ def start(
 def go_on(context: typer.Context, as_json: AsJson = False, time_limit: Limit = None) -> None:
     """Show what is next and make it the current task: the current one until it is passed."""
     root, manifest = find_workspace()
-    time_limit = time_limit or context.obj
-    current = current_task(root, manifest)
-    if current is None:
-        task, states = first_open(root, manifest, time_limit)
+    task, states = find_next_task(root, manifest, time_limit or context.obj)
+    if task is not None:
+        make_current(root, task)
+        _introduce(root, manifest, task, states, as_json)
+    elif as_json:
+        print_json([], states)
     else:
-        states = known(root, [current], time_limit)
-        task = current
-        if states[current.id].state == "passed" and (behind := next_task(manifest, last_states(root), current)) is not None:
-            task = behind
-        elif states[current.id].state == "passed":  # all have passed some time: whether they still do is asked before they are praised
-            states = known(root, manifest.tasks, time_limit)
-            task = next_task(manifest, states) or current
-    if states[task.id].state == "passed" and not as_json:
-        new_console().print(next_line(manifest, states), soft_wrap=True)
-        return
-    make_current(root, task)
-    _introduce(root, manifest, task, states, as_json)
+        new_console().print(next_line(manifest, states, None), soft_wrap=True)
 
 
 @app.command()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
+import math
 import re
 import signal
 from collections.abc import Callable, Generator, Iterable
@@ -96,6 +97,8 @@ class Watcher:
         self.early = report.with_name(f"{report.name}.first") if report is not None and first is not None else None
         self.places = Places(root)
         self.rows: dict[str, dict[str, Any]] = {}
+        self.order: dict[str, int] = {}  # of the tests as they are defined, by node id
+        self.simplest: float = math.inf  # the order of the failing test in `early`
         self.interrupted: Card | None = None
         self.item: pytest.Item | None = None
         self.properties: list[Any] = []  # the tests that are properties of Hypothesis
@@ -123,6 +126,7 @@ class Watcher:
     @pytest.hookimpl(trylast=True)  # when the tests of other tasks are out
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Begin with the first, keep a share, and look over Hypothesis' shoulder: the last failing call of a property is the smallest."""
+        self.order = {item.nodeid: number for number, item in enumerate(items)}
         items.sort(key=lambda item: item.nodeid != self.first)
         for item in items:
             test = getattr(item, "obj", None)
@@ -210,9 +214,9 @@ class Watcher:
             row["card"] = asdict(self._card(item, error, report.longreprtext, printed if self.printed is None else self.printed))
             report.course_state = row["state"]  # type: ignore[attr-defined]  # read by pytest_report_teststatus
             self.rows[item.nodeid] = row
-            if self.early is not None and row["state"] == "failing":
+            if self.early is not None and row["state"] == "failing" and row["order"] < self.simplest:
                 write_json(self.early, row)
-                self.early = None
+                self.simplest = row["order"]
         elif report.when == "call" or report.skipped:
             row = self._row(item.nodeid, task_of(item)) | {"state": "skipped" if report.skipped else "passed"}
             if report.skipped:
@@ -258,7 +262,8 @@ class Watcher:
         """A row of the report; without an error, its state is still to be filled in."""
         needs = unwritten_task(error)
         state = "failing" if needs is None else "todo" if needs == task else "blocked"
-        return {"nodeid": nodeid, "task": task, "state": state, "needs": needs, "card": None}
+        order = self.order.get(nodeid, -1)  # a file that does not load comes before the tests of files that do
+        return {"nodeid": nodeid, "task": task, "state": state, "needs": needs, "card": None, "order": order}
 
     def _card(self, item: pytest.Item, error: BaseException, text: str, printed: str = "") -> Card:
         """All that a failing test tells; it has printed something, if anything."""
@@ -323,6 +328,7 @@ class Watcher:
             "schema": SCHEMA,
             "exitstatus": int(exitstatus),
             "interrupted": asdict(self.interrupted) if self.interrupted else None,
+            "order": self.order.get(self.interrupted.nodeid, -1) if self.interrupted else -1,
             "tests": list(self.rows.values()),
         }
         write_json(self.report, document)

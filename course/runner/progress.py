@@ -28,6 +28,7 @@ from course.runner.gpu import environment, has_gpu, simulated
 from course.runner.platforms import kill_tree
 from course.workspace.atomic_files import write_json
 from course.workspace.record import note_tries
+from course.workspace.unwritten import has_only_stubs, untouched_tasks
 
 SCHEMA = 4
 """Version of the cache's format."""
@@ -82,10 +83,11 @@ class TaskState:
 
     Attributes:
         task: Its id.
-        state: "passed", "failing" (a test fails), "todo" (its code is not written), "blocked" (another task's code is missing),
-            "not run" (this machine cannot run its tests) or "unknown" (its tests have not run since something changed).
+        state: "passed", "failing" (a test fails), "todo" (its own code is missing), "blocked" (another task's code is missing),
+            "not run" (this machine cannot run its tests), "stale" (it passed, and then a file that it depends on changed) or "unknown"
+            (its tests have not run on the code as it is, and did not pass before). A task of which nothing is written is never "blocked".
         passed, failing, todo, blocked: How many of its tests ended so.
-        total: How many tests it has; 0 if unknown.
+        total: How many of its tests ran; 0 if none did, as for a task whose files are as handed out.
         blocked_by: The tasks whose code is missing.
         card: Of the first test that did not pass.
         failures: pytest's names of the tests that fail, each with what was wrong in a few words.
@@ -114,7 +116,8 @@ def launch(arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Proc
 def cached_states(root: Path = ROOT) -> dict[str, TaskState]:
     """Every task's state as far as it is known; nothing is run."""
     manifest = _manifest(root)
-    return _known(manifest, _read_cache(root), _fingerprints(root, manifest))
+    cache, current, untouched = _read_cache(root), _fingerprints(root, manifest), untouched_tasks(root, manifest)
+    return {task.id: TaskState(task.id, "todo") if task.id in untouched else _cached(task, cache, current) for task in manifest.tasks}
 
 
 def last_states(root: Path = ROOT) -> dict[str, TaskState]:
@@ -124,9 +127,16 @@ def last_states(root: Path = ROOT) -> dict[str, TaskState]:
 
 
 def run_tasks(
-    tasks: Iterable[str], root: Path = ROOT, time_limit: float | None = None, launch: Launch = launch, shares: int = 1
+    tasks: Iterable[str],
+    root: Path = ROOT,
+    time_limit: float | None = None,
+    launch: Launch = launch,
+    shares: int = 1,
+    first: str | None = None,
 ) -> dict[str, TaskState]:
-    """Run the tests of these tasks and remember the result. Those of each module run in a process that has nothing of the later ones.
+    """Run the tests of these tasks and cache the states. The tests of each module run in a process that loads nothing of a later module.
+
+    A task whose files are all as handed out is "todo" without a run.
 
     Args:
         tasks: Their ids.
@@ -134,7 +144,9 @@ def run_tasks(
         time_limit: Seconds for each test, or for each example of a property; what takes longer is stopped, and its task is failing. If left
             out, that of the task's module.
         launch: How pytest is started.
-        shares: Among so many processes the tests are dealt, up to Module 2: later ones compile, and use several cores themselves.
+        shares: Number of processes that divide the tests of Modules 0 to 2; later ones compile, and use several cores themselves.
+        first: The test to run first, as pytest names it. If given, even empty, each process writes the simplest failure so far to its
+            report's path with the suffix .first. The states do not depend on it.
 
     Raises:
         CannotRun: If pytest or Hypothesis is not installed.
@@ -143,15 +155,17 @@ def run_tasks(
     """
     manifest = _manifest(root)
     wanted = [manifest.task(id) for id in dict.fromkeys(tasks)]
+    untouched = untouched_tasks(root, manifest)
+    states = {task.id: TaskState(task.id, "todo") for task in wanted if task.id in untouched}
+    wanted = [task for task in wanted if task.id not in untouched]
     for package in ("pytest", "hypothesis"):
         if importlib.util.find_spec(package) is None:
             raise CannotRun(f"the tests need {package}, which {sys.executable} does not have; run: {_install(root)}")
-    states: dict[str, TaskState] = {}
     while wanted:
         before = _fingerprints(root, manifest)
         stage, around = wanted[0].stage, environment(wanted[0])  # tasks run in one process as far as they need the same
         together = [task for task in wanted if task.stage == stage and environment(task) == around]
-        done = _run(together, root, time_limit or limit_of(stage), around, launch, shares if stage <= LAST_SHARED else 1)
+        done = _run(together, root, time_limit or limit_of(stage), around, launch, shares if stage <= LAST_SHARED else 1, first)
         wanted = [task for task in wanted if task.id not in done]
         after = _fingerprints(root, manifest)
         if any(after[id] != before[id] for id in done):  # which of the tests ran on which code is not known
@@ -191,7 +205,13 @@ def debug(task: Task, root: Path) -> int:
 
 
 def _run(
-    tasks: Sequence[Task], root: Path, time_limit: float, around: Mapping[str, str], launch: Launch, shares: int
+    tasks: Sequence[Task],
+    root: Path,
+    time_limit: float,
+    around: Mapping[str, str],
+    launch: Launch,
+    shares: int,
+    first: str | None,
 ) -> dict[str, TaskState]:
     """The states that one run of pytest, or one in several shares, settles: of all tasks, or of some, at least one, if it was stopped.
 
@@ -207,16 +227,21 @@ def _run(
         arguments += [f"--course-limit={time_limit}", f"--course-stage={tasks[0].stage}"]
         arguments += dict.fromkeys(name for task in tasks for name in sorted(files[task.id], key=lambda name: _rank(task, name)))
         reports = [Path(folder) / f"{number}.json" for number in range(shares)]
+        arguments += [] if first is None else [f"--course-first={first}"]
         own = [[f"--course-report={report}", f"--course-share={number}/{shares}"] for number, report in enumerate(reports)]
         ended = _outputs([launch([*arguments, *more], root, os.environ | around) for more in own], RUN_LIMIT)
         documents = [_document(report, killed) for report, (_, killed) in zip(reports, ended, strict=True)]
-    dealt = itertools.chain.from_iterable(itertools.zip_longest(*(document["tests"] for document in documents)))
-    rows = list({(row["nodeid"], row["task"]): row for row in dealt if row is not None}.values())  # what does not load, no share could load
-    interrupted = next((document["interrupted"] for document in documents if document["interrupted"]), None)
-    if interrupted:
-        return _stopped(tasks, rows, interrupted, time_limit)
+    found = itertools.chain.from_iterable(document["tests"] for document in documents)
+    rows = list({(row["nodeid"], row["task"]): row for row in found}.values())  # a file that does not load fails in every share
+    stopped = min((document for document in documents if document["interrupted"]), key=lambda document: document["order"], default=None)
+    if stopped and first and stopped["interrupted"]["nodeid"] == first:  # a simpler test may fail before the one that hangs
+        return _run(tasks, root, time_limit, around, launch, shares, first="")
+    if stopped:
+        return _stopped(tasks, rows, card_from(stopped["interrupted"]), stopped["order"], time_limit)
     tail = "\n".join("\n".join(output for output, _ in ended).strip().splitlines()[-12:])
-    return {task.id: _judge(task, rows, tail) for task in tasks}
+    judged = {task.id: _judge(task, rows, tail) for task in tasks}
+    unbegun = [task.id for task in tasks if judged[task.id].state == "blocked" and has_only_stubs(root, task)]
+    return judged | {id: replace(judged[id], state="todo", blocked_by=(), card=None) for id in unbegun}
 
 
 def _document(report: Path, killed: bool) -> dict[str, Any]:
@@ -224,7 +249,7 @@ def _document(report: Path, killed: bool) -> dict[str, Any]:
     try:
         return json.loads(report.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {"tests": [], "interrupted": asdict(Card("", error="when it did not answer")) if killed else None}
+        return {"tests": [], "interrupted": asdict(Card("", error="when it did not answer")) if killed else None, "order": -1}
 
 
 def _test_files(tasks: Sequence[Task], root: Path) -> dict[str, list[str]]:
@@ -241,6 +266,11 @@ def _rank(task: Task, name: str) -> tuple[int, str]:
     stems = [Path(file).stem for file in task.files]
     stem = Path(name).stem.removeprefix("test_")
     return stems.index(stem) if stem in stems else len(stems), name
+
+
+def _row_rank(task: Task, row: Mapping[str, Any]) -> tuple[tuple[int, str], int]:
+    """The order of a task's tests, whatever ran beside them and in which order: the files as above, then as they are defined."""
+    return _rank(task, row["nodeid"].partition("::")[0]), row["order"]
 
 
 def _outputs(processes: Sequence[Process], time_limit: float) -> list[tuple[str, bool]]:
@@ -284,7 +314,7 @@ def _stop(process: Process) -> str:
 
 def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> TaskState:
     """The state of a task by the rows of its tests."""
-    mine = [row for row in rows if row["task"] == task.id]
+    mine = sorted((row for row in rows if row["task"] == task.id), key=lambda row: _row_rank(task, row))
     ran = [row for row in mine if row["state"] != "skipped"]
     reasons = sorted({row["reason"] for row in mine if row["state"] == "skipped"})
     if not ran and task.gpu and mine:
@@ -308,18 +338,25 @@ def _in_a_line(card: Mapping[str, Any]) -> str:
     return " ".join(said.split())[:LINE]
 
 
-def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], interrupted: dict[str, Any], seconds: float) -> dict[str, TaskState]:
-    """The states after a run that was stopped: the task of the test at which it hung fails, all of them if that is not known.
+def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], hung: Card, order: int, seconds: float) -> dict[str, TaskState]:
+    """The states after a run that was stopped: the task of the test that hung is failing, or all tasks if no test was running.
 
-    The others are left to another run: which of their tests were still to come is not known either.
+    The other tasks need another run, because some of their tests may not have run yet.
+
+    Args:
+        tasks: The tasks of the run.
+        rows: The tests that ended before.
+        hung: The test that was running.
+        order: Its place among the tests of the run.
+        seconds: The time limit.
     """
-    hung = card_from(interrupted)
     after = f", after {seconds:g} seconds" if hung.nodeid else ""
     error = f"stopped {hung.error}{after}; look for a loop that does not end, or allow more with --time-limit"
     states = {}
     for task in [task for task in tasks if task.id == hung.task] or tasks:
-        judged = _judge(task, rows)
-        card = judged.card if judged.failing else replace(hung, task=task.id, error=error)  # what fails at once says more
+        rank = _row_rank(task, {"nodeid": hung.nodeid, "order": order})
+        judged, before = _judge(task, rows), _judge(task, [row for row in rows if _row_rank(task, row) < rank])
+        card = before.card if before.failing else replace(hung, task=task.id, error=error)
         states[task.id] = replace(judged, state="failing", failing=judged.failing + 1, total=judged.total + 1, card=card)
     return states
 
@@ -339,10 +376,12 @@ def _fingerprints(root: Path, manifest: Manifest) -> dict[str, str]:
     return {task.id: stages[task.stage] + (on if task.gpu else "") for task in manifest.tasks}  # the simulator is no GPU
 
 
-def _known(manifest: Manifest, cache: dict[str, tuple[str, TaskState]], current: Mapping[str, str]) -> dict[str, TaskState]:
-    """What the cache says of the sources as they are now."""
-    known = {id: state for id, (fingerprint, state) in cache.items() if current.get(id) == fingerprint}
-    return {task.id: known.get(task.id, TaskState(task.id)) for task in manifest.tasks}
+def _cached(task: Task, cache: Mapping[str, tuple[str, TaskState]], current: Mapping[str, str]) -> TaskState:
+    """What the cache says of a task with the sources as they are now."""
+    fingerprint, state = cache.get(task.id, ("", TaskState(task.id)))
+    if fingerprint == current[task.id]:
+        return state
+    return TaskState(task.id, "stale" if state.state == "passed" else "unknown")
 
 
 def _read_cache(root: Path) -> dict[str, tuple[str, TaskState]]:

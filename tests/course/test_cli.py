@@ -48,14 +48,70 @@ def test_list_shows_all_tasks_and_runs_nothing(workspace: Workspace) -> None:
         ["0.2", "Products", "10", "points", "?", "unknown"],
         ["0.3", "Powers", "10", "points", "?", "unknown"],
     ]
-    assert done.stdout.splitlines()[-1] == "Unknown: not run since the last change; course status runs the tests."
+    assert done.stdout.splitlines()[-3:] == [
+        "Unknown: not tested since the last change. To run the tests: course status",
+        "Next: Task 0.1 Sums, docs/module0/sums.md",
+        "      course test 0.1",
+    ]
     assert not (workspace.root / ".course").exists()
 
 
 @pytest.mark.exhaustive
 def test_list_shows_known_states(shared: Workspace) -> None:
-    states = [line.split()[-1] for line in shared.course("list").stdout.splitlines() if "points" in line]
+    shown = shared.course("list").stdout
+    states = [line.split()[-1] for line in shown.splitlines() if "points" in line]
     assert states == ["passed", "failing", "todo", "0.3", "failing"]
+    assert "Unknown:" not in shown
+    assert "Stale:" not in shown
+
+
+def test_a_task_that_passed_before_a_change_is_stale_until_it_runs_again(workspace: Workspace) -> None:
+    workspace.course("test", "0.1")
+    workspace.mend("minitorch/sums.py", "    return x + y", "    return y + x")
+    done = workspace.course("list")
+    assert done.stdout.splitlines()[1].split() == ["0.1", "Sums", "10", "points", "↻", "stale"]
+    assert "\nStale: passed before the last change. To run the tests: course status\n" in done.stdout
+    assert [row["state"] for row in json.loads(workspace.course("list", "--json").stdout)] == ["stale", *["unknown"] * 4]
+    workspace.mend("minitorch/sums.py", "    return y + x", "    return x")
+    status = workspace.course("status")
+    assert "0.1  Sums" in status.stdout
+    assert json.loads(workspace.course("status", "--json").stdout)[0]["state"] == "failing"
+
+
+def named_next(workspace: Workspace) -> set[str]:
+    """The tasks that the commands name as the next one; `course next` last, because it runs tests."""
+    shown = [
+        workspace.course(*command).stdout for command in (["list"], ["test", "0.1"], ["list"], ["next", "--json"], ["list"], ["status"])
+    ]
+    found = re.findall(r"^Next: Task (\S+)", "\n".join(shown), re.MULTILINE)
+    assert len(found) == 5, shown
+    return {*found, *(row["id"] for row in json.loads(shown[3]))}
+
+
+def test_every_command_names_the_same_next_task_after_a_change_of_a_shared_file(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    workspace.mend("tests/test_sums.py", "    assert square(double(1)) == 4", "    assert square")
+    for id in ("0.1", "0.2"):
+        assert workspace.course("test", id).returncode == 0
+    workspace.course("start", "0.3")
+    workspace.mend("minitorch/sums.py", '"""2 x."""', '"""Twice x."""')  # 0.1 and 0.2 are stale now
+    assert named_next(workspace) == {"0.3"}
+    workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
+    assert workspace.course("test", "0.3").returncode == 0
+    workspace.mend("minitorch/sums.py", '"""Twice x."""', '"""Two times x."""')
+    workspace.course("test", "1.1")
+    assert named_next(workspace) == {"1.1"}
+
+
+def test_a_regression_comes_before_what_is_not_written_yet(workspace: Workspace) -> None:
+    workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    workspace.mend("tests/test_sums.py", "    assert square(double(1)) == 4", "    assert square")
+    workspace.course("start", "0.2")
+    assert workspace.course("status").stdout.splitlines()[-1].split()[-1] == "0.3"
+    workspace.mend("minitorch/sums.py", "add(x, x)", "2 * x")
+    workspace.mend("minitorch/sums.py", "    return x + y", "    return x")
+    assert workspace.course("status").stdout.splitlines()[-1].split()[-1] == "0.1"
+    assert [row["id"] for row in json.loads(workspace.course("next", "--json").stdout)] == ["0.1"]
 
 
 def test_status_shows_points_tests_states_and_what_is_next(shared: Workspace) -> None:
@@ -240,14 +296,20 @@ def test_a_failing_task_points_to_the_failing_one_that_it_needs(workspace: Works
     assert done.stdout.endswith("\nTask 0.1, which this one needs, is failing. Start there: course test 0.1\n")
 
 
-@pytest.mark.exhaustive
-def test_next_does_not_go_back_to_what_had_passed_before_the_last_change(workspace: Workspace) -> None:
+def test_what_passed_before_the_last_change_counts_as_passed_until_all_others_have_passed(workspace: Workspace) -> None:
     workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    workspace.mend("minitorch/sums.py", "** 0.25", "** 0.0")
+    workspace.course("test", "0.1")
     workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
     assert workspace.course("test", "0.2").stdout.endswith("Next: Task 0.3 Powers, docs/module0/powers.md\n      course test 0.3\n")
+    for id in ("0.3", "1.1"):
+        workspace.course("test", id)
     workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
     done = workspace.course("test", "1.2")
-    assert done.stdout.endswith("Earlier tasks have not been tested since the last change: course status\n")
+    assert done.stdout.endswith("Every task has passed, 2 tasks before the last change. To check again: course status\n")
+    done = workspace.course("next")  # runs them
+    assert done.stdout == "Every task has passed. Well done.\n"
+    assert json.loads(workspace.course("next", "--json").stdout) == []
 
 
 def test_a_student_works_through_a_task(workspace: Workspace) -> None:
@@ -260,7 +322,7 @@ def test_a_student_works_through_a_task(workspace: Workspace) -> None:
     workspace.mend("minitorch/sums.py", "** 0.25", "** 0.0")
     done = workspace.course("test")
     assert done.returncode == 0
-    assert done.stdout.endswith("Every task is passed. Well done.\n")
+    assert done.stdout.endswith("Every task has passed. Well done.\n")
 
 
 @pytest.mark.parametrize("arguments", [["0.1"], []])
@@ -432,7 +494,7 @@ def test_without_a_command_and_without_a_terminal_it_runs_once_and_says_so(share
         "✗ Task 0.2 Products: failing. Of 3 tests 1 pass, 1 fail, 1 wait for another task.\n\n"
         + CARD
         + "\nTraceback: course test 0.2 -v\n"
-        + "\nThis is no terminal, so the tests ran once. To watch, run in a terminal: course\n"
+        + "\nThis is not a terminal, so the tests ran once. To watch, run in a terminal: course\n"
     )
 
 

@@ -254,7 +254,9 @@ def test_other_not_implemented_errors_are_failures(rows: dict[str, Any]) -> None
 
 
 def test_what_passes_or_is_skipped_is_noted(rows: dict[str, Any]) -> None:
-    assert rows["test_add"] == {"nodeid": "tests/test_sums.py::test_add", "task": "0.1", "state": "passed", "needs": None, "card": None}
+    assert rows["test_add"] | {"order": 0} == {
+        "nodeid": "tests/test_sums.py::test_add", "task": "0.1", "state": "passed", "needs": None, "card": None, "order": 0
+    }  # fmt: skip
     assert (rows["test_skipped"]["state"], rows["test_skipped"]["reason"]) == ("skipped", "no reason")
 
 
