@@ -20,10 +20,7 @@ from pathlib import Path
 from course.manifest import Task
 from course.runner.gpu import environment
 from course.runner.platforms import OWN_GROUP, kill_tree
-from course.runner.progress import LAST_SHARED, Process
-
-AHEAD = {2: ("numpy",), 3: ("numba",)}
-"""What a process loads ahead besides pytest and Hypothesis, by the first stage whose tests use it."""
+from course.runner.progress import LAST_SHARED, Process, packages
 
 UNSURPRISED = ("-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::hypothesis.errors.HypothesisSideeffectWarning")
 """For pytest: that Hypothesis is there already, and has been at work, is as it should be."""
@@ -81,9 +78,8 @@ class Warm:
             _end(self.waiting.pop())
 
     def _start(self, env: Mapping[str, str]) -> Process:
-        ahead = [name for stage, names in AHEAD.items() if stage <= self.stage for name in names]
         around = {"HYPOTHESIS_STORAGE_DIRECTORY": str(self.root / ".course" / "hypothesis"), **env}
-        command = [sys.executable, "-m", "course.runner.prefork", *ahead]
+        command = [sys.executable, "-m", "course.runner.prefork", *packages(self.stage)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         return Process(command, cwd=self.root, env=around, text=True, errors="replace", **pipes, **OWN_GROUP)
 

@@ -28,7 +28,7 @@ from course.runner.gpu import environment, has_gpu, simulated
 from course.runner.platforms import kill_tree
 from course.workspace.atomic_files import write_json
 from course.workspace.record import note_tries
-from course.workspace.unwritten import has_only_stubs, untouched_tasks
+from course.workspace.unwritten import unbegun_tasks, untouched_tasks
 
 SCHEMA = 4
 """Version of the cache's format."""
@@ -44,6 +44,9 @@ RUN_LIMIT = 600.0
 
 LAST_SHARED = 2
 """The last stage whose tests are dealt among several processes."""
+
+PACKAGES = {0: ("pytest", "hypothesis"), 2: ("numpy",), 3: ("numba",)}
+"""The packages that tests import, by the first stage whose tests do. Handouts install those of the first stages before the others."""
 
 LINE = 160
 """Letters of what is said in a line."""
@@ -85,7 +88,8 @@ class TaskState:
         task: Its id.
         state: "passed", "failing" (a test fails), "todo" (its own code is missing), "blocked" (another task's code is missing),
             "not run" (this machine cannot run its tests), "stale" (it passed, and then a file that it depends on changed) or "unknown"
-            (its tests have not run on the code as it is, and did not pass before). A task of which nothing is written is never "blocked".
+            (its tests have not run on the code as it is, and did not pass before). A task whose functions are all as handed out is "todo",
+            whatever its tests meet in the code of other tasks.
         passed, failing, todo, blocked: How many of its tests ended so.
         total: How many of its tests ran; 0 if none did, as for a task whose files are as handed out.
         blocked_by: The tasks whose code is missing.
@@ -149,7 +153,7 @@ def run_tasks(
             report's path with the suffix .first. The states do not depend on it.
 
     Raises:
-        CannotRun: If pytest or Hypothesis is not installed.
+        CannotRun: If a package that the tests need is not installed.
         ManifestError: If there is no such task.
         Overtaken: If somebody ended the run.
     """
@@ -158,7 +162,7 @@ def run_tasks(
     untouched = untouched_tasks(root, manifest)
     states = {task.id: TaskState(task.id, "todo") for task in wanted if task.id in untouched}
     wanted = [task for task in wanted if task.id not in untouched]
-    for package in ("pytest", "hypothesis"):
+    for package in dict.fromkeys(package for task in wanted for package in packages(task.stage)):
         if importlib.util.find_spec(package) is None:
             raise CannotRun(f"the tests need {package}, which {sys.executable} does not have; run: {_install(root)}")
     while wanted:
@@ -187,10 +191,15 @@ def _manifest(root: Path) -> Manifest:
     return load(root / "course" / "tasks.toml")
 
 
+def packages(stage: int) -> list[str]:
+    """The packages that the tests of a stage import."""
+    return [name for first, names in PACKAGES.items() if first <= stage for name in names]
+
+
 def _install(root: Path) -> str:
     """The command that installs what the tests need."""
-    requirements = root / "requirements.extra.txt"
-    return f"{sys.executable} -m pip install {'-r requirements.extra.txt' if requirements.is_file() else 'pytest hypothesis'}"
+    files = [name for name in ("requirements.txt", "requirements.extra.txt") if (root / name).is_file()]
+    return f"{sys.executable} -m pip install {' '.join(f'-r {name}' for name in files) or 'pytest hypothesis'}"
 
 
 def debug(task: Task, root: Path) -> int:
@@ -240,8 +249,9 @@ def _run(
         return _stopped(tasks, rows, card_from(stopped["interrupted"]), stopped["order"], time_limit)
     tail = "\n".join("\n".join(output for output, _ in ended).strip().splitlines()[-12:])
     judged = {task.id: _judge(task, rows, tail) for task in tasks}
-    unbegun = [task.id for task in tasks if judged[task.id].state == "blocked" and has_only_stubs(root, task)]
-    return judged | {id: replace(judged[id], state="todo", blocked_by=(), card=None) for id in unbegun}
+    broken = {row["task"] for row in rows if row["state"] == "failing" and "::" not in row["nodeid"]}  # a file does not load
+    open_tasks = [task for task in tasks if judged[task.id].total and judged[task.id].state != "passed" and task.id not in broken]
+    return judged | {id: TaskState(id, "todo") for id in unbegun_tasks(root, open_tasks)}  # what fails is another task's code
 
 
 def _document(report: Path, killed: bool) -> dict[str, Any]:

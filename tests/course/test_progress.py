@@ -16,7 +16,7 @@ from course.runner import progress
 from course.runner.progress import CannotRun, TaskState, cached_states, run_tasks
 from course.workspace.atomic_files import write_json
 
-from .conftest import EDITS, Workspace
+from .conftest import EDITS, TASK, Workspace, tasks_toml
 
 pytestmark = pytest.mark.usefixtures("clean")
 
@@ -368,8 +368,14 @@ def test_code_that_asks_for_input_does_not_wait_for_it(workspace: Workspace) -> 
     assert "reading from stdin" in card.error
 
 
-@pytest.mark.parametrize("package", ["pytest", "hypothesis"])
-def test_a_missing_package_is_told_with_the_way_out(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+@pytest.mark.parametrize(("package", "task"), [("pytest", "0.1"), ("hypothesis", "0.1"), ("numpy", "2.1"), ("numba", "3.1")])
+def test_a_missing_package_is_told_with_the_way_out(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, package: str, task: str) -> None:
+    text = tasks_toml()
+    for number in (2, 3):
+        text += f'[[stage]]\nnumber = {number}\ntitle = "Later"\nmodules = []\n'
+        about = {"id": f"{number}.1", "mark": f"{number}_1", "module": number}
+        text += TASK.format(**about, title="Later", requires=[], write="minitorch.sums:sign", page="later")
+    workspace.write("course/tasks.toml", text)
     find_spec = importlib.util.find_spec
 
     def without(name: str) -> ModuleSpec | None:
@@ -377,13 +383,18 @@ def test_a_missing_package_is_told_with_the_way_out(workspace: Workspace, monkey
 
     monkeypatch.setattr(importlib.util, "find_spec", without)
     with pytest.raises(CannotRun) as caught:
-        run_tasks(["0.1"], workspace.root)
+        run_tasks([task], workspace.root)
     install = f"run: {sys.executable} -m pip install"
     assert str(caught.value) == f"the tests need {package}, which {sys.executable} does not have; {install} pytest hypothesis"
+    workspace.write("requirements.txt", "numpy\n")
     workspace.write("requirements.extra.txt", "pytest\nhypothesis\n")
     with pytest.raises(CannotRun) as caught:
-        run_tasks(["0.1"], workspace.root)
-    assert str(caught.value).endswith(f"{install} -r requirements.extra.txt")
+        run_tasks([task], workspace.root)
+    assert str(caught.value).endswith(f"{install} -r requirements.txt -r requirements.extra.txt")
+
+
+def test_the_first_modules_need_no_package_of_later_ones() -> None:
+    assert (progress.packages(1), progress.packages(2)) == (["pytest", "hypothesis"], ["pytest", "hypothesis", "numpy"])
 
 
 def test_an_unknown_task_is_refused(workspace: Workspace) -> None:

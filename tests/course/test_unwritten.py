@@ -11,7 +11,7 @@ from course.manifest import course
 from course.runner import progress
 from course.runner.progress import TaskState, cached_states, run_tasks
 from course.workspace import pristine
-from course.workspace.unwritten import has_only_stubs, untouched_tasks
+from course.workspace.unwritten import unbegun_tasks, untouched_tasks
 
 from .conftest import PYPROJECT, TASK, Workspace
 from .handouts import handout
@@ -107,16 +107,10 @@ def check_subset(workspace: Workspace, written: set[str], monkeypatch: pytest.Mo
     assert untouched_tasks(workspace.root, progress._manifest(workspace.root)) == untouched
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(4, 16))])
 def test_the_shortcut_agrees_with_a_run(fresh: Workspace, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     choice = random.Random(seed)
     check_subset(fresh, {name for _, name in FUNCTIONS if choice.random() < 0.4}, monkeypatch)
-
-
-@pytest.mark.exhaustive
-def test_the_shortcut_agrees_with_a_run_whichever_functions_are_written(fresh: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(2 ** len(FUNCTIONS)):
-        check_subset(fresh, {name for place, (_, name) in enumerate(FUNCTIONS) if number >> place & 1}, monkeypatch)
 
 
 def test_a_task_with_one_written_function_runs(fresh: Workspace) -> None:
@@ -149,14 +143,32 @@ def test_a_task_whose_file_is_gone_runs(fresh: Workspace) -> None:
     assert untouched_tasks(fresh.root, progress._manifest(fresh.root)) == {"0.1", "0.3", "1.1"}
 
 
-def test_a_task_has_only_stubs_until_one_function_is_written_missing_or_unreadable(fresh: Workspace) -> None:
+def test_a_task_is_begun_as_soon_as_one_of_its_functions_is_not_as_handed_out(fresh: Workspace) -> None:
     task = progress._manifest(fresh.root).task("0.1")
-    assert has_only_stubs(fresh.root, task)
     write(fresh, {"one:j"})  # of another task
-    assert has_only_stubs(fresh.root, task)
-    for text in (source("one", {"one:g"}), source("one", set()).replace("def g", "def h"), "def f(:\n"):
+    assert unbegun_tasks(fresh.root, [task]) == {"0.1"}
+    above = source("one", set()).replace("    raise", "    return x\n    raise", 1)
+    for text in (source("one", {"one:g"}), above, source("one", set()).replace("def g", "def h"), "def f(:\n"):
         fresh.write("minitorch/one.py", text)
-        assert not has_only_stubs(fresh.root, task)
+        assert unbegun_tasks(fresh.root, [task]) == set()
+
+
+def test_a_function_with_code_above_a_stub_that_was_left_is_judged_by_its_tests(fresh: Workspace) -> None:
+    fresh.write("minitorch/two.py", source("two", set()).replace("    raise", "    return 7\n    raise"))
+    write_one = source("one", {"one:f", "one:g"})
+    fresh.write("minitorch/one.py", write_one)
+    assert run_tasks(["0.2"], fresh.root)["0.2"].state == "failing"
+
+
+def test_a_task_that_is_not_begun_is_todo_although_its_tests_fail_in_another(fresh: Workspace) -> None:
+    write(fresh, {"one:g"})
+    fresh.write(
+        "minitorch/one.py", source("one", {"one:g"}).replace('raise NotImplementedError("Need to implement for Task 0.1")', "1 / 0")
+    )
+    fresh.write("minitorch/two.py", "import math\n\n\n" + source("two", set()))
+    assert states_of(run_tasks(["0.1", "0.2"], fresh.root)) == {"0.1": ("failing", ()), "0.2": ("todo", ())}
+    fresh.write("minitorch/two.py", "import nothing_of_that_name\n\n\n" + source("two", set()))
+    assert run_tasks(["0.2"], fresh.root)["0.2"].state == "failing"
 
 
 @pytest.mark.exhaustive
