@@ -99,8 +99,8 @@ def print_hint(console: Console, task: Task, hint: Hint) -> None:
     """An open hint, and how to get at the next one."""
     console.print(f"Hint {hint.level} of {hint.last} for Task {task.id} {task.title}", style="bold")
     console.print(Text(hint.text))
-    more = f"More: course hint {task.id} {hint.level + 1}"
-    console.print(more if hint.level < hint.last else f"That was the last one. The chapter: docs/{task.page}.md")
+    more = f"Next hint: course hint {task.id} {hint.level + 1}"
+    console.print(more if hint.level < hint.last else f"This is the last hint. Chapter: docs/{task.page}.md")
 
 
 def _table() -> Table:
@@ -150,9 +150,11 @@ def _heading(title: str, passed: Sequence[Task], tasks: Sequence[Task]) -> Text:
 def summary(task: Task, state: TaskState) -> Text:
     """One line on a task."""
     sign, style = LOOKS[state.state]
-    parts = {"passed": "pass", "failing": "fail", "todo": "wait for your code", "blocked": "wait for another task"}
-    counts = ", ".join(f"{getattr(state, key)} {words}" for key, words in parts.items() if getattr(state, key))
-    details = f" Of {state.total} test{'' if state.total == 1 else 's'} {counts}." if state.total else ""
+    verbs = {"passed": ("passes", "pass"), "failing": ("fails", "fail"), "todo": ("waits", "wait"), "blocked": ("waits", "wait")}
+    ends = {"todo": " for your code", "blocked": " for another task"}
+    found = {key: getattr(state, key) for key in verbs if getattr(state, key)}
+    counts = ", ".join(f"{count} {verbs[key][count > 1]}{ends.get(key, '')}" for key, count in found.items())
+    details = f" Of {state.total} test{'' if state.total == 1 else 's'}, {counts}." if state.total else ""
     if state.state == "todo" and not state.total:
         details = f" {_functions(task)} to write."
     line = Text().append(f"{sign} ", style=style).append(f"Task {task.id} {task.title}", style="bold")
@@ -194,12 +196,12 @@ def print_advice(
         if verbose and state.card.traceback:
             console.print(Text("\n" + state.card.traceback), soft_wrap=True)
     for said in changed_signatures(root, task):
-        console.print(Text(f"Mind: {said}", style="yellow"), soft_wrap=True)
+        console.print(Text(f"Note: {said}", style="yellow"), soft_wrap=True)
     needed = [other for other in task.requires if states[other].state in ("failing", "todo")]
     if needed:
         advice = f"Task {needed[0]}, which this one needs, is {states[needed[0]].state}. Start there: course test {needed[0]}"
     else:
-        lines = [f"A hint: course hint {task.id}"] if is_open(root, task) else []
+        lines = [f"Hint: course hint {task.id}"] if is_open(root, task) else []
         lines += [f"Traceback: course test {task.id} -v"] if state.card and state.card.traceback and not verbose else []
         lines += [f"All failing tests: course test {task.id} --all"] if state.failing > 1 else []
         advice = "\n".join(lines)
@@ -212,7 +214,7 @@ def print_warning(console: Console, root: Path, manifest: Manifest) -> None:
     from course.workspace import given_tests
 
     if said := given_tests.warning(root, manifest):
-        console.print(Text(f"Mind: {said}", style="yellow"), soft_wrap=True)
+        console.print(Text(f"Note: {said}", style="yellow"), soft_wrap=True)
 
 
 def unwritten_in(card: Card) -> bool:

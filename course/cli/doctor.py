@@ -91,7 +91,7 @@ def run(root: Path, console: Console, as_json: bool = False) -> int:
     if as_json:
         print(json.dumps([asdict(check) for check in found], indent=1))
     else:
-        console.print(f"{len(wrong)} of {len(found)} are wrong; mend the first one first." if wrong else "Ready. Next: course status")
+        console.print(f"{len(wrong)} of {len(found)} checks failed; fix the first one first." if wrong else "Ready. Next: course status")
     return ENVIRONMENT if wrong else 0
 
 
@@ -110,7 +110,7 @@ def python(root: Path) -> Check:
 
 
 def packages(root: Path) -> Check:
-    """The installed packages, as the requirements want them."""
+    """The installed packages, match the requirements."""
     bad, count = [], 0
     for file in ("requirements.txt", "requirements.extra.txt"):
         for name, wanted in requirements(root / file):
@@ -125,7 +125,7 @@ def packages(root: Path) -> Check:
     if bad:
         fix = f"run: {sys.executable} -m pip install -r requirements.txt -r requirements.extra.txt"
         return Check("Packages", "wrong", "; ".join(bad), fix)
-    return Check("Packages", "ok", f"{count} as the requirements want them")
+    return Check("Packages", "ok", f"{count} match the requirements")
 
 
 def numba(root: Path) -> Check:
@@ -143,7 +143,7 @@ def numba(root: Path) -> Check:
         )
         told = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else {}
     except subprocess.TimeoutExpired:
-        return Check("numba", "wrong", f"a first function took more than {PATIENCE} s", "end what else computes, and run: course doctor")
+        return Check("numba", "wrong", f"compiling a function took more than {PATIENCE} s", "close other programs, and run: course doctor")
     except (ValueError, IndexError):
         told = {}
     again = f"run: {sys.executable} -m pip install --force-reinstall numba"
@@ -151,10 +151,10 @@ def numba(root: Path) -> Check:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         return Check("numba", "wrong", f"does not run: {last}", again)
     if not told["right"]:
-        return Check("numba", "wrong", f"{told['version']} computes wrong", again)
+        return Check("numba", "wrong", f"{told['version']} computes wrong results", again)
     says = f"{told['version']} compiles and runs with {told['threads']} threads, in {told['seconds']:.1f} s"
     if told["threads"] == 1 and (os.cpu_count() or 1) > 1:
-        return Check("numba", "warning", says, "unset NUMBA_NUM_THREADS, so that loops of Module 3 run in parallel")
+        return Check("numba", "warning", says, "unset NUMBA_NUM_THREADS, so that the loops of Module 3 run in parallel")
     return Check("numba", "ok", says)
 
 
@@ -162,7 +162,7 @@ def folders(root: Path) -> Check:
     """Whether the workspace and its caches can be written to."""
     for folder in (root, root / ".course", root / "minitorch"):
         if folder.exists() and not _writable(folder):
-            return Check("Folders", "wrong", f"{folder} cannot be written to", f"make it yours: chmod u+w {folder}")
+            return Check("Folders", "wrong", f"{folder} cannot be written to", f"make it writable: chmod u+w {folder}")
     return Check("Folders", "ok", f"{root} can be written to")
 
 
@@ -198,7 +198,7 @@ def browser(root: Path) -> Check:
     try:
         name = webbrowser.get().__class__.__name__
     except webbrowser.Error:
-        return Check("Browser", "warning", "none is found", "run: make app, and open the address that it prints in a browser")
+        return Check("Browser", "warning", "none found", "run: make app, and open the address that it prints in a browser")
     return Check("Browser", "ok", f"one is found ({name})")
 
 
@@ -236,7 +236,7 @@ def clock(root: Path) -> Check:
             now = time.time()
             skew = os.stat(file.name).st_mtime - now
     except OSError as error:
-        return Check("Clock", "warning", f"no file can be written ({error.strerror})", f"make it yours: chmod u+w {root}")
+        return Check("Clock", "warning", f"no file can be written ({error.strerror})", f"make it writable: chmod u+w {root}")
     if abs(skew) > SKEW:
         fix = "let the machine that holds these files and this one keep the same time, or move the workspace to a local disk"
         return Check("Clock", "warning", f"a file made now is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}", fix)

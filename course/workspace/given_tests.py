@@ -39,7 +39,7 @@ def warning(root: Path, manifest: Manifest) -> str:
         return ""
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
     which = f"{', '.join(paths[:3])}{more} {'are' if len(paths) > 1 else 'is'} not as handed out"
-    return f"{which}, and grading uses the given tests; to bring them back: course reset tests"
+    return f"{which}, and grading uses the given tests; to restore them: course reset tests"
 
 
 def reset(root: Path, manifest: Manifest, console: Console) -> int:
@@ -57,7 +57,7 @@ def reset(root: Path, manifest: Manifest, console: Console) -> int:
     if name is None:
         console.print("The given tests are as they were handed out; nothing to reset.", soft_wrap=True)
         return 0
-    console.print(f"The given tests are back, in {', '.join(changes)}.", soft_wrap=True)
+    console.print(f"The given tests are restored, in {', '.join(changes)}.", soft_wrap=True)
     say_how_to_restore(console, name)
     return 0
 

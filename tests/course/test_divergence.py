@@ -52,7 +52,7 @@ def test_relu_is_0_below_0(x):
 '''
 
 PAGE = """\
-✗ Task 0.1 Sums: failing. Of 1 test 1 fail.
+✗ Task 0.1 Sums: failing. Of 1 test, 1 fails.
 
 The test says   relu(x) is 0 where x is negative.
 Smallest input  x = -4.0
@@ -140,7 +140,7 @@ def test_a_task_that_passes_needs_no_explanation(sums: Workspace) -> None:
     done = sums.course("explain", "0.1")
     assert (done.returncode, done.stdout) == (
         0,
-        "✓ Task 0.1 Sums: passed. Of 1 test 1 pass.\nNothing fails, so there is nothing to explain. What is next: course next\n",
+        "✓ Task 0.1 Sums: passed. Of 1 test, 1 passes.\nNothing fails, so there is nothing to explain. What is next: course next\n",
     )
 
 

@@ -90,7 +90,7 @@ def test_an_update_keeps_functions_helpers_imports_and_files(student: Student, t
     assert not (student.root / "minitorch/other.py").exists()
     assert told == (
         "Updated 3 files, removed 1; carried over 2 functions of yours.\n"
-        f"What was there is kept. To have it back: course reset --restore {name}\nNext: course status\n"
+        f"Your files are backed up. To restore them: course reset --restore {name}\nNext: course status\n"
     )
 
 

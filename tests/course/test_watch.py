@@ -104,7 +104,7 @@ def test_a_save_runs_the_current_task_and_nothing_moves_on_by_itself(workspace: 
     workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
     workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
     screen = seen.saved()
-    assert screen.startswith("✓ Task 0.2 Products: passed. Of 3 tests 3 pass.\n")
+    assert screen.startswith("✓ Task 0.2 Products: passed. Of 3 tests, 3 pass.\n")
     assert screen.splitlines()[-3:] == [
         "█" * 8 + "░" * 32 + "  1 of 5 tasks passed",
         "minitorch/sums.py:9  double",
@@ -173,7 +173,7 @@ def test_the_first_failure_is_shown_while_the_other_tests_still_run(workspace: W
     assert "Smallest input  x = 9\n" in screen
     assert "Running the tests of Task 0.2 …\n" in screen
     workspace.write("go", "")
-    assert seen.settle().startswith("✗ Task 0.2 Products: failing. Of 3 tests 1 pass, 1 fail, 1 wait for another task.\n")
+    assert seen.settle().startswith("✗ Task 0.2 Products: failing. Of 3 tests, 1 passes, 1 fails, 1 waits for another task.\n")
     assert seen.watcher.early is None
 
 
