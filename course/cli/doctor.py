@@ -1,4 +1,4 @@
-"""`course doctor`: whether this machine has what the course needs, line by line, each with one way to mend it."""
+"""`course doctor`: check this machine, one line per check, with one fix for each problem."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ print(json.dumps({"right": right, "threads": numba.get_num_threads(), "seconds":
 
 @dataclass(frozen=True)
 class Check:
-    """What one look at the machine found.
+    """The result of one check.
 
     Attributes:
         name: What was looked at.
@@ -69,7 +69,7 @@ class Check:
 
 
 def run(root: Path, console: Console, as_json: bool = False) -> int:
-    """Look at everything and print a line each; returns the exit code, 3 if something is wrong.
+    """Run all checks, print one line each, and return the exit code: 3 if something is wrong.
 
     Args:
         root: The workspace.
@@ -96,7 +96,7 @@ def run(root: Path, console: Console, as_json: bool = False) -> int:
 
 
 def python(root: Path) -> Check:
-    """The interpreter's version, as pyproject.toml wants it."""
+    """Whether Python's version fulfils pyproject.toml."""
     here = ".".join(map(str, sys.version_info[:3]))
     try:
         wanted = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["requires-python"]
@@ -129,7 +129,7 @@ def packages(root: Path) -> Check:
 
 
 def numba(root: Path) -> Check:
-    """Whether numba compiles a parallel loop and runs it right; in a process of its own."""
+    """Whether numba compiles a parallel loop that computes the right result, in its own process."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", COMPILE],
@@ -167,7 +167,7 @@ def folders(root: Path) -> Check:
 
 
 def workspace(root: Path) -> Check:
-    """Whether the workspace knows what was handed out, and no command was interrupted in it."""
+    """Whether the workspace is complete and no command was interrupted in it."""
     if (root / backups.JOURNAL).is_dir():
         return Check("Workspace", "warning", "a command was interrupted", "any command that changes files finishes it: course reset --list")
     try:
@@ -183,7 +183,7 @@ def workspace(root: Path) -> Check:
 
 
 def gpu(root: Path) -> Check:
-    """A GPU, or the simulator that takes its place."""
+    """Whether there is a GPU with its package; otherwise the simulator is used."""
     if not has_gpu():
         return Check("GPU", "ok", "none; the tasks that need one run in numba's simulator")
     if importlib.util.find_spec("numba_cuda") is None:
@@ -192,7 +192,7 @@ def gpu(root: Path) -> Check:
 
 
 def browser(root: Path) -> Check:
-    """Whether the app can show itself."""
+    """Whether there is a browser for the app."""
     import webbrowser
 
     try:
@@ -203,14 +203,14 @@ def browser(root: Path) -> Check:
 
 
 def disk(root: Path) -> Check:
-    """Free space."""
+    """Free disk space."""
     free = shutil.disk_usage(root).free
     state = "wrong" if free < TOO_LITTLE else "warning" if free < LITTLE else "ok"
-    return Check("Disk", state, f"{free / 1e9:.1f} GB free", "" if state == "ok" else f"free some space where {root} lies")
+    return Check("Disk", state, f"{free / 1e9:.1f} GB free", "" if state == "ok" else f"free some space on the disk of {root}")
 
 
 def git(root: Path) -> Check:
-    """A history of the student's work."""
+    """Whether git keeps a history of the student's work."""
     if shutil.which("git") is None:
         return Check("git", "warning", "is not installed", "install git from https://git-scm.com")
     done = subprocess.run(["git", "rev-parse", "--is-inside-work-tree"], cwd=root, capture_output=True, text=True, check=False)
@@ -220,17 +220,17 @@ def git(root: Path) -> Check:
 
 
 def terminal(root: Path) -> Check:
-    """Whether the terminal can show the signs that the commands print."""
+    """Whether the terminal can show the characters that the commands print."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     try:
         "✓✗○█░·ε".encode(encoding)
     except (UnicodeEncodeError, LookupError):
-        return Check("Terminal", "warning", f"{encoding} lacks signs such as ✓", "set PYTHONUTF8=1 in the environment")
+        return Check("Terminal", "warning", f"{encoding} lacks characters such as ✓", "set PYTHONUTF8=1 in the environment")
     return Check("Terminal", "ok", encoding)
 
 
 def clock(root: Path) -> Check:
-    """Whether the times of files agree with the clock: Python and the watching command go by them."""
+    """Whether the times of files agree with the clock, because Python and the watching command compare them."""
     try:
         with tempfile.NamedTemporaryFile(dir=root) as file:
             now = time.time()
@@ -260,7 +260,7 @@ CHECKS: tuple[Callable[[Path], Check], ...] = (
     terminal,
     clock,
 )
-"""In the order in which they are mended."""
+"""All checks, in the order in which to fix problems."""
 
 
 def requirements(path: Path) -> list[tuple[str, str]]:

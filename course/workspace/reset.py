@@ -1,4 +1,4 @@
-"""`course reset`: the functions of a task back to what was handed out, and files back to what a backup holds."""
+"""`course reset`: restore the stubs of a task, or the files of a backup."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from course.workspace.pristine import Pristine
 
 
 def run(root: Path, manifest: Manifest, console: Console, id: str, whole_files: bool = False) -> int:
-    """Put the stubs of a task back, after a backup; returns the exit code.
+    """Restore the stubs of a task after a backup, and return the exit code.
 
     Args:
         root: The workspace.
@@ -37,7 +37,7 @@ def run(root: Path, manifest: Manifest, console: Console, id: str, whole_files: 
 
 
 def reset(root: Path, manifest: Manifest, id: str, whole_files: bool = False) -> str | None:
-    """Put the stubs of a task back.
+    """Restore the stubs of a task.
 
     Returns:
         The name of the backup; None if there was nothing to do.
@@ -53,14 +53,14 @@ def reset(root: Path, manifest: Manifest, id: str, whole_files: bool = False) ->
     changes = {}
     for path, tasks in pristine.task_functions(manifest, task.id).items():
         if path not in given.files:
-            raise Problem(f"{pristine.PATH} knows no {path}, which tasks.toml names; run: git checkout -- {pristine.PATH}", USAGE)
+            raise Problem(f"{pristine.PATH} has no copy of {path}, which tasks.toml names; run: git checkout -- {pristine.PATH}", USAGE)
         now = backups.content(root, path)
         changes[path] = given.files[path] if now is None or whole_files else _stubbed(path, now, given, list(tasks), id)
     return backups.apply(root, changes, f"reset-{id}")
 
 
 def restore(root: Path, console: Console, name: str) -> int:
-    """Put the files of a backup back; returns the exit code.
+    """Restore the files of a backup, and return the exit code.
 
     Raises:
         Problem: If there is no such backup, or a file cannot be written.
@@ -76,7 +76,7 @@ def restore(root: Path, console: Console, name: str) -> int:
 
 
 def list_all(root: Path, console: Console, as_json: bool = False) -> int:
-    """Show the backups, the newest first; returns the exit code."""
+    """List the backups, the newest first, and return the exit code."""
     found = {name: sorted(backups.read(root, name).files) for name in backups.names(root)}
     if as_json:
         print(json.dumps([{"name": name, "files": files} for name, files in found.items()], indent=1))
@@ -88,12 +88,12 @@ def list_all(root: Path, console: Console, as_json: bool = False) -> int:
 
 
 def say_how_to_restore(console: Console, name: str) -> None:
-    """Name the backup."""
+    """Print how to restore the backup."""
     console.print(f"Your files are backed up. To restore them: course reset --restore {name}", soft_wrap=True)
 
 
 def _stubbed(path: str, now: bytes, given: Pristine, names: list[str], id: str) -> bytes:
-    """The file with these functions as they were handed out; all else stays byte for byte."""
+    """The file with these functions as handed out; everything else stays byte for byte."""
     try:
         text, codec = function_source.decode(now)
     except function_source.Unreadable as error:

@@ -160,7 +160,7 @@ def test_gpu_browser_disk_git_and_terminal(student: Student, monkeypatch: pytest
     assert doctor.git(student.root) == Check("git", "warning", "is not installed", "install git from https://git-scm.com")
     monkeypatch.setattr(sys, "stdout", type("Stream", (), {"encoding": "ascii"})())
     assert doctor.terminal(student.root) == Check(
-        "Terminal", "warning", "ascii lacks signs such as ✓", "set PYTHONUTF8=1 in the environment"
+        "Terminal", "warning", "ascii lacks characters such as ✓", "set PYTHONUTF8=1 in the environment"
     )
 
 

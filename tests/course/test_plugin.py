@@ -335,7 +335,7 @@ def test_none_in_place_of_a_value_asks_for_the_return(rows: dict[str, Any]) -> N
 
 def test_a_property_without_given_says_what_is_missing(rows: dict[str, Any]) -> None:
     assert rows["test_without_given"]["card"]["error"] == (
-        "nothing gives the argument x of this test a value; "
+        "no strategy gives the argument x of this test a value; "
         "decorate the test with @given(x=small_floats), or @given(small_floats, …) with a strategy for each argument"
     )
 
