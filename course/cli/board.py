@@ -1,4 +1,4 @@
-"""How the command line looks: tables of tasks, a task's line, what to do about one that is not passed, and what is next."""
+"""What the commands print: tables of tasks, the summary of a task, advice on one that has not passed, and the next task."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ OUTDATED = {
 
 
 def new_console() -> Console:
-    """Where commands print."""
+    """The console on which the commands print."""
     return Console(highlight=False, emoji=False)
 
 
 def print_json(tasks: Iterable[Task], states: Mapping[str, TaskState]) -> None:
-    """Tasks and their states, for programs."""
+    """Print tasks and their states as JSON."""
     rows: list[dict[str, Any]] = []
     for task in tasks:
         about = {"id": task.id, "module": task.stage, "title": task.title, "points": task.points, "page": task.page}
@@ -89,14 +89,14 @@ def print_status(console: Console, manifest: Manifest, states: Mapping[str, Task
 
 
 def print_rows(console: Console, rows: Mapping[str, str]) -> None:
-    """Labels on the left, values on the right; nothing is wrapped, so that commands stay whole."""
+    """Print labels on the left and values on the right. Nothing is wrapped, so that commands can be copied."""
     for label, value in rows.items():
         for number, line in enumerate(value.splitlines()):
             console.print(Text(f"{'' if number else label:<{LABEL_WIDTH}}", style="dim").append(line, style="not dim"), soft_wrap=True)
 
 
 def print_hint(console: Console, task: Task, hint: Hint) -> None:
-    """An open hint, and how to get at the next one."""
+    """Print an open hint, and the command for the next one."""
     console.print(f"Hint {hint.level} of {hint.last} for Task {task.id} {task.title}", style="bold")
     console.print(Text(hint.text))
     more = f"Next hint: course hint {task.id} {hint.level + 1}"
@@ -104,7 +104,7 @@ def print_hint(console: Console, task: Task, hint: Hint) -> None:
 
 
 def _table() -> Table:
-    """Columns that line up from one module to the next: a margin, id, title, a number, state."""
+    """A table with the columns margin, id, title, number and state, aligned across modules."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(width=0)
     table.add_column(no_wrap=True)
@@ -115,14 +115,14 @@ def _table() -> Table:
 
 
 def _state(state: TaskState) -> Text:
-    """Sign and word; what a blocked task waits for, and what the kernels of one for the GPU ran on."""
+    """The sign and the word of a state, with the blocking tasks and the device of a GPU task."""
     sign, style = LOOKS[state.state]
     waits = f" by {', '.join(state.blocked_by)}" if state.state == "blocked" else ""
     return Text(f"{sign} {state.state}{waits}{_device(state)}", style=style)
 
 
 def _count(task: Task, state: TaskState) -> str:
-    """How many tests pass, or how many functions there are to write where no test has run."""
+    """The number of passing tests, or of functions to write if no test has run."""
     if state.total or state.state != "todo":
         return f"{state.passed} of {state.total} tests"
     return _functions(task)
@@ -133,7 +133,7 @@ def _functions(task: Task) -> str:
 
 
 def _device(state: TaskState) -> str:
-    """What the kernels ran on, behind a verdict."""
+    """The device on which the kernels of a GPU task ran."""
     words = {"gpu": " on the GPU", "simulator": " in the simulator"}
     return words.get(state.device, "") if state.state in ("passed", "failing") else ""
 
@@ -148,7 +148,7 @@ def _heading(title: str, passed: Sequence[Task], tasks: Sequence[Task]) -> Text:
 
 
 def summary(task: Task, state: TaskState) -> Text:
-    """One line on a task."""
+    """Summarize a task in one line."""
     sign, style = LOOKS[state.state]
     verbs = {"passed": ("passes", "pass"), "failing": ("fails", "fail"), "todo": ("waits", "wait"), "blocked": ("waits", "wait")}
     ends = {"todo": " for your code", "blocked": " for another task"}
@@ -164,7 +164,7 @@ def summary(task: Task, state: TaskState) -> Text:
 def print_advice(
     console: Console, root: Path, manifest: Manifest, task: Task, states: Mapping[str, TaskState], verbose: bool = False
 ) -> None:
-    """What to do about a task that is not passed."""
+    """Print what to do about a task that has not passed."""
     state, unwritten = states[task.id], unwritten_before(root, manifest, task)
     console.print()
     if state.state in ("not run", "unknown"):
@@ -210,7 +210,7 @@ def print_advice(
 
 
 def print_warning(console: Console, root: Path, manifest: Manifest) -> None:
-    """Say that given tests are not what they were, if so."""
+    """Print a warning if given tests have changed."""
     from course.workspace import given_tests
 
     if said := given_tests.warning(root, manifest):
@@ -218,12 +218,12 @@ def print_warning(console: Console, root: Path, manifest: Manifest) -> None:
 
 
 def unwritten_in(card: Card) -> bool:
-    """Whether a card says that code is not written yet, and not that it is broken."""
+    """Whether a card reports unwritten code, not broken code."""
     return "Need to implement for Task" in (card.error or "")
 
 
 def print_failures(console: Console, states: Iterable[TaskState]) -> None:
-    """All tests that fail, a line each: what they are called, and what was wrong."""
+    """Print all failing tests, one line each: the name and the failure."""
     for state in states:
         for nodeid, said in state.failures:
             line = Text(nodeid, style="bold").append(f"  {said}", style="not bold")

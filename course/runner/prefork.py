@@ -19,8 +19,9 @@ from pathlib import Path
 
 from course.manifest import Task
 from course.runner.gpu import environment
+from course.runner.packages import packages
 from course.runner.platforms import OWN_GROUP, kill_tree
-from course.runner.progress import LAST_SHARED, Process, packages
+from course.runner.progress import LAST_SHARED, Process
 
 UNSURPRISED = ("-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::hypothesis.errors.HypothesisSideeffectWarning")
 """Options for pytest: do not warn that Hypothesis was imported and used before pytest started."""

@@ -1,12 +1,11 @@
-"""The student's progress, derived by running the tests: every task's state, and a cache of it that may be deleted at any time.
+"""The student's progress: the state of every task, determined by running its tests, and a cache that may be deleted at any time.
 
-The student's code runs in a process of its own; this one never imports it.
+The student's code runs in another process; this one never imports it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import itertools
 import json
 import os
@@ -25,6 +24,8 @@ from course.manifest import ROOT, Manifest, Task, load
 from course.runner.dependencies import fingerprints
 from course.runner.failure_report import Card, card_from
 from course.runner.gpu import environment, has_gpu, simulated
+from course.runner.packages import CannotRun as CannotRun
+from course.runner.packages import require_packages
 from course.runner.platforms import kill_tree
 from course.workspace.atomic_files import write_json
 from course.workspace.record import note_tries
@@ -34,44 +35,37 @@ SCHEMA = 4
 """Version of the cache's format."""
 
 TIME_LIMIT = 5.0
-"""Seconds that one test, or one example of a property, may compute; see `plugin.WAITING`."""
+"""Processor time limit in seconds of one test, or of one example of a property; see `plugin.WAITING`."""
 
 COMPILING_LIMIT = 30.0
-"""Those from Module 3 on, whose tests compile."""
+"""The same limit from Module 3 on, whose tests compile."""
 
 RUN_LIMIT = 600.0
-"""Seconds that a whole run may take, in case a test cannot be stopped from within."""
+"""Limit in seconds of a whole run, in case a test cannot be stopped from inside the process."""
 
 LAST_SHARED = 2
-"""The last stage whose tests are dealt among several processes."""
-
-PACKAGES = {0: ("pytest", "hypothesis"), 2: ("numpy",), 3: ("numba",)}
-"""The packages that tests import, by the first stage whose tests do. Handouts install those of the first stages before the others."""
+"""The last stage whose tests are divided among several processes."""
 
 LINE = 160
-"""Letters of what is said in a line."""
+"""Maximum length of a failure in one line."""
 
 GRACE = 5.0
-"""Seconds in which a run that is being stopped may still write its report."""
+"""Seconds that a stopped run has to write its report."""
 
 CACHE = Path(".course") / "results.json"
 
 
-class CannotRun(RuntimeError):
-    """The tests cannot be run here, whatever the student's code is like."""
-
-
 class Overtaken(RuntimeError):
-    """The run was ended from outside before it could tell anything."""
+    """Another thread ended the run before it had a result."""
 
 
 class Process(subprocess.Popen[str]):
-    """A run of pytest; whoever has no use for its result any more may end it, also from another thread."""
+    """A run of pytest that another thread may end."""
 
     overtaken = False
 
     def overtake(self) -> None:
-        """End it."""
+        """End the run without a result."""
         self.overtaken = True
         kill_tree(self)
 
@@ -82,7 +76,7 @@ Launch = Callable[[Sequence[str], Path, Mapping[str, str]], Process]
 
 @dataclass(frozen=True)
 class TaskState:
-    """How far a task is.
+    """The state of a task.
 
     Attributes:
         task: Its id.
@@ -90,11 +84,11 @@ class TaskState:
             "not run" (this machine cannot run its tests), "stale" (it passed, and then a file that it depends on changed) or "unknown"
             (its tests have not run on the code as it is, and did not pass before). A task whose functions are all as handed out is "todo",
             whatever its tests meet in the code of other tasks.
-        passed, failing, todo, blocked: How many of its tests ended so.
-        total: How many of its tests ran; 0 if none did, as for a task whose files are as handed out.
+        passed, failing, todo, blocked: The number of its tests in each state.
+        total: The number of its tests that ran; 0 if none did, as for a task whose files are as handed out.
         blocked_by: The tasks whose code is missing.
-        card: Of the first test that did not pass.
-        failures: pytest's names of the tests that fail, each with what was wrong in a few words.
+        card: The card of the first test that did not pass, in the order in which the tests are defined.
+        failures: pytest's names of the failing tests, each with its failure in a few words.
         device: What the kernels of a task that needs a GPU ran on: "gpu" or "simulator". Else empty.
     """
 
@@ -118,14 +112,14 @@ def launch(arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Proc
 
 
 def cached_states(root: Path = ROOT) -> dict[str, TaskState]:
-    """Every task's state as far as it is known; nothing is run."""
+    """Return the known state of every task; run nothing."""
     manifest = _manifest(root)
     cache, current, untouched = _read_cache(root), _fingerprints(root, manifest), untouched_tasks(root, manifest)
     return {task.id: TaskState(task.id, "todo") if task.id in untouched else _cached(task, cache, current) for task in manifest.tasks}
 
 
 def last_states(root: Path = ROOT) -> dict[str, TaskState]:
-    """Every task's state when its tests last ran, whatever has changed since."""
+    """Return the state of every task when its tests last ran, whatever has changed since."""
     last = {id: state for id, (_, state) in _read_cache(root).items()}
     return {task.id: last.get(task.id, TaskState(task.id)) for task in _manifest(root).tasks}
 
@@ -145,9 +139,9 @@ def run_tasks(
     Args:
         tasks: Their ids.
         root: The workspace.
-        time_limit: Seconds for each test, or for each example of a property; what takes longer is stopped, and its task is failing. If left
-            out, that of the task's module.
-        launch: How pytest is started.
+        time_limit: Seconds for each test, or for each example of a property; a test that takes longer is stopped and fails. Default: the
+            limit of the task's module.
+        launch: Starts pytest.
         shares: Number of processes that divide the tests of Modules 0 to 2; later ones compile, and use several cores themselves.
         first: The test to run first, as pytest names it. If given, even empty, each process writes the simplest failure so far to its
             report's path with the suffix .first. The states do not depend on it.
@@ -155,24 +149,22 @@ def run_tasks(
     Raises:
         CannotRun: If a package that the tests need is not installed.
         ManifestError: If there is no such task.
-        Overtaken: If somebody ended the run.
+        Overtaken: If another thread ended the run.
     """
     manifest = _manifest(root)
     wanted = [manifest.task(id) for id in dict.fromkeys(tasks)]
     untouched = untouched_tasks(root, manifest)
     states = {task.id: TaskState(task.id, "todo") for task in wanted if task.id in untouched}
     wanted = [task for task in wanted if task.id not in untouched]
-    for package in dict.fromkeys(package for task in wanted for package in packages(task.stage)):
-        if importlib.util.find_spec(package) is None:
-            raise CannotRun(f"the tests need {package}, which {sys.executable} does not have; run: {_install(root)}")
+    require_packages(root, [task.stage for task in wanted])
     while wanted:
         before = _fingerprints(root, manifest)
-        stage, around = wanted[0].stage, environment(wanted[0])  # tasks run in one process as far as they need the same
+        stage, around = wanted[0].stage, environment(wanted[0])  # tasks that need the same environment share a process
         together = [task for task in wanted if task.stage == stage and environment(task) == around]
         done = _run(together, root, time_limit or limit_of(stage), around, launch, shares if stage <= LAST_SHARED else 1, first)
         wanted = [task for task in wanted if task.id not in done]
         after = _fingerprints(root, manifest)
-        if any(after[id] != before[id] for id in done):  # which of the tests ran on which code is not known
+        if any(after[id] != before[id] for id in done):  # it is unknown which tests ran on which code
             error = "a file changed while the tests ran; run: course test "
             states |= {id: TaskState(id, card=Card("", id, error=error + id)) for id in done}
             continue
@@ -183,7 +175,7 @@ def run_tasks(
 
 
 def limit_of(stage: int) -> float:
-    """Seconds that a test of a module may compute."""
+    """The default time limit of a module's tests, in seconds."""
     return TIME_LIMIT if stage <= LAST_SHARED else COMPILING_LIMIT
 
 
@@ -191,19 +183,8 @@ def _manifest(root: Path) -> Manifest:
     return load(root / "course" / "tasks.toml")
 
 
-def packages(stage: int) -> list[str]:
-    """The packages that the tests of a stage import."""
-    return [name for first, names in PACKAGES.items() if first <= stage for name in names]
-
-
-def _install(root: Path) -> str:
-    """The command that installs what the tests need."""
-    files = [name for name in ("requirements.txt", "requirements.extra.txt") if (root / name).is_file()]
-    return f"{sys.executable} -m pip install {' '.join(f'-r {name}' for name in files) or 'pytest hypothesis'}"
-
-
 def debug(task: Task, root: Path) -> int:
-    """Run the tests of a task in this terminal, where a debugger can ask and answer, up to the first that fails; returns the exit code."""
+    """Run the tests of a task in this terminal, where a debugger works, up to the first failure, and return the exit code."""
     arguments = ["-p", "no:cacheprovider", "-x", "-s", "--tb=short", "-q", "-m", task.mark, f"--course-stage={task.stage}"]
     command = [sys.executable, "-m", "pytest", "-p", "course.runner.plugin", *arguments, *_test_files([task], root)[task.id]]
     environment_of_it = os.environ | environment(task) | ({"NUMBA_DISABLE_JIT": "1"} if task.stage > LAST_SHARED and not task.gpu else {})
@@ -222,9 +203,9 @@ def _run(
     shares: int,
     first: str | None,
 ) -> dict[str, TaskState]:
-    """The states that one run of pytest, or one in several shares, settles: of all tasks, or of some, at least one, if it was stopped.
+    """Run pytest, in `shares` processes, and return the states of all tasks; of at least one task if the run was stopped.
 
-    `around` is what its environment holds besides this process's.
+    `around` holds additional environment variables.
     """
     files = _test_files(tasks, root)
     testless = {task.id: _broken(task, f"no test under tests/ carries the mark {task.mark}") for task in tasks if not files[task.id]}
@@ -255,7 +236,7 @@ def _run(
 
 
 def _document(report: Path, killed: bool) -> dict[str, Any]:
-    """What a run has written, or that it did not come to that."""
+    """The report of a run, or an empty one if the run wrote none."""
     try:
         return json.loads(report.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -263,7 +244,7 @@ def _document(report: Path, killed: bool) -> dict[str, Any]:
 
 
 def _test_files(tasks: Sequence[Task], root: Path) -> dict[str, list[str]]:
-    """For each task the test files that mention its mark."""
+    """The test files that mention the mark of each task."""
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sorted((root / "tests").rglob("test_*.py"))}
     return {
         task.id: [path.relative_to(root).as_posix() for path, text in texts.items() if re.search(rf"\b{task.mark}\b", text)]
@@ -272,19 +253,19 @@ def _test_files(tasks: Sequence[Task], root: Path) -> dict[str, list[str]]:
 
 
 def _rank(task: Task, name: str) -> tuple[int, str]:
-    """Test files in the order in which the task's files are written: the tests of a kernel before those of what is built on it."""
+    """Sort key of test files, in the order of the task's files: the tests of a kernel come before those of its callers."""
     stems = [Path(file).stem for file in task.files]
     stem = Path(name).stem.removeprefix("test_")
     return stems.index(stem) if stem in stems else len(stems), name
 
 
 def _row_rank(task: Task, row: Mapping[str, Any]) -> tuple[tuple[int, str], int]:
-    """The order of a task's tests, whatever ran beside them and in which order: the files as above, then as they are defined."""
+    """Sort key of a task's rows: the files in the order of `_rank`, then the tests as defined."""
     return _rank(task, row["nodeid"].partition("::")[0]), row["order"]
 
 
 def _outputs(processes: Sequence[Process], time_limit: float) -> list[tuple[str, bool]]:
-    """What each process prints, and whether it had to be stopped. Interrupted from the keyboard, they are taken along."""
+    """The output of each process, and whether it had to be stopped. Ctrl-C ends the processes, too."""
     end = time.monotonic() + time_limit
     with contextlib.ExitStack() as stack:
         for process in processes:
@@ -301,7 +282,7 @@ def _outputs(processes: Sequence[Process], time_limit: float) -> list[tuple[str,
 
 
 def _output(process: Process, time_limit: float) -> tuple[str, bool]:
-    """What a process prints, and whether it had to be stopped."""
+    """The output of a process, and whether it had to be stopped."""
     try:
         return process.communicate(timeout=max(time_limit, 0))[0], False
     except subprocess.TimeoutExpired:
@@ -309,8 +290,8 @@ def _output(process: Process, time_limit: float) -> tuple[str, bool]:
 
 
 def _stop(process: Process) -> str:
-    """End a run of pytest, gently at first, so that it can tell which test it was at."""
-    with contextlib.suppress(ValueError):  # Windows knows no SIGINT for another process
+    """Interrupt a run of pytest, so that it can report the running test; kill it if it does not end."""
+    with contextlib.suppress(ValueError):  # Windows cannot send SIGINT to another process
         process.send_signal(signal.SIGINT)
     try:
         return process.communicate(timeout=GRACE)[0]
@@ -323,7 +304,7 @@ def _stop(process: Process) -> str:
 
 
 def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> TaskState:
-    """The state of a task by the rows of its tests."""
+    """Determine the state of a task from the rows of its tests."""
     mine = sorted((row for row in rows if row["task"] == task.id), key=lambda row: _row_rank(task, row))
     ran = [row for row in mine if row["state"] != "skipped"]
     reasons = sorted({row["reason"] for row in mine if row["state"] == "skipped"})
@@ -343,7 +324,7 @@ def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> Task
 
 
 def _in_a_line(card: Mapping[str, Any]) -> str:
-    """What was wrong, in a line."""
+    """The failure in one line."""
     said = f"expected {card['expected']}, got {card['yours']}" if card.get("expected") is not None else card.get("error") or ""
     return " ".join(said.split())[:LINE]
 
@@ -372,7 +353,7 @@ def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], hung: Card, 
 
 
 def _broken(task: Task, reason: str) -> TaskState:
-    """The state of a task whose tests could not tell anything."""
+    """The state of a task whose tests gave no result."""
     return TaskState(task.id, "failing", card=Card("", task.id, f"Task {task.id} has tests, and they run.", error=reason))
 
 
@@ -380,14 +361,16 @@ def _broken(task: Task, reason: str) -> TaskState:
 
 
 def _fingerprints(root: Path, manifest: Manifest) -> dict[str, str]:
-    """For each task, a hash of all that its result depends on."""
+    """For each task, a hash of everything that its result depends on."""
     stages = fingerprints(root, manifest)
     on = f" {has_gpu()} {simulated(os.environ)}" if any(task.gpu for task in manifest.tasks) else ""
-    return {task.id: stages[task.stage] + (on if task.gpu else "") for task in manifest.tasks}  # the simulator is no GPU
+    return {
+        task.id: stages[task.stage] + (on if task.gpu else "") for task in manifest.tasks
+    }  # a result from the simulator says nothing about a GPU
 
 
 def _cached(task: Task, cache: Mapping[str, tuple[str, TaskState]], current: Mapping[str, str]) -> TaskState:
-    """What the cache says of a task with the sources as they are now."""
+    """The cached state of a task, or "stale" or "unknown" if the sources have changed since."""
     fingerprint, state = cache.get(task.id, ("", TaskState(task.id)))
     if fingerprint == current[task.id]:
         return state
@@ -395,7 +378,7 @@ def _cached(task: Task, cache: Mapping[str, tuple[str, TaskState]], current: Map
 
 
 def _read_cache(root: Path) -> dict[str, tuple[str, TaskState]]:
-    """The last result of each task and the fingerprint of what it was got from; nothing if the cache is missing, old or damaged."""
+    """The last state of each task with the fingerprint of its sources; empty if the cache is missing, old or damaged."""
     try:
         document = json.loads((root / CACHE).read_text(encoding="utf-8"))
         if document["schema"] != SCHEMA:
@@ -406,7 +389,7 @@ def _read_cache(root: Path) -> dict[str, tuple[str, TaskState]]:
 
 
 def _write_cache(root: Path, states: Mapping[str, tuple[str, TaskState]]) -> None:
-    """Remember; a workspace that cannot be written to just does not."""
+    """Write the cache, unless the workspace is read-only."""
     entries = {id: {"fingerprint": fingerprint, "state": asdict(state)} for id, (fingerprint, state) in states.items()}
     with contextlib.suppress(OSError):
         write_json(root / CACHE, {"schema": SCHEMA, "states": entries})

@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.course_class import solve
 from course.manifest import ROOT, Manifest, course, load
-from course.runner.progress import packages
+from course.runner.packages import packages
 from course.staff import RequestError, StaffError
 from course.staff.handout.generate import BARE, GUIDED, MARKER, TEMPLATES, handout_files, make_handout, stub_files, write_files, write_names
 from course.staff.handout.selection import STAFF_PACKAGES, select

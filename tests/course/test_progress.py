@@ -13,6 +13,7 @@ import pytest
 
 from course.manifest import ManifestError
 from course.runner import progress
+from course.runner.packages import packages
 from course.runner.progress import CannotRun, TaskState, cached_states, run_tasks
 from course.workspace.atomic_files import write_json
 
@@ -394,7 +395,7 @@ def test_a_missing_package_is_told_with_the_way_out(workspace: Workspace, monkey
 
 
 def test_the_first_modules_need_no_package_of_later_ones() -> None:
-    assert (progress.packages(1), progress.packages(2)) == (["pytest", "hypothesis"], ["pytest", "hypothesis", "numpy"])
+    assert (packages(1), packages(2)) == (["pytest", "hypothesis"], ["pytest", "hypothesis", "numpy"])
 
 
 def test_an_unknown_task_is_refused(workspace: Workspace) -> None:
