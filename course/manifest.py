@@ -1,4 +1,4 @@
-"""The manifest: what `tasks.toml` says, read once and checked."""
+"""The manifest: the contents of `tasks.toml`, validated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class ManifestError(ValueError):
-    """tasks.toml says something that cannot be."""
+    """tasks.toml is missing or invalid."""
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,17 @@ class Task:
     Attributes:
         id: "1.4", or "4.4b" for a task beside 4.4.
         title: Its name.
-        points: What it is worth.
+        points: Its points.
         mark: The pytest mark of its tests, "task1_4".
-        requires: The other tasks whose code its tests run.
-        write: What the student writes, as "module:qualified.name".
-        hints: From a first nudge to the last, which still is no code.
+        requires: The ids of the other tasks whose code its tests run.
+        write: The functions that the student writes, as "module:qualified.name".
+        hints: The hints in order; none contains code.
         page: Its chapter under docs/, without suffix.
         app: Its page under project/views/, without .py.
         leave_out: Functions that only the reference's solutions call, named as in `write`, and whole modules, as
-            "minitorch.kernels.elementwise"; a
-            student's workspace lacks them.
-        gpu: Whether its tests need a GPU, or numba's simulator of one.
-        extra: Whether its points come on top of those that make up the whole.
+            "minitorch.kernels.elementwise"; handouts leave them out.
+        gpu: Whether its tests need a GPU or numba's simulator.
+        extra: Whether its points are extra credit.
     """
 
     id: str
@@ -68,12 +67,12 @@ class Task:
 
     @property
     def worth(self) -> str:
-        """Its points in words."""
+        """Its points in words, such as "10 points"."""
         return f"{self.points} {'extra ' if self.extra else ''}points"
 
     @property
     def stage(self) -> int:
-        """The number before the point."""
+        """The number of its stage."""
         return int(self.id.split(".")[0])
 
     @property
@@ -82,7 +81,7 @@ class Task:
         return tuple(dict.fromkeys(name.split(":")[0].replace(".", "/") + ".py" for name in self.write))
 
     def names_in(self, file: str) -> tuple[str, ...]:
-        """The functions that the student writes in one of the files."""
+        """The functions that the student writes in a file."""
         return tuple(name.split(":")[1] for name in self.write if name.split(":")[0].replace(".", "/") + ".py" == file)
 
 
@@ -103,10 +102,10 @@ class Manifest:
     tasks: tuple[Task, ...]
 
     def task(self, id: str) -> Task:
-        """The task with this id.
+        """Return the task with this id.
 
         Raises:
-            ManifestError: If there is none; the message lists those that exist.
+            ManifestError: If there is none; the message lists the existing ones.
         """
         for task in self.tasks:
             if task.id == id:
@@ -138,7 +137,7 @@ def load(path: Path) -> Manifest:
     """Read a manifest.
 
     Raises:
-        ManifestError: If the file is missing or not TOML, or a table in it lacks an entry, has an unknown one or one that cannot be.
+        ManifestError: If the file is missing or not TOML, or a table lacks an entry or has an unknown or invalid one.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -157,9 +156,9 @@ def load(path: Path) -> Manifest:
 
 
 def _trouble(task: Task, ids: list[str], number: int, stages: tuple[Stage, ...]) -> str:
-    """What is wrong with the task that stands in this place, if anything is."""
+    """Describe what is wrong with a task, "" if nothing is."""
     if ids.count(task.id) > 1:
-        return "stands there twice"
+        return "is defined twice"
     if not re.fullmatch(rf"({'|'.join(str(stage.number) for stage in stages)})\.[1-9]\d?[a-z]?", task.id):
         return f"expected an id such as 0.1 in one of the stages {', '.join(str(stage.number) for stage in stages)}"
     if task.mark != "task" + task.id.replace(".", "_"):
@@ -182,7 +181,7 @@ def _trouble(task: Task, ids: list[str], number: int, stages: tuple[Stage, ...])
 
 
 def _read(kind: Any, entry: dict[str, Any], path: Path) -> Any:
-    """A dataclass from a table, lists as tuples."""
+    """Build a dataclass from a table, with lists as tuples."""
     fields = set(kind.__dataclass_fields__)
     needed = {name for name, field in kind.__dataclass_fields__.items() if field.default is MISSING}
     name = f"{kind.__name__.lower()} {entry.get('id', entry.get('number', '?'))}"

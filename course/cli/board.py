@@ -1,4 +1,4 @@
-"""How the command line looks: tables of tasks, a task's line, what to do about one that is not passed, and what is next."""
+"""What the commands print: tables of tasks, the summary of a task, advice on one that has not passed, and the next task."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from course.cli.common import changed_signatures, unwritten_before
+from course.cli.common import changed_signatures, places_to_write, unwritten_before
 from course.cli.hints import Hint, is_open
 from course.manifest import Manifest, Task
 from course.runner.failure_report import LABEL_WIDTH, Card, render
+from course.runner.next_task import next_task
 from course.runner.progress import TaskState
 
 LOOKS = {
@@ -24,18 +25,25 @@ LOOKS = {
     "todo": ("○", "yellow"),
     "blocked": ("‖", "blue"),
     "not run": ("–", "magenta"),
+    "stale": ("↻", "cyan"),
     "unknown": ("?", "dim"),
 }
-"""Each state's sign and style."""
+"""The sign and the style of each state."""
+
+OUTDATED = {
+    "stale": "passed before the last change",
+    "unknown": "not tested since the last change",
+}
+"""The states that say nothing about the code as it is, and what they mean."""
 
 
 def new_console() -> Console:
-    """Where commands print."""
+    """The console on which the commands print."""
     return Console(highlight=False, emoji=False)
 
 
 def print_json(tasks: Iterable[Task], states: Mapping[str, TaskState]) -> None:
-    """Tasks and their states, for programs."""
+    """Print tasks and their states as JSON."""
     rows: list[dict[str, Any]] = []
     for task in tasks:
         about = {"id": task.id, "module": task.stage, "title": task.title, "points": task.points, "page": task.page}
@@ -45,23 +53,26 @@ def print_json(tasks: Iterable[Task], states: Mapping[str, TaskState]) -> None:
     print(json.dumps(rows, indent=1))
 
 
-def print_list(console: Console, manifest: Manifest, states: Mapping[str, TaskState]) -> None:
-    """All tasks with what they are worth, and their states as far as they are known."""
+def print_list(console: Console, manifest: Manifest, states: Mapping[str, TaskState], current: Task | None) -> None:
+    """Print all tasks with their points, their cached states, and the next task."""
     for stage in manifest.stages:
         tasks = [task for task in manifest.tasks if task.stage == stage.number]
-        if not tasks:  # its library is there before its tasks
+        if not tasks:  # the library of a later stage
             continue
         console.print(f"Module {stage.number}  {stage.title}", style="bold")
         table = _table()
         for task in tasks:
             table.add_row("", task.id, task.title, task.worth, _state(states[task.id]))
         console.print(table)
-    if any(state.state == "unknown" for state in states.values()):
-        console.print("Unknown: not run since the last change; course status runs the tests.")
+    present = {state.state for state in states.values()}
+    for state, meaning in OUTDATED.items():
+        if state in present:
+            console.print(f"{state.capitalize()}: {meaning}. To run the tests: course status", soft_wrap=True)
+    console.print(next_line(manifest, states, current), soft_wrap=True)
 
 
-def print_status(console: Console, manifest: Manifest, states: Mapping[str, TaskState]) -> None:
-    """How far all tasks are, and what is next."""
+def print_status(console: Console, manifest: Manifest, states: Mapping[str, TaskState], current: Task | None) -> None:
+    """Print the progress in all tasks, and the next task."""
     for stage in manifest.stages:
         tasks = [task for task in manifest.tasks if task.stage == stage.number]
         if not tasks:
@@ -70,31 +81,30 @@ def print_status(console: Console, manifest: Manifest, states: Mapping[str, Task
         console.print(_heading(f"Module {stage.number}  {stage.title}", passed, tasks))
         table = _table()
         for task in tasks:
-            state = states[task.id]
-            table.add_row("", task.id, task.title, f"{state.passed} of {state.total} tests", _state(state))
+            table.add_row("", task.id, task.title, _count(task, states[task.id]), _state(states[task.id]))
         console.print(table)
     for reason in [state.card.error for state in states.values() if state.state == "unknown" and state.card][:1]:
         console.print(f"Unknown: {reason}", soft_wrap=True)
-    console.print(next_line(manifest, states), soft_wrap=True)
+    console.print(next_line(manifest, states, current), soft_wrap=True)
 
 
 def print_rows(console: Console, rows: Mapping[str, str]) -> None:
-    """Labels on the left, values on the right; nothing is wrapped, so that commands stay whole."""
+    """Print labels on the left and values on the right. Nothing is wrapped, so that commands can be copied."""
     for label, value in rows.items():
         for number, line in enumerate(value.splitlines()):
             console.print(Text(f"{'' if number else label:<{LABEL_WIDTH}}", style="dim").append(line, style="not dim"), soft_wrap=True)
 
 
 def print_hint(console: Console, task: Task, hint: Hint) -> None:
-    """An open hint, and how to get at the next one."""
+    """Print an open hint, and the command for the next one."""
     console.print(f"Hint {hint.level} of {hint.last} for Task {task.id} {task.title}", style="bold")
     console.print(Text(hint.text))
-    more = f"More: course hint {task.id} {hint.level + 1}"
-    console.print(more if hint.level < hint.last else f"That was the last one. The chapter: docs/{task.page}.md")
+    more = f"Next hint: course hint {task.id} {hint.level + 1}"
+    console.print(more if hint.level < hint.last else f"This is the last hint. Chapter: docs/{task.page}.md")
 
 
 def _table() -> Table:
-    """Columns that line up from one module to the next: a margin, id, title, a number, state."""
+    """A table with the columns margin, id, title, number and state, aligned across modules."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(width=0)
     table.add_column(no_wrap=True)
@@ -105,14 +115,25 @@ def _table() -> Table:
 
 
 def _state(state: TaskState) -> Text:
-    """Sign and word; what a blocked task waits for, and what the kernels of one for the GPU ran on."""
+    """The sign and the word of a state, with the blocking tasks and the device of a GPU task."""
     sign, style = LOOKS[state.state]
     waits = f" by {', '.join(state.blocked_by)}" if state.state == "blocked" else ""
     return Text(f"{sign} {state.state}{waits}{_device(state)}", style=style)
 
 
+def _count(task: Task, state: TaskState) -> str:
+    """The number of passing tests, or of functions to write if no test has run."""
+    if state.total or state.state != "todo":
+        return f"{state.passed} of {state.total} tests"
+    return _functions(task)
+
+
+def _functions(task: Task) -> str:
+    return "1 function" if len(task.write) == 1 else f"{len(task.write)} functions"
+
+
 def _device(state: TaskState) -> str:
-    """What the kernels ran on, behind a verdict."""
+    """The device on which the kernels of a GPU task ran."""
     words = {"gpu": " on the GPU", "simulator": " in the simulator"}
     return words.get(state.device, "") if state.state in ("passed", "failing") else ""
 
@@ -127,19 +148,23 @@ def _heading(title: str, passed: Sequence[Task], tasks: Sequence[Task]) -> Text:
 
 
 def summary(task: Task, state: TaskState) -> Text:
-    """One line on a task."""
+    """Summarize a task in one line."""
     sign, style = LOOKS[state.state]
-    parts = {"passed": "pass", "failing": "fail", "todo": "wait for your code", "blocked": "wait for another task"}
-    counts = ", ".join(f"{getattr(state, key)} {words}" for key, words in parts.items() if getattr(state, key))
-    total = f" Of {state.total} test{'' if state.total == 1 else 's'} {counts}." if state.total else ""
+    verbs = {"passed": ("passes", "pass"), "failing": ("fails", "fail"), "todo": ("waits", "wait"), "blocked": ("waits", "wait")}
+    ends = {"todo": " for your code", "blocked": " for another task"}
+    found = {key: getattr(state, key) for key in verbs if getattr(state, key)}
+    counts = ", ".join(f"{count} {verbs[key][count > 1]}{ends.get(key, '')}" for key, count in found.items())
+    details = f" Of {state.total} test{'' if state.total == 1 else 's'}, {counts}." if state.total else ""
+    if state.state == "todo" and not state.total:
+        details = f" {_functions(task)} to write."
     line = Text().append(f"{sign} ", style=style).append(f"Task {task.id} {task.title}", style="bold")
-    return line.append(f": {state.state}{_device(state)}.{total}")
+    return line.append(f": {state.state}{_device(state)}.{details}")
 
 
 def print_advice(
     console: Console, root: Path, manifest: Manifest, task: Task, states: Mapping[str, TaskState], verbose: bool = False
 ) -> None:
-    """What to do about a task that is not passed."""
+    """Print what to do about a task that has not passed."""
     state, unwritten = states[task.id], unwritten_before(root, manifest, task)
     console.print()
     if state.state in ("not run", "unknown"):
@@ -156,7 +181,7 @@ def print_advice(
         return
     if state.state == "todo":
         place = state.card.place if state.card else None
-        where = f"{place.file}:{place.line}  {place.function}" if place else ", ".join(task.files)
+        where = f"{place.file}:{place.line}  {place.function}" if place else "\n".join(places_to_write(root, task))
         first = {"First": f"Task {', '.join(unwritten)}, which this one needs: course test {unwritten[0]}"} if unwritten else {}
         rows = first | {
             "Write": where,
@@ -171,12 +196,12 @@ def print_advice(
         if verbose and state.card.traceback:
             console.print(Text("\n" + state.card.traceback), soft_wrap=True)
     for said in changed_signatures(root, task):
-        console.print(Text(f"Mind: {said}", style="yellow"), soft_wrap=True)
+        console.print(Text(f"Note: {said}", style="yellow"), soft_wrap=True)
     needed = [other for other in task.requires if states[other].state in ("failing", "todo")]
     if needed:
         advice = f"Task {needed[0]}, which this one needs, is {states[needed[0]].state}. Start there: course test {needed[0]}"
     else:
-        lines = [f"A hint: course hint {task.id}"] if is_open(root, task) else []
+        lines = [f"Hint: course hint {task.id}"] if is_open(root, task) else []
         lines += [f"Traceback: course test {task.id} -v"] if state.card and state.card.traceback and not verbose else []
         lines += [f"All failing tests: course test {task.id} --all"] if state.failing > 1 else []
         advice = "\n".join(lines)
@@ -185,34 +210,32 @@ def print_advice(
 
 
 def print_warning(console: Console, root: Path, manifest: Manifest) -> None:
-    """Say that given tests are not what they were, if so."""
+    """Print a warning if given tests have changed."""
     from course.workspace import given_tests
 
     if said := given_tests.warning(root, manifest):
-        console.print(Text(f"Mind: {said}", style="yellow"), soft_wrap=True)
+        console.print(Text(f"Note: {said}", style="yellow"), soft_wrap=True)
 
 
 def unwritten_in(card: Card) -> bool:
-    """Whether a card says that code is not written yet, and not that it is broken."""
+    """Whether a card reports unwritten code, not broken code."""
     return "Need to implement for Task" in (card.error or "")
 
 
 def print_failures(console: Console, states: Iterable[TaskState]) -> None:
-    """All tests that fail, a line each: what they are called, and what was wrong."""
+    """Print all failing tests, one line each: the name and the failure."""
     for state in states:
         for nodeid, said in state.failures:
             line = Text(nodeid, style="bold").append(f"  {said}", style="not bold")
             console.print(line, soft_wrap=not console.is_terminal, no_wrap=True, overflow="ellipsis")
 
 
-def next_line(manifest: Manifest, states: Mapping[str, TaskState], after: Task | None = None) -> Text:
-    """What to do next: the first task that is known not to be passed, else the first one behind `after` that is not known."""
-    ids = [task.id for task in manifest.tasks]
-    behind = ids.index(after.id) + 1 if after else 0
-    known = [task for task in manifest.tasks if states[task.id].state not in ("passed", "unknown")]
-    later = [task for task in manifest.tasks[behind:] if states[task.id].state == "unknown"]
-    for task in known or later:
+def next_line(manifest: Manifest, states: Mapping[str, TaskState], current: Task | None) -> Text:
+    """Name the next task and the command that tests it."""
+    task = next_task(manifest, states, current)
+    if task is not None:
         return Text(f"Next: Task {task.id} {task.title}, docs/{task.page}.md\n      course test {task.id}")
-    if any(state.state == "unknown" for state in states.values()):
-        return Text("Earlier tasks have not been tested since the last change: course status")
-    return Text("Every task is passed. Well done.")
+    if stale := sum(state.state == "stale" for state in states.values()):
+        tasks = "1 task" if stale == 1 else f"{stale} tasks"
+        return Text(f"Every task has passed, {tasks} before the last change. To check again: course status")
+    return Text("Every task has passed. Well done.")

@@ -1,9 +1,9 @@
-"""What the commands share: the workspace around the current folder, runs with a sign of life, and how a command ends."""
+"""What the commands share: the workspace around the current folder, running tests, and the task that comes next."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -11,13 +11,22 @@ from rich.console import Console
 from course.cli.problem import ENVIRONMENT, USAGE, Problem
 from course.manifest import Manifest, ManifestError, Task, load
 from course.runner.messages import unwritten_files
+from course.runner.next_task import next_task
 from course.runner.progress import CannotRun, TaskState, cached_states, run_tasks
-from course.workspace.function_source import Unreadable, decode, find
+from course.workspace import unwritten
+from course.workspace.function_source import Unreadable, decode
 from course.workspace.record import read_record
+
+LISTED = 6
+"""Number of functions of a file that are listed by name."""
 
 
 def find_workspace() -> tuple[Path, Manifest]:
-    """The workspace around the current folder and its manifest."""
+    """Return the workspace around the current folder and its manifest.
+
+    Raises:
+        Problem: If there is none, or its manifest is invalid.
+    """
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / "course" / "tasks.toml").is_file():
@@ -29,7 +38,11 @@ def find_workspace() -> tuple[Path, Manifest]:
 
 
 def find_task(manifest: Manifest, id: str) -> Task:
-    """The task with this id, or the end of the command."""
+    """Return the task with this id.
+
+    Raises:
+        Problem: If there is none; the message lists those that exist.
+    """
     try:
         return manifest.task(id)
     except ManifestError as error:
@@ -37,7 +50,11 @@ def find_task(manifest: Manifest, id: str) -> Task:
 
 
 def run(root: Path, tasks: Sequence[Task], time_limit: float | None) -> dict[str, TaskState]:
-    """Run tests, with a sign of life where somebody is watching."""
+    """Run the tests of tasks, with a spinner if standard error is a terminal.
+
+    Raises:
+        Problem: If this environment cannot run them.
+    """
     many = f"{len(tasks)} tasks" if len(tasks) > 1 else f"Task {tasks[0].id}"
     try:
         with Console(stderr=True).status(f"Running the tests of {many}"):
@@ -46,75 +63,73 @@ def run(root: Path, tasks: Sequence[Task], time_limit: float | None) -> dict[str
         raise Problem(str(error), ENVIRONMENT) from None
 
 
-def known(root: Path, tasks: Iterable[Task], time_limit: float | None) -> dict[str, TaskState]:
-    """All states; tests run where the cache knows nothing."""
+def up_to_date_states(root: Path, tasks: Sequence[Task], time_limit: float | None) -> dict[str, TaskState]:
+    """Return the states of all tasks, after running those of `tasks` whose results are missing or stale."""
     states = cached_states(root)
-    unknown = [task for task in tasks if states[task.id].state == "unknown"]
-    return states | run(root, unknown, time_limit) if unknown else states
+    outdated = [task for task in tasks if states[task.id].state in ("unknown", "stale")]
+    return states | run(root, outdated, time_limit) if outdated else states
 
 
-def first_open(root: Path, manifest: Manifest, time_limit: float | None) -> tuple[Task, dict[str, TaskState]]:
-    """The first task that is not passed, else the last one, and all states; module by module, so that an early one is found early."""
-    states: dict[str, TaskState] = {}
-    for stage in manifest.stages:
-        tasks = [task for task in manifest.tasks if task.stage == stage.number]
-        states = known(root, tasks, time_limit)
-        for task in tasks:
-            if states[task.id].state != "passed":
-                return task, states
-    return manifest.tasks[-1], states
+def find_next_task(root: Path, manifest: Manifest, time_limit: float | None) -> tuple[Task | None, dict[str, TaskState]]:
+    """Return the next task, None if every task has passed, and the states of all tasks; run the tests on which the answer depends."""
+    current = current_task(root, manifest)
+    states = up_to_date_states(root, [current] if current else [], time_limit)
+    task = next_task(manifest, states, current)
+    while task is not None and states[task.id].state == "unknown":
+        module = [other for other in manifest.tasks if other.stage == task.stage and states[other.id].state == "unknown"]
+        states |= run(root, module, time_limit)
+        if states[task.id].state == "unknown":  # a file changed while the tests ran
+            return task, states
+        task = next_task(manifest, states, current)
+    if task is None:  # a stale task has to pass again before every task has passed
+        states |= up_to_date_states(root, manifest.tasks, time_limit)
+        task = next_task(manifest, states, current)
+    return task, states
 
 
 def current_task(root: Path, manifest: Manifest) -> Task | None:
-    """The task that was made current, if any was and it still exists."""
+    """Return the current task, None if the student has not started one or it no longer exists."""
     current = read_record(root).current
     return next((task for task in manifest.tasks if task.id == current), None)
 
 
-def next_task(manifest: Manifest, states: Mapping[str, TaskState], after: Task | None = None) -> Task | None:
-    """The first task behind `after` that is not known to be passed, else the first of all such; None if all are passed."""
-    ids = [task.id for task in manifest.tasks]
-    behind = ids.index(after.id) + 1 if after else 0
-    pending = [task for task in (*manifest.tasks[behind:], *manifest.tasks[:behind]) if states[task.id].state != "passed"]
-    return pending[0] if pending else None
-
-
 def unwritten_before(root: Path, manifest: Manifest, task: Task) -> list[str]:
-    """Which of the tasks that a task requires still have stubs in their files; no test tells before its own code is written."""
+    """Return the ids of the tasks that a task requires and whose files still hold stubs."""
     return [id for id in task.requires if unwritten_files(manifest.task(id), root)]
 
 
 def changed_signatures(root: Path, task: Task) -> list[str]:
-    """What to say of functions of a task whose signature does not take the course's calls any more, with their places."""
+    """Describe the functions of a task whose signature no longer accepts the calls that the course makes."""
     from course.workspace import pristine
     from course.workspace.signatures import misfits
 
     try:
         given = pristine.read(root).files
-    except Problem:  # course doctor tells
+    except Problem:  # course doctor reports it
         return []
     found = []
     for path in task.files:
-        with contextlib.suppress(OSError, Unreadable, KeyError):  # the tests will tell
+        with contextlib.suppress(OSError, Unreadable, KeyError):  # the tests report it
             before, now = decode(given[path])[0], decode((root / path).read_bytes())[0]
             found += [f"{path}, {said}" for said in misfits(before, now, task.names_in(path)).values()]
     return found
 
 
 def places_to_write(root: Path, task: Task) -> list[str]:
-    """Where a task is written, a line for each file: "minitorch/scalar.py:91  Scalar.__add__, …"; what is still unwritten, if any is."""
+    """Describe where to write a task, one line per file: "minitorch/scalar.py:91  Scalar.__add__, …".
+
+    A file in which stubs are left lists only those.
+    """
     lines = []
     for file in task.files:
         try:
-            text, _ = decode((root / file).read_bytes())
-            found = {name: function for name, function in find(text).items() if name in task.names_in(file)}
-        except (OSError, Unreadable):  # the tests will tell
-            found = {}
-        if not found:
+            functions, stubs = unwritten.functions(root, task, file)
+        except (OSError, Unreadable):  # the tests report it
+            functions, stubs = {}, []
+        if not functions:
             lines.append(file)
             continue
-        unwritten = [name for name, place in found.items() if f"Need to implement for Task {task.id}" in text[place.start : place.end]]
-        names = unwritten or list(found)
-        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-        lines.append(f"{file}:{found[names[0]].lines[0]}  {', '.join(names[:6])}{more}")
+        names = stubs or list(functions)
+        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+        lines.append(f"{file}:{functions[names[0]].lines[0]}  {', '.join(names[:LISTED])}{more}")
     return lines

@@ -1,4 +1,4 @@
-"""`course doctor`: whether this machine has what the course needs, line by line, each with one way to mend it."""
+"""`course doctor`: check this machine, one line per check, with one fix for each problem."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ print(json.dumps({"right": right, "threads": numba.get_num_threads(), "seconds":
 
 @dataclass(frozen=True)
 class Check:
-    """What one look at the machine found.
+    """The result of one check.
 
     Attributes:
         name: What was looked at.
@@ -69,7 +69,7 @@ class Check:
 
 
 def run(root: Path, console: Console, as_json: bool = False) -> int:
-    """Look at everything and print a line each; returns the exit code, 3 if something is wrong.
+    """Run all checks, print one line each, and return the exit code: 3 if something is wrong.
 
     Args:
         root: The workspace.
@@ -91,12 +91,12 @@ def run(root: Path, console: Console, as_json: bool = False) -> int:
     if as_json:
         print(json.dumps([asdict(check) for check in found], indent=1))
     else:
-        console.print(f"{len(wrong)} of {len(found)} are wrong; mend the first one first." if wrong else "Ready. Next: course status")
+        console.print(f"{len(wrong)} of {len(found)} checks failed; fix the first one first." if wrong else "Ready. Next: course status")
     return ENVIRONMENT if wrong else 0
 
 
 def python(root: Path) -> Check:
-    """The interpreter's version, as pyproject.toml wants it."""
+    """Whether Python's version fulfils pyproject.toml."""
     here = ".".join(map(str, sys.version_info[:3]))
     try:
         wanted = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["requires-python"]
@@ -110,7 +110,7 @@ def python(root: Path) -> Check:
 
 
 def packages(root: Path) -> Check:
-    """The installed packages, as the requirements want them."""
+    """The installed packages, match the requirements."""
     bad, count = [], 0
     for file in ("requirements.txt", "requirements.extra.txt"):
         for name, wanted in requirements(root / file):
@@ -125,11 +125,11 @@ def packages(root: Path) -> Check:
     if bad:
         fix = f"run: {sys.executable} -m pip install -r requirements.txt -r requirements.extra.txt"
         return Check("Packages", "wrong", "; ".join(bad), fix)
-    return Check("Packages", "ok", f"{count} as the requirements want them")
+    return Check("Packages", "ok", f"{count} match the requirements")
 
 
 def numba(root: Path) -> Check:
-    """Whether numba compiles a parallel loop and runs it right; in a process of its own."""
+    """Whether numba compiles a parallel loop that computes the right result, in its own process."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", COMPILE],
@@ -143,7 +143,7 @@ def numba(root: Path) -> Check:
         )
         told = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else {}
     except subprocess.TimeoutExpired:
-        return Check("numba", "wrong", f"a first function took more than {PATIENCE} s", "end what else computes, and run: course doctor")
+        return Check("numba", "wrong", f"compiling a function took more than {PATIENCE} s", "close other programs, and run: course doctor")
     except (ValueError, IndexError):
         told = {}
     again = f"run: {sys.executable} -m pip install --force-reinstall numba"
@@ -151,10 +151,10 @@ def numba(root: Path) -> Check:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         return Check("numba", "wrong", f"does not run: {last}", again)
     if not told["right"]:
-        return Check("numba", "wrong", f"{told['version']} computes wrong", again)
+        return Check("numba", "wrong", f"{told['version']} computes wrong results", again)
     says = f"{told['version']} compiles and runs with {told['threads']} threads, in {told['seconds']:.1f} s"
     if told["threads"] == 1 and (os.cpu_count() or 1) > 1:
-        return Check("numba", "warning", says, "unset NUMBA_NUM_THREADS, so that loops of Module 3 run in parallel")
+        return Check("numba", "warning", says, "unset NUMBA_NUM_THREADS, so that the loops of Module 3 run in parallel")
     return Check("numba", "ok", says)
 
 
@@ -162,12 +162,12 @@ def folders(root: Path) -> Check:
     """Whether the workspace and its caches can be written to."""
     for folder in (root, root / ".course", root / "minitorch"):
         if folder.exists() and not _writable(folder):
-            return Check("Folders", "wrong", f"{folder} cannot be written to", f"make it yours: chmod u+w {folder}")
+            return Check("Folders", "wrong", f"{folder} cannot be written to", f"make it writable: chmod u+w {folder}")
     return Check("Folders", "ok", f"{root} can be written to")
 
 
 def workspace(root: Path) -> Check:
-    """Whether the workspace knows what was handed out, and no command was interrupted in it."""
+    """Whether the workspace is complete and no command was interrupted in it."""
     if (root / backups.JOURNAL).is_dir():
         return Check("Workspace", "warning", "a command was interrupted", "any command that changes files finishes it: course reset --list")
     try:
@@ -183,7 +183,7 @@ def workspace(root: Path) -> Check:
 
 
 def gpu(root: Path) -> Check:
-    """A GPU, or the simulator that takes its place."""
+    """Whether there is a GPU with its package; otherwise the simulator is used."""
     if not has_gpu():
         return Check("GPU", "ok", "none; the tasks that need one run in numba's simulator")
     if importlib.util.find_spec("numba_cuda") is None:
@@ -192,25 +192,25 @@ def gpu(root: Path) -> Check:
 
 
 def browser(root: Path) -> Check:
-    """Whether the app can show itself."""
+    """Whether there is a browser for the app."""
     import webbrowser
 
     try:
         name = webbrowser.get().__class__.__name__
     except webbrowser.Error:
-        return Check("Browser", "warning", "none is found", "run: make app, and open the address that it prints in a browser")
+        return Check("Browser", "warning", "none found", "run: make app, and open the address that it prints in a browser")
     return Check("Browser", "ok", f"one is found ({name})")
 
 
 def disk(root: Path) -> Check:
-    """Free space."""
+    """Free disk space."""
     free = shutil.disk_usage(root).free
     state = "wrong" if free < TOO_LITTLE else "warning" if free < LITTLE else "ok"
-    return Check("Disk", state, f"{free / 1e9:.1f} GB free", "" if state == "ok" else f"free some space where {root} lies")
+    return Check("Disk", state, f"{free / 1e9:.1f} GB free", "" if state == "ok" else f"free some space on the disk of {root}")
 
 
 def git(root: Path) -> Check:
-    """A history of the student's work."""
+    """Whether git keeps a history of the student's work."""
     if shutil.which("git") is None:
         return Check("git", "warning", "is not installed", "install git from https://git-scm.com")
     done = subprocess.run(["git", "rev-parse", "--is-inside-work-tree"], cwd=root, capture_output=True, text=True, check=False)
@@ -220,23 +220,23 @@ def git(root: Path) -> Check:
 
 
 def terminal(root: Path) -> Check:
-    """Whether the terminal can show the signs that the commands print."""
+    """Whether the terminal can show the characters that the commands print."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     try:
         "✓✗○█░·ε".encode(encoding)
     except (UnicodeEncodeError, LookupError):
-        return Check("Terminal", "warning", f"{encoding} lacks signs such as ✓", "set PYTHONUTF8=1 in the environment")
+        return Check("Terminal", "warning", f"{encoding} lacks characters such as ✓", "set PYTHONUTF8=1 in the environment")
     return Check("Terminal", "ok", encoding)
 
 
 def clock(root: Path) -> Check:
-    """Whether the times of files agree with the clock: Python and the watching command go by them."""
+    """Whether the times of files agree with the clock, because Python and the watching command compare them."""
     try:
         with tempfile.NamedTemporaryFile(dir=root) as file:
             now = time.time()
             skew = os.stat(file.name).st_mtime - now
     except OSError as error:
-        return Check("Clock", "warning", f"no file can be written ({error.strerror})", f"make it yours: chmod u+w {root}")
+        return Check("Clock", "warning", f"no file can be written ({error.strerror})", f"make it writable: chmod u+w {root}")
     if abs(skew) > SKEW:
         fix = "let the machine that holds these files and this one keep the same time, or move the workspace to a local disk"
         return Check("Clock", "warning", f"a file made now is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}", fix)
@@ -260,7 +260,7 @@ CHECKS: tuple[Callable[[Path], Check], ...] = (
     terminal,
     clock,
 )
-"""In the order in which they are mended."""
+"""All checks, in the order in which to fix problems."""
 
 
 def requirements(path: Path) -> list[tuple[str, str]]:

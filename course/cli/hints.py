@@ -1,4 +1,4 @@
-"""Hints: one opens after the other, none before the student has tried."""
+"""Hints, which open one by one, the first after the student has tried."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from course.workspace.activity import note_hint
 from course.workspace.record import read_record, write_record
 
 TRIES = 2
-"""So often must the tests of a task have run, each time on other code of it, before its first hint opens."""
+"""Number of runs of a task's tests, each on different code, before its first hint opens."""
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Hint:
 
     Attributes:
         task: Its task's id.
-        level: Which it is, from 1.
-        last: How many the task has.
-        text: What it says.
+        level: Its number, from 1.
+        last: The number of hints of the task.
+        text: The hint.
     """
 
     task: str
@@ -31,11 +31,11 @@ class Hint:
 
 
 class HintClosed(RuntimeError):
-    """A hint that is not open yet; the message says what comes before it.
+    """The hint is not open yet.
 
     Args:
-        message: Says so, and closes with the next command.
-        missing_tries: How many tries are missing.
+        message: What has to happen first, with the next command.
+        missing_tries: The number of missing tries.
     """
 
     def __init__(self, message: str, missing_tries: int = 0) -> None:
@@ -44,18 +44,18 @@ class HintClosed(RuntimeError):
 
 
 def is_open(root: Path, task: Task) -> bool:
-    """Whether the student has tried often enough for the first hint of a task."""
+    """Whether the first hint of a task is open."""
     record = read_record(root)
     return bool(task.hints) and (task.id in record.hints or len(record.tries.get(task.id, ())) >= TRIES)
 
 
 def open_hint(root: Path, task: Task, level: int | None = None) -> Hint:
-    """Open a hint of a task, or show it again.
+    """Open a hint of a task, or return it again.
 
     Args:
         root: The workspace.
         task: The task.
-        level: Which one, from 1; if left out the first that is not open, or the last.
+        level: Its number, from 1. Default: the first that is not open, else the last.
 
     Raises:
         ValueError: If the task has no such hint.
@@ -71,7 +71,7 @@ def open_hint(root: Path, task: Task, level: int | None = None) -> Hint:
     tries = len(record.tries.get(task.id, ()))
     if open_ones == 0 and tries < TRIES:
         missing = TRIES - tries
-        more = f"{missing} more {'tries' if missing > 1 else 'try'}, each with other code"
+        more = f"{missing} more {'tries' if missing > 1 else 'try'}, each with different code"
         raise HintClosed(f"the hints of task {task.id} open after {TRIES} tries, got {tries}: {more}; run: course test {task.id}", missing)
     if wanted > open_ones + 1:
         raise HintClosed(f"hint {wanted} of task {task.id} opens after hint {open_ones + 1}; run: course hint {task.id} {open_ones + 1}")

@@ -1,4 +1,4 @@
-"""The student's command line: the table of its commands. What they do stands in files of their own."""
+"""The student's command line: its commands and their options. Larger commands are implemented in their own files."""
 
 from __future__ import annotations
 
@@ -23,33 +23,32 @@ from course.cli.board import (
 )
 from course.cli.common import (
     current_task,
+    find_next_task,
     find_task,
     find_workspace,
-    first_open,
-    known,
-    next_task,
     places_to_write,
     run,
     unwritten_before,
+    up_to_date_states,
 )
 from course.cli.hints import is_open
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL, USAGE, Problem
 from course.manifest import Manifest, Task
-from course.runner.progress import TaskState, cached_states, last_states
+from course.runner.progress import TaskState, cached_states
 from course.workspace.record import make_current
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-app = typer.Typer(add_completion=False, help="MiniTorch, the course. Without a command it watches the task that you work on.")
+app = typer.Typer(add_completion=False, help="MiniTorch, the course. Without a command, watch the current task.")
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Limit = Annotated[
     float | None,
-    typer.Option("--time-limit", metavar="SECONDS", min=1, help="Stop a test that computes longer; else after 5 s, from Module 3 on 30 s."),
+    typer.Option("--time-limit", metavar="SECONDS", min=1, help="Limit for each test. Default: 5, from Module 3 on 30."),
 ]
 
 
@@ -57,7 +56,7 @@ def main() -> None:
     """Run the command line and exit."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that lacks a sign gets a question mark
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without a character shows a question mark
     try:
         code = app(standalone_mode=False, prog_name="course")
     except Problem as problem:
@@ -75,8 +74,8 @@ def main() -> None:
 
 @app.callback(invoke_without_command=True)
 def watch(context: typer.Context, time_limit: Limit = None) -> None:
-    """MiniTorch, the course. Without a command it watches the task that you work on, and runs its tests when you save."""
-    context.obj = time_limit  # commands behind it find it there
+    """MiniTorch, the course. Without a command, watch the current task: run its tests whenever you save a file."""
+    context.obj = time_limit  # for the commands
     if context.invoked_subcommand is None:
         from course.runner.watch import watch
 
@@ -86,39 +85,39 @@ def watch(context: typer.Context, time_limit: Limit = None) -> None:
 
 @app.command("list")
 def list_tasks(as_json: AsJson = False) -> None:
-    """Show all tasks, and their states as far as they are known; nothing is run."""
+    """List all tasks with their last known states; run no tests."""
     root, manifest = find_workspace()
     states = cached_states(root)
     if as_json:
         print_json(manifest.tasks, states)
     else:
-        print_list(new_console(), manifest, states)
+        print_list(new_console(), manifest, states, current_task(root, manifest))
 
 
 @app.command()
 def status(context: typer.Context, as_json: AsJson = False, time_limit: Limit = None) -> None:
-    """Show how far every task is; the tests run if anything has changed since."""
+    """Show your progress in every task; run the tests of those that changed."""
     root, manifest = find_workspace()
-    states = known(root, manifest.tasks, time_limit or context.obj)
+    states = up_to_date_states(root, manifest.tasks, time_limit or context.obj)
     if as_json:
         print_json(manifest.tasks, states)
     else:
         console = new_console()
-        print_status(console, manifest, states)
+        print_status(console, manifest, states, current_task(root, manifest))
         print_warning(console, root, manifest)
 
 
 @app.command("test")
 def run_tests_of(
     context: typer.Context,
-    id: Annotated[str, typer.Argument(metavar="[ID]", help="A task, as 0.1, or a module, as 0. Left out: the first task not passed.")] = "",
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback too.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="List all failing tests, a line each, instead of one card.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Run them in this terminal, without limits: breakpoint() works.")] = False,
+    id: Annotated[str, typer.Argument(metavar="ID", help="A task such as 0.1, or a module such as 0. Default: the next task.")] = "",
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also show the traceback and everything the test printed.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="List all failing tests, one line each.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Run in this terminal without time limit, so that breakpoint() works.")] = False,
     as_json: AsJson = False,
     time_limit: Limit = None,
 ) -> None:
-    """Run the tests of a task and show what the first failing one says."""
+    """Run the tests of a task and show the first failure."""
     root, manifest = find_workspace()
     time_limit = time_limit or context.obj
     if debug:
@@ -132,8 +131,8 @@ def run_tests_of(
         done = run(root, tasks, time_limit)
         states = cached_states(root) | done
     else:
-        task, states = first_open(root, manifest, time_limit)
-        tasks = [task]
+        task, states = find_next_task(root, manifest, time_limit)
+        tasks = [task or manifest.tasks[-1]]
     open_tasks = [task for task in tasks if states[task.id].state != "passed"]
     if as_json:
         print_json(tasks, states)
@@ -146,7 +145,7 @@ def run_tests_of(
         elif open_tasks:
             print_advice(console, root, manifest, open_tasks[0], states, verbose)
         else:
-            console.print(next_line(manifest, states, tasks[-1]), soft_wrap=True)
+            console.print(next_line(manifest, states, current_task(root, manifest)), soft_wrap=True)
         print_warning(console, root, manifest)
     cannot = any(states[task.id].state == "not run" for task in open_tasks)
     raise typer.Exit((ENVIRONMENT if cannot else TESTS_FAIL) if open_tasks else 0)
@@ -154,11 +153,13 @@ def run_tests_of(
 
 @app.command()
 def start(
-    id: Annotated[str, typer.Argument(metavar="ID", help="A task, as 0.1, or a module, as 0: its first task.")],
-    staff: Annotated[int | None, typer.Option(metavar="N", help="Take the bodies that your teacher has released up to Module N.")] = None,
+    id: Annotated[str, typer.Argument(metavar="ID", help="A task such as 0.1, or a module such as 0 for its first task.")],
+    staff: Annotated[
+        int | None, typer.Option(metavar="N", help="Fill in the solutions that your teacher released, up to Module N.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a task the current one: what to read, what to write, and where."""
+    """Make a task the current one, and show what to read and where to write."""
     root, manifest = find_workspace()
     task = next((task for task in manifest.tasks if str(task.stage) == id), None) or find_task(manifest, id)
     if staff is not None:
@@ -166,42 +167,33 @@ def start(
 
         backup = take(root, manifest, staff)
         if not as_json:
-            restore = f" What was there is kept. To have it back: course reset --restore {backup}" if backup else ""
-            new_console().print(f"All tasks up to Module {staff} have your teacher's bodies.{restore}", soft_wrap=True)
+            restore = f" Your files are backed up. To restore them: course reset --restore {backup}" if backup else ""
+            new_console().print(f"All tasks up to Module {staff} have your teacher's solutions.{restore}", soft_wrap=True)
     make_current(root, task)
     _introduce(root, manifest, task, cached_states(root), as_json)
 
 
 @app.command("next")
 def go_on(context: typer.Context, as_json: AsJson = False, time_limit: Limit = None) -> None:
-    """Show what is next and make it the current task: the current one until it is passed."""
+    """Go to the next task: the current one until it has passed, then the first one that has not."""
     root, manifest = find_workspace()
-    time_limit = time_limit or context.obj
-    current = current_task(root, manifest)
-    if current is None:
-        task, states = first_open(root, manifest, time_limit)
+    task, states = find_next_task(root, manifest, time_limit or context.obj)
+    if task is not None:
+        make_current(root, task)
+        _introduce(root, manifest, task, states, as_json)
+    elif as_json:
+        print_json([], states)
     else:
-        states = known(root, [current], time_limit)
-        task = current
-        if states[current.id].state == "passed" and (behind := next_task(manifest, last_states(root), current)) is not None:
-            task = behind
-        elif states[current.id].state == "passed":  # all have passed some time: whether they still do is asked before they are praised
-            states = known(root, manifest.tasks, time_limit)
-            task = next_task(manifest, states) or current
-    if states[task.id].state == "passed" and not as_json:
-        new_console().print(next_line(manifest, states), soft_wrap=True)
-        return
-    make_current(root, task)
-    _introduce(root, manifest, task, states, as_json)
+        new_console().print(next_line(manifest, states, None), soft_wrap=True)
 
 
 @app.command()
 def hint(
-    id: Annotated[str, typer.Argument(metavar="ID", help="A task, as 0.1.")],
-    level: Annotated[int | None, typer.Argument(metavar="[LEVEL]", help="Which hint: 1 is the first. Left out: the next one.")] = None,
+    id: Annotated[str, typer.Argument(metavar="ID", help="A task such as 0.1.")],
+    level: Annotated[int | None, typer.Argument(metavar="LEVEL", help="The hint, from 1. Default: the next one.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Open a hint on a task: a nudge first, one more at a time, none before two tries."""
+    """Show the next hint for a task. The first one opens after two tries."""
     from course.cli.hints import HintClosed, open_hint
 
     root, manifest = find_workspace()
@@ -224,7 +216,7 @@ def hint(
 
 @app.command("app")
 def serve_app() -> None:
-    """Serve the app, and open it in the browser."""
+    """Serve the app and open it in the browser."""
     import importlib.util
     import subprocess
 
@@ -236,13 +228,13 @@ def serve_app() -> None:
 
 @app.command()
 def reset(
-    id: Annotated[str, typer.Argument(metavar="[TASK]", help="A task, as 0.1, or tests: those that were given.")] = "",
-    whole_files: Annotated[bool, typer.Option("--whole-files", help="Also what else stands in its files.")] = False,
-    restore: Annotated[str, typer.Option(metavar="NAME", help="Put the files of this backup back.")] = "",
-    show: Annotated[bool, typer.Option("--list", help="Show the backups.")] = False,
+    id: Annotated[str, typer.Argument(metavar="TASK", help="A task such as 0.1, or tests for the given tests.")] = "",
+    whole_files: Annotated[bool, typer.Option("--whole-files", help="Reset the whole files of the task, not only its functions.")] = False,
+    restore: Annotated[str, typer.Option(metavar="NAME", help="Restore the files of this backup.")] = "",
+    show: Annotated[bool, typer.Option("--list", help="List the backups.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put a task back to its stubs, or the given tests back, after a backup; or put a backup back."""
+    """Reset a task to its stubs, or the given tests, after a backup; or restore a backup."""
     from course.workspace import reset
 
     root, manifest = find_workspace()
@@ -259,15 +251,15 @@ def reset(
 
 @app.command()
 def update(source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder, zip file or git bundle.")]) -> None:
-    """Take in a newer release of the course, after a backup; what you wrote is carried over."""
+    """Update the course to a newer release and keep the functions that you wrote, after a backup."""
     from course.workspace import update
 
     raise typer.Exit(update.run(*find_workspace(), new_console(), source))
 
 
 @app.command()
-def diff(id: Annotated[str, typer.Argument(metavar="[TASK]", help="Left out: all tasks.")] = "", as_json: AsJson = False) -> None:
-    """Show what you wrote, against what was handed out."""
+def diff(id: Annotated[str, typer.Argument(metavar="TASK", help="Default: all tasks.")] = "", as_json: AsJson = False) -> None:
+    """Show what you changed since the course was handed out."""
     from course.workspace import diff as difference
 
     raise typer.Exit(difference.run(*find_workspace(), new_console(), id, as_json))
@@ -276,11 +268,11 @@ def diff(id: Annotated[str, typer.Argument(metavar="[TASK]", help="Left out: all
 @app.command()
 def explain(
     context: typer.Context,
-    id: Annotated[str, typer.Argument(metavar="TASK", help="A task that fails, as 2.3.")],
+    id: Annotated[str, typer.Argument(metavar="TASK", help="A failing task such as 2.3.")],
     as_json: AsJson = False,
     time_limit: Limit = None,
 ) -> None:
-    """Show where a failing test begins to go wrong: the first call that answers otherwise than NumPy, differences or plain Python."""
+    """Show the first call in a failing test whose result differs from NumPy, finite differences or plain Python."""
     from course.explain import command
 
     raise typer.Exit(command.run(*find_workspace(), new_console(), id, as_json, time_limit or context.obj))
@@ -289,12 +281,12 @@ def explain(
 @app.command()
 def submit(
     out: Annotated[str, typer.Option(metavar="FILE", help="The zip file.")] = "submission.zip",
-    anyway: Annotated[bool, typer.Option("--anyway", help="Also files that are not valid Python.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Include files that are not valid Python.")] = False,
     with_record: Annotated[bool, typer.Option("--with-record", help="Include your record of time, test runs and hints.")] = False,
     show_record: Annotated[bool, typer.Option("--show-record", help="Only show what --with-record would include.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Pack what you hand in, and list it."""
+    """Pack the files that you hand in, and list them."""
     from course.cli import submit
 
     root, manifest = find_workspace()
@@ -305,10 +297,10 @@ def submit(
 
 @app.command()
 def report(
-    id: Annotated[str, typer.Argument(metavar="[TASK]", help="Left out: all training tasks.")] = "",
-    again: Annotated[bool, typer.Option("--again", help="Also those that are there.")] = False,
+    id: Annotated[str, typer.Argument(metavar="TASK", help="Default: all training tasks.")] = "",
+    again: Annotated[bool, typer.Option("--again", help="Write existing reports again, too.")] = False,
 ) -> None:
-    """Write the reports of the training tasks that are missing."""
+    """Run the programs of the training tasks and write the missing reports."""
     from course.cli import report
 
     raise typer.Exit(report.run(*find_workspace(), new_console(), id, again))
@@ -316,7 +308,7 @@ def report(
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Check the machine, and name a fix for what is wrong."""
+    """Check this machine, and name a fix for each problem."""
     from course.cli import doctor
 
     root, _ = find_workspace()
@@ -324,12 +316,12 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def _introduce(root: Path, manifest: Manifest, task: Task, states: dict[str, TaskState], as_json: bool) -> None:
-    """What to do about the task that has become the current one."""
+    """Print what to read and where to write for the new current task."""
     if as_json:
         print_json([task], states)
         return
     console = new_console()
-    console.print(f"Task {task.id} {task.title}, {task.worth}: now the current one", style="bold", soft_wrap=True)
+    console.print(f"Task {task.id} {task.title}, {task.worth}: now the current task", style="bold", soft_wrap=True)
     unwritten = unwritten_before(root, manifest, task)
     first = {"First": f"Task {', '.join(unwritten)}, which this one needs: course start {unwritten[0]}"} if unwritten else {}
     stuck = f"course hint {task.id}{'' if is_open(root, task) else ', which opens after two tries'}"

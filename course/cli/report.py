@@ -1,4 +1,4 @@
-"""`course report`: the hand-in of the training tasks, written by the project's programs: logs, pictures and times.
+"""`course report`: run the project's programs for the training tasks and keep their logs, pictures and times.
 
 A report is complete when its folder stands under reports/: it is written elsewhere and moved there at the end. So an interrupted run
 goes on with what is missing, and the programs that keep a checkpoint go on within it.
@@ -27,7 +27,7 @@ MAKING = Path(".course") / "reports"
 LOCK = Path(".course") / "report.lock"
 INTERRUPTED = 130
 LOG = "log.txt"
-"""What the program printed, in the folder of its report."""
+"""The file with the program's output, in the folder of its report."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class HandIn:
 
     @property
     def shown(self) -> str:
-        """The command as one types it."""
+        """The command as a student types it."""
         return f"python project/{' '.join(self.command)} --report {(FOLDER / self.name).as_posix()}"
 
 
@@ -67,7 +67,7 @@ HAND_INS = (
 
 
 def run(root: Path, manifest: Manifest, console: Console, id: str = "", again: bool = False) -> int:
-    """Write the reports that are missing; returns the exit code.
+    """Write the missing reports, and return the exit code.
 
     Args:
         root: The workspace.
@@ -99,7 +99,7 @@ def run(root: Path, manifest: Manifest, console: Console, id: str = "", again: b
 
 
 def _write_missing(root: Path, manifest: Manifest, console: Console, wanted: Sequence[HandIn]) -> list[HandIn]:
-    """Run the programs of the reports that are not there; returns those that did not work."""
+    """Run the programs of the missing reports, and return those that failed."""
     failed = []
     for number, hand_in in enumerate(wanted, start=1):
         place = f"{number} of {len(wanted)}  Task {hand_in.task}  {(FOLDER / hand_in.name).as_posix()}"
@@ -119,13 +119,13 @@ def _write_missing(root: Path, manifest: Manifest, console: Console, wanted: Seq
 
 
 def is_complete(root: Path, hand_in: HandIn) -> bool:
-    """Whether the report is there."""
+    """Whether the report exists."""
     folder = root / FOLDER / hand_in.name
     return folder.is_dir() and any(folder.iterdir())
 
 
 def files(root: Path, tasks: Sequence[str]) -> dict[str, list[str]]:
-    """The files of the reports that are there, by task, as paths in the workspace."""
+    """The files of the existing reports by task, as paths in the workspace."""
     found: dict[str, list[str]] = {}
     for hand_in in HAND_INS:
         folder = root / FOLDER / hand_in.name
@@ -136,7 +136,7 @@ def files(root: Path, tasks: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _write(root: Path, hand_in: HandIn) -> str:
-    """Run the program of one report; returns why that did not work, "" if it did."""
+    """Run the program of one report; returns the reason if it failed, else ""."""
     making, final = root / MAKING / hand_in.name, root / FOLDER / hand_in.name
     making.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, f"project/{hand_in.command[0]}", *hand_in.command[1:], "--report", str(making)]
@@ -153,7 +153,7 @@ def _write(root: Path, hand_in: HandIn) -> str:
         with subprocess.Popen(command, cwd=root, env=environment, stdout=printed, stderr=errors, stdin=subprocess.DEVNULL) as process:
             try:
                 status = process.wait()
-            except KeyboardInterrupt:  # the program got it too, and ends at a good moment
+            except KeyboardInterrupt:  # the program received it, too, and ends at a good moment
                 process.wait()
                 raise
     if status == INTERRUPTED:
@@ -169,7 +169,7 @@ def _write(root: Path, hand_in: HandIn) -> str:
 
 
 def _set_aside(root: Path, wanted: Sequence[HandIn], console: Console) -> None:
-    """Put the reports that are there into a backup."""
+    """Move the existing reports into a backup."""
     from course.workspace.reset import say_how_to_restore
 
     there = files(root, [hand_in.task for hand_in in wanted])
@@ -182,7 +182,7 @@ def _set_aside(root: Path, wanted: Sequence[HandIn], console: Console) -> None:
 
 
 def _write_index(root: Path) -> None:
-    """A page that lists what is there, beside the reports."""
+    """Write a page that lists the existing reports."""
     there = [hand_in for hand_in in HAND_INS if is_complete(root, hand_in)]
     if not there:
         return

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from course.cli.board import print_advice, summary
-from course.cli.common import find_task, known
+from course.cli.common import find_task, up_to_date_states
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL
 from course.explain.divergence import Finding, finding_from
 from course.explain.endless import describe
@@ -66,7 +66,7 @@ def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool
         Problem: If there is no such task, or the tests cannot run.
     """
     task = find_task(manifest, id)
-    states = known(root, [task], time_limit)
+    states = up_to_date_states(root, [task], time_limit)
     state = states[task.id]
     if state.state != "failing" or state.card is None:
         return _nothing_to_explain(root, manifest, console, task, states, as_json)

@@ -1,4 +1,4 @@
-"""What the results of a module's tests depend on: its own files and those of the modules before it."""
+"""What test results depend on: the files of the tests' module and of the modules before it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from course.manifest import Manifest
 
 WATCHED = ("minitorch/**/*.py", "project/run_*.py", "project/lab/*.py", "tests/**/*.py", "course/tasks.toml", "pyproject.toml")
-"""What any result may depend on."""
+"""The files that a result may depend on."""
 
 
 def fingerprints(root: Path, manifest: Manifest) -> dict[int, str]:
-    """For each stage, a hash of all that the results of its tests depend on.
+    """For each stage, a hash of everything that the results of its tests depend on.
 
-    A module belongs to its stage, another file that students write to that of the first task in it, and a file of tests to that of its
-    marks; the tests of a stage run without what belongs to a later one. Everything else counts for all stages.
+    A module belongs to its stage, any other file that students write to the stage of its first task, and a test file to the first stage
+    among its marks. The tests of a stage run without the files of later stages. All other files count for every stage.
     """
     first = {manifest.path(module): stage.number for stage in manifest.stages for module in stage.modules}
     for task in manifest.tasks:
@@ -27,7 +27,7 @@ def fingerprints(root: Path, manifest: Manifest) -> dict[int, str]:
     for path in watched_files(root):
         try:
             content = path.read_bytes()
-        except OSError:  # an editor is just replacing it
+        except OSError:  # an editor is replacing it at this moment
             continue
         name = path.relative_to(root).as_posix()
         entry = name.encode() + b"\0" + hashlib.sha256(content).digest()
@@ -41,5 +41,5 @@ def fingerprints(root: Path, manifest: Manifest) -> dict[int, str]:
 
 
 def watched_files(root: Path) -> list[Path]:
-    """The files of a workspace that any result may depend on, in order."""
+    """The files of a workspace that a result may depend on, sorted."""
     return sorted({path for pattern in WATCHED for path in root.glob(pattern) if path.is_file()})

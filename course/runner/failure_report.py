@@ -1,4 +1,4 @@
-"""The failure card: what one failing test has to say, on half a screen."""
+"""The failure card: everything a student needs to know about one failing test, on half a screen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LABEL_WIDTH = 16
 """Columns of the labels on the left."""
 
 PRINTED_LINES = 20
-"""So many lines are shown of what a test printed."""
+"""Number of printed lines that a card shows."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Place:
     Attributes:
         file: Relative to the workspace, with forward slashes.
         line: Its number, from 1.
-        source: What stands there.
-        function: The function around it, "Scalar.__add__"; empty outside of one.
-        in_task: Whether that is a function, or inside of one, that some task has the student write.
+        source: The source line.
+        function: The enclosing function, such as "Scalar.__add__"; empty outside of functions.
+        in_task: Whether the line belongs to a function that a task asks the student to write.
     """
 
     file: str
@@ -40,20 +40,20 @@ class Place:
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a test that did not pass.
+    """One test that did not pass.
 
     Attributes:
-        nodeid: pytest's name for the test; a file's name if the file did not load; empty if nothing ran.
-        task: The task that the test belongs to.
-        says: What the test demands, a sentence.
+        nodeid: pytest's name of the test; the file's name if the file failed to load; empty if nothing ran.
+        task: The id of the test's task.
+        says: What the test requires, as a sentence.
         case: The parameters of a parametrized test.
-        inputs: The smallest input found, as name and value.
-        expected, yours: The two sides of the comparison that failed, where there was one.
-        error: What else went wrong: an exception's type and message.
-        place: The student's line, else that of the package or of the test.
-        called: Where the student's functions begin that the test calls, if the error passed through none of them.
-        traceback: For those who ask for it.
-        printed: What the failing test printed, of a property the failing example alone.
+        inputs: The smallest failing input, by parameter name.
+        expected, yours: The two sides of the failed comparison, if there was one.
+        error: The type and message of an exception, or a note on the comparison.
+        place: The student's line, else a line of the package or of the test.
+        called: The student's functions that the test calls, if the error passed through none of them.
+        traceback: The traceback, shown on request.
+        printed: What the failing test printed; for a property, what the failing example printed.
     """
 
     nodeid: str
@@ -71,10 +71,10 @@ class Card:
 
 
 def card_from(data: Mapping[str, Any]) -> Card:
-    """The card that `dataclasses.asdict` took apart.
+    """Rebuild a card from the dict that `dataclasses.asdict` made of it.
 
     Raises:
-        TypeError: If the data is not a card's.
+        TypeError: If the dict does not describe a card.
     """
     place = data.get("place")
     called = tuple(Place(**other) for other in data.get("called", ()))
@@ -88,14 +88,14 @@ def sentence(test_name: str) -> str:
 
 
 def render(card: Card, width: int = 80, verbose: bool = False) -> Text:
-    """The card as text of about this width; print it with `soft_wrap`, so that its commands stay whole.
+    """Render a card as text. Print it with `soft_wrap`, so that its commands are not broken across lines.
 
     Args:
         card: The card.
-        width: In columns.
-        verbose: Show all that the test printed, not only its first lines.
+        width: Columns of the terminal.
+        verbose: Show everything that the test printed, not only the first lines.
     """
-    from rich.text import Text  # not needed by pytest, which makes cards too
+    from rich.text import Text  # pytest builds cards, too, and does not need rich
 
     rows: list[tuple[str, str, str]] = [("The test says", card.says, "bold")]
     if card.case:
@@ -120,26 +120,26 @@ def render(card: Card, width: int = 80, verbose: bool = False) -> Text:
         _row(text, label, wrapped(value, width - LABEL_WIDTH), style)
     if card.printed:
         _row(text, "It printed", _folded(card.printed.splitlines(), card.task, verbose), "")
-    _row(text, "Run again", rerun_commands(card), "")  # never wrapped: they are there to be copied
+    _row(text, "Run again", rerun_commands(card), "")  # never wrapped, so that they can be copied
     return text
 
 
 def _folded(lines: list[str], task: str | None, verbose: bool) -> list[str]:
-    """The first lines, and how many more there are."""
+    """The first lines, and the number of the others."""
     if verbose or len(lines) <= PRINTED_LINES:
         return lines
-    how = f"; all of them: course test {task} -v" if task else ""
-    return [*lines[:PRINTED_LINES], f"… {len(lines) - PRINTED_LINES} lines more{how}"]
+    how = f"; to see all: course test {task} -v" if task else ""
+    return [*lines[:PRINTED_LINES], f"… {len(lines) - PRINTED_LINES} more lines{how}"]
 
 
 def rerun_commands(card: Card) -> list[str]:
-    """The commands that run this test again, the shortest first."""
+    """The commands that rerun this test, the shortest first."""
     commands = [f"course test {card.task}"] if card.task else []
     return commands + ([f"pytest {shlex.quote(card.nodeid)}"] if card.nodeid else [])
 
 
 def _row(text: Text, label: str, lines: list[str], style: str) -> None:
-    """Add a label and, to its right, the lines."""
+    """Append a row: a label and the lines to its right."""
     for number, line in enumerate(lines):
         text.append(f"{label if number == 0 else '':<{LABEL_WIDTH}}", style="dim")
         text.append(line, style=style)
@@ -147,7 +147,7 @@ def _row(text: Text, label: str, lines: list[str], style: str) -> None:
 
 
 def wrapped(value: str, width: int) -> list[str]:
-    """The lines of a value, each wrapped to the width with its own indentation; rows of a drawing, which start with |, are cut."""
+    """Wrap each line of a value to the width, with its own indentation; cut the rows of a drawing, which start with |."""
     lines = []
     for line in value.splitlines():
         if line.lstrip().startswith("|"):  # a row of a drawing

@@ -1,4 +1,4 @@
-"""Whether a GPU is here, and what a task that needs one runs in where there is none: numba's simulator."""
+"""Detect a GPU; without one, the tests of GPU tasks run in numba's simulator."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from functools import cache
 from course.manifest import Task
 
 SIMULATOR = {"NUMBA_ENABLE_CUDASIM": "1"}
-"""What must be in the environment before Python starts, for numba to run every thread of the GPU as a thread of Python."""
+"""Environment variables that make numba simulate a GPU; they must be set before Python imports numba."""
 
 
 @cache
 def has_gpu() -> bool:
-    """Whether NVIDIA's driver is installed here and sees a GPU; numba, which takes long to load, is not asked."""
+    """Whether NVIDIA's driver is installed and finds a GPU. Does not import numba, which takes seconds."""
     try:
         driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
         count = ctypes.c_int(0)
@@ -25,12 +25,12 @@ def has_gpu() -> bool:
 
 
 def environment(task: Task) -> dict[str, str]:
-    """What a process that runs the tests of a task needs in its environment, besides what is there."""
+    """The additional environment variables for a process that runs the tests of a task."""
     return dict(SIMULATOR) if task.gpu and not has_gpu() else {}
 
 
 def simulated(environ: Mapping[str, str]) -> bool:
-    """Whether numba would run kernels in its simulator, as it reads the environment."""
+    """Whether numba simulates the GPU in this environment."""
     try:
         return int(environ.get("NUMBA_ENABLE_CUDASIM", "0")) != 0
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the course asks of Hypothesis: its settings, and the smallest input only where somebody sees it."""
+"""The settings of Hypothesis, and shrinking only where the smallest input is shown."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 
 def set_up(root: Path) -> None:
-    """No deadline, as compilation takes long; one failure at a time; in CI the same inputs every time; nothing written beside .course/.
+    """Set no deadline, because compiling takes long; report one failure at a time; repeat the same inputs in CI; write only to .course/.
 
-    No lines either that only failing examples run: the plugin's own would be among them.
+    The explain phase is off: the lines that only failing examples run would include lines of the plugin.
     """
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(root / ".course" / "hypothesis"))
     from hypothesis import HealthCheck, Phase, settings
@@ -31,8 +31,8 @@ def set_up(root: Path) -> None:
 
 @contextlib.contextmanager
 def unshrunk(properties: Iterable[Any]) -> Generator[None]:
-    """Let a test that only asks whether another one fails, a property, not wait until Hypothesis has found its smallest input."""
-    attribute = "_hypothesis_internal_use_settings"  # Hypothesis has no public name for it; without it everything just takes longer
+    """Skip shrinking while a test only checks whether a property fails."""
+    attribute = "_hypothesis_internal_use_settings"  # Hypothesis has no public name for it; if it changes, tests only take longer
     before = [(test, getattr(test, attribute)) for test in properties if hasattr(test, attribute)]
     try:
         for test, own in before:

@@ -1,4 +1,4 @@
-"""What is known of a test from how it is written: its task, what it says, its case."""
+"""What the source of a test says about it: its task, its sentence, its case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from course.runner.messages import shown
 
 
 def task_of(item: pytest.Item) -> str | None:
-    """The task whose mark the test carries."""
+    """The id of the task whose mark the test carries."""
     for mark in item.iter_markers():
         if match := re.fullmatch(r"task(\d+)_(\d+[a-z]?)", mark.name):
             return f"{match[1]}.{match[2]}"
@@ -38,7 +38,7 @@ def parameter_names(item: pytest.Item) -> set[str]:
 
 
 def case(item: pytest.Item) -> str:
-    """The parameters of a parametrized test, by their values where these can be read, else by the name that pytest gives them."""
+    """The parameters of a parametrized test: their values if these are readable, else pytest's id."""
     callspec = getattr(item, "callspec", None)
     if callspec is None:
         return ""

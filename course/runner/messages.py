@@ -1,4 +1,4 @@
-"""What an exception or a value says, in few words."""
+"""Short texts for exceptions and values."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ LONGEST_OUTPUT = 20_000
 
 
 def unwritten_task(error: BaseException | None) -> str | None:
-    """The task whose code is missing, if that is what the error says."""
+    """The id of the task whose stub raised the error, None for any other error."""
     match = re.match(r"Need to implement for Task (\d+\.\d+[a-z]?)", str(error)) if isinstance(error, NotImplementedError) else None
     return match[1] if match else None
 
 
 def unwritten_files(task: Task, root: Path) -> list[str]:
-    """Those files of a task in which code of it is missing still, relative to the workspace at root."""
+    """The files of a task that still hold stubs, relative to the workspace."""
     missing = f"Need to implement for Task {task.id}"
     paths = [(file, root / file) for file in task.files]
     return [file for file, path in paths if path.is_file() and missing in path.read_text(encoding="utf-8", errors="replace")]
 
 
 def assertion_parts(message: str, comparison: tuple[str, str, str] | None) -> tuple[str | None, str | None, str | None]:
-    """What an assertion expected, what it got, and what else it says.
+    """What an assertion expected, what it got, and any further message.
 
     By the house's convention the left side is the student's, and a message reads "expected …, got …; …".
     """
@@ -41,7 +41,7 @@ def assertion_parts(message: str, comparison: tuple[str, str, str] | None) -> tu
     spoken = re.match(r"expected (?P<expected>.+?), got (?P<yours>[^;]+)(; (?P<rest>.*))?", note)
     if spoken:
         return spoken["expected"], spoken["yours"].strip(), spoken["rest"]
-    if comparison and rewritten:  # else it is another, which the test has caught
+    if comparison and rewritten:  # otherwise the comparison belongs to an assertion that the test caught
         op, left, right = comparison
         return right if op == "==" else f"{op} {right}", left, note or None
     return None, None, _first_lines(note or message) or "the assertion failed"
@@ -53,7 +53,7 @@ def error_line(error: BaseException) -> str:
         text = _first_lines(_typing_trouble(str(error)))
     elif type(error).__name__ == "FixtureLookupError":
         return _without_value(error)
-    elif isinstance(error, (NameError, AttributeError)):  # whose traceback may end with: Did you mean …?
+    elif isinstance(error, (NameError, AttributeError)):  # Python may suggest a name
         text = f"{_first_lines(str(error))}{_suggestion(error)}"
     else:
         text = _first_lines(error.msg if isinstance(error, SyntaxError) else str(error))
@@ -61,21 +61,21 @@ def error_line(error: BaseException) -> str:
 
 
 def _without_value(error: Any) -> str:
-    """What pytest means by a fixture that is not found: an argument of a test for which nothing gives a value."""
+    """Explain a fixture that was not found: no strategy gives this argument of the test a value."""
     name = str(error.argname)
     return (
-        f"nothing gives the argument {name} of this test a value; "
+        f"no strategy gives the argument {name} of this test a value; "
         f"decorate the test with @given({name}=small_floats), or @given(small_floats, …) with a strategy for each argument"
     )
 
 
 def _suggestion(error: NameError | AttributeError) -> str:
-    """The name that was most likely meant; empty if none is near. Python before 3.12 tells it on a terminal only."""
+    """The name that was most likely meant, or "". Python before 3.12 suggests it only on a terminal."""
     if not isinstance(error.name, str):
         return ""
     known: set[str] = set()
     if isinstance(error, AttributeError):
-        with contextlib.suppress(Exception):  # it may run a student's code
+        with contextlib.suppress(Exception):  # this may run the student's code
             known = set(dir(error.obj))
     else:
         frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
@@ -85,12 +85,12 @@ def _suggestion(error: NameError | AttributeError) -> str:
 
 
 def from_compiler(error: BaseException) -> bool:
-    """Whether numba raised an error, whose message holds more than anybody wants to read."""
+    """Whether numba raised the error; its messages have to be shortened."""
     return type(error).__module__.startswith("numba.")
 
 
 def _typing_trouble(message: str) -> str:
-    """What numba's message says about the student's code, without how numba came to it.
+    """The part of numba's message that is about the student's code.
 
     Of the functions that it tried, and there may be many, only the reasons are kept why they do not fit.
     """
@@ -102,13 +102,13 @@ def _typing_trouble(message: str) -> str:
 
 
 def _first_lines(text: str) -> str:
-    """Up to four lines."""
+    """The first four lines."""
     lines = [line.rstrip() for line in text.strip().splitlines()]
     return cut("\n".join(lines[:4] + (["…"] if len(lines) > 4 else [])))
 
 
 def shown(value: object) -> str:
-    """A short repr that never raises: it may run a student's code."""
+    """A short repr that never raises, although it may run the student's code."""
     try:
         return cut(repr(value)) + "".join(_layout(each) for each in (value if isinstance(value, tuple) else (value,)))
     except Exception as error:
@@ -116,7 +116,7 @@ def shown(value: object) -> str:
 
 
 def _layout(value: Any) -> str:
-    """Where a tensor's elements lie, unless they lie one after the other from the start of its storage: the repr does not tell."""
+    """The strides and offset of a tensor that is not contiguous, because its repr does not show them."""
     if isinstance(value, type) or not (hasattr(value, "stride") and hasattr(value, "storage_offset")):
         return ""
     if value.is_contiguous() and not value.storage_offset():
@@ -125,16 +125,16 @@ def _layout(value: Any) -> str:
 
 
 def cut(text: str) -> str:
-    """The text, not too long."""
+    """Truncate a text."""
     return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…"
 
 
 def shown_output(text: str) -> str:
-    """The beginning of what a test printed; an endless loop may print for ever."""
+    """Truncate what a test printed; an endless loop may print without end."""
     text = text.rstrip()
     return text if len(text) <= LONGEST_OUTPUT else text[:LONGEST_OUTPUT] + "…"
 
 
 def shown_traceback(text: str) -> str:
-    """The end of a traceback, where the error is."""
+    """Truncate a traceback at its beginning; the error is at its end."""
     return text if len(text) <= LONGEST_TRACEBACK else "…\n" + text[-LONGEST_TRACEBACK:]

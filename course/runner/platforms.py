@@ -1,4 +1,4 @@
-"""Where systems differ: keys read one by one, and the end of a process with all that it has started."""
+"""What differs between operating systems: reading single keys, and ending a process with its children."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 OWN_GROUP: dict[str, Any]
-"""For Popen: a process that Ctrl-C in the terminal does not reach, and that is ended with all that it starts."""
+"""Arguments for Popen: Ctrl-C in the terminal does not reach the process, and `kill_tree` ends its children, too."""
 
 if sys.platform == "win32":
     import msvcrt
@@ -27,17 +27,17 @@ else:
 
 
 def kill_tree(process: subprocess.Popen[str]) -> None:
-    """End a process at once, with all that it has started if it has a group of its own."""
+    """End a process at once, with its children if it has its own process group."""
     with contextlib.suppress(OSError):
         if sys.platform == "win32":
             subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False)
         elif process.poll() is None and os.getpgid(process.pid) == process.pid:
             os.killpg(process.pid, signal.SIGKILL)
-    process.kill()  # does nothing if it is over
+    process.kill()  # does nothing if it has ended
 
 
 class Keys:
-    """The keys pressed in the terminal, without Enter; inside `with`, after which the terminal is as it was, also when killed gently."""
+    """Reads single keys from the terminal inside a `with` block, and restores the terminal afterwards, also after a signal."""
 
     ended: BaseException | None = None
 
@@ -58,7 +58,7 @@ class Keys:
                 termios.tcsetattr(self.file, termios.TCSADRAIN, self.before)
 
     def read(self, seconds: float) -> str:
-        """The key pressed within so many seconds; "" if none is, and "q" if no more can come."""
+        """Return the key pressed within this time, "" if none is pressed, or "q" if the terminal is closed."""
         if self.ended is not None:
             raise self.ended
         if sys.platform == "win32":
@@ -71,16 +71,16 @@ class Keys:
         if not select.select([self.file], [], [], seconds)[0]:
             return ""
         try:
-            return os.read(self.file, 64).decode(errors="replace")[:1] or "q"  # of an arrow's three letters the first, which is no key here
+            return os.read(self.file, 64).decode(errors="replace")[:1] or "q"  # an arrow key sends three characters; the first is not bound
         except OSError:
             return "q"
 
     def _end(self, number: int, frame: FrameType | None) -> None:
-        """End in good order: at once, or with the next key if a finaliser, in which exceptions are lost, is what this interrupts."""
+        """Raise at once; if this interrupts a finalizer, which swallows exceptions, the next read raises again."""
         self.ended = KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
         raise self.ended
 
     def _again(self, number: int, frame: FrameType | None) -> None:
-        """Back from Ctrl-Z, after which the shell has set the terminal its own way."""
+        """Restore single-key mode after Ctrl-Z, because the shell has reset the terminal."""
         if sys.platform != "win32":
             tty.setcbreak(self.file)

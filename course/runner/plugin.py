@@ -1,4 +1,4 @@
-"""The course inside pytest: unwritten code is shown as *todo*, and what a failing test has to say is written down.
+"""The pytest plugin of the course: reports unwritten code as *todo*, and records a card for each failing test.
 
 pyproject.toml loads this file for every run of pytest. It looks at results only and imports nothing of what it grades.
 """
@@ -9,6 +9,7 @@ import contextlib
 import functools
 import importlib.util
 import inspect
+import math
 import re
 import signal
 from collections.abc import Callable, Generator, Iterable
@@ -35,15 +36,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --course-report, --course-first, --course-share, --course-limit and --course-stage."""
     group = parser.getgroup("course")
     group.addoption("--course-report", metavar="PATH", type=Path, help="write the results of the tests as JSON")
-    group.addoption("--course-first", metavar="NODEID", help="begin with this test, and tell of the first that fails at once: PATH.first")
-    group.addoption("--course-share", metavar="I/N", help="run only every N-th test, from the I-th on, counted from 0")
-    group.addoption("--course-limit", metavar="SECONDS", type=float, help="stop if one test takes longer, or the loading of all")
-    group.addoption("--course-stage", metavar="N", type=int, help="load the package without what the stages behind this one add to it")
+    group.addoption("--course-first", metavar="NODEID", help="run this test first, and write the simplest failure so far to PATH.first")
+    group.addoption("--course-share", metavar="I/N", help="run only every N-th test, starting with test I, from 0")
+    group.addoption("--course-limit", metavar="SECONDS", type=float, help="stop the run if one test takes longer")
+    group.addoption("--course-stage", metavar="N", type=int, help="load the package without the later stages")
 
 
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis' own plugin, so that its options win
 def pytest_configure(config: pytest.Config) -> None:
-    """Set Hypothesis up and start watching."""
+    """Configure Hypothesis and register the watcher."""
     if (stage := config.getoption("--course-stage")) is not None:
         cut_package(STUDENTS[0], stage)
     if importlib.util.find_spec("hypothesis") is not None:
@@ -55,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Unwritten(pytest.fail.Exception):
-    """What a test ends with that ran into a stub.
+    """The outcome of a test that called a stub.
 
     Args:
         stub: What the stub raised.
@@ -67,18 +68,18 @@ class Unwritten(pytest.fail.Exception):
 
 
 WAITING = 4
-"""By the clock a test may take so many times its limit: on a busy machine a right answer must not fail, and compiling takes its time."""
+"""The wall-clock limit of a test, as a multiple of its processor time limit: correct code must not fail because a machine is busy."""
 
 
 QUICK = 1.0
 """A failing test that took at most this many seconds may run once more to find the function that is wrong."""
 
 LOADING = 4
-"""The loading of the tests may take so many times the limit of one."""
+"""The limit for importing all tests, as a multiple of the limit of one test."""
 
 
 class Watcher:
-    """Judges every test and keeps a row for it.
+    """Determines the state of every test and keeps a row for it.
 
     Args:
         root: The workspace.
@@ -100,34 +101,37 @@ class Watcher:
         self.early = report.with_name(f"{report.name}.first") if report is not None and first is not None else None
         self.places = Places(root)
         self.rows: dict[str, dict[str, Any]] = {}
+        self.order: dict[str, int] = {}  # the position of each test as defined, by node id
+        self.simplest: float = math.inf  # the order of the failing test in `early`
         self.interrupted: Card | None = None
         self.item: pytest.Item | None = None
-        self.properties: list[Any] = []  # the tests that are properties of Hypothesis
-        self.comparison: tuple[str, str, str] | None = None  # the last one that failed: operator, left, right
+        self.properties: list[Any] = []  # the tests that use Hypothesis
+        self.comparison: tuple[str, str, str] | None = None  # the last one that failed: operator, left side, right side
         self.failure: tuple[dict[str, str], tuple[str, str, str] | None] | None = None  # of the last failing example
-        self.printed: str | None = None  # what that example printed; None if it is not known apart from that of others
+        self.printed: str | None = None  # what that example printed; None if unknown
         self.example: Callable[[], object] | None = None  # runs the last failing example of a property again
 
     # Time
 
     def pytest_sessionstart(self) -> None:
-        """Start the clock for the loading of the tests; when it runs out, that is as if the student had pressed Ctrl-C."""
+        """Start the timers for importing the tests; when one expires, it acts like Ctrl-C."""
         if self.limit is not None:
             for number in (signal.SIGVTALRM, signal.SIGALRM):
                 signal.signal(number, signal.default_int_handler)
             self._wind_up(LOADING)
 
     def _wind_up(self, times: float = 1.0) -> None:
-        """Set both clocks back to so many times the limit; 0 stops them."""
+        """Restart both timers with a multiple of the limit; 0 stops them."""
         if self.limit is not None:
             signal.setitimer(signal.ITIMER_VIRTUAL, times * self.limit)
             signal.setitimer(signal.ITIMER_REAL, WAITING * times * self.limit)
 
     # What happens inside a test
 
-    @pytest.hookimpl(trylast=True)  # when the tests of other tasks are out
+    @pytest.hookimpl(trylast=True)  # after the tests of other tasks are deselected
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Begin with the first, keep a share, and look over Hypothesis' shoulder: the last failing call of a property is the smallest."""
+        """Move the first test to the front, keep this process's share, and wrap properties: their last failing call is the smallest."""
+        self.order = {item.nodeid: number for number, item in enumerate(items)}
         items.sort(key=lambda item: item.nodeid != self.first)
         for item in items:
             test = getattr(item, "obj", None)
@@ -135,23 +139,23 @@ class Watcher:
             inner = getattr(handle, "inner_test", None)
             if handle is not None and inner is not None and not hasattr(inner, "watched_by_course"):
                 handle.inner_test = self._watched(inner)
-                self.properties.append(getattr(test, "__func__", test))  # of a method
+                self.properties.append(getattr(test, "__func__", test))  # also for a method
         if share := config.getoption("--course-share"):
             number, count = map(int, share.split("/"))
             config.hook.pytest_deselected(items=[item for index, item in enumerate(items) if index % count != number])
             items[:] = items[number::count]
 
     def _watched(self, inner: Callable[..., Any]) -> Callable[..., Any]:
-        """The same test, which notes the inputs of a failing call."""
+        """Wrap the test of a property to record the inputs of a failing call."""
 
         @functools.wraps(inner)
         def watched(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             self.comparison = None
-            self._take_printed()  # by the example before
+            self._take_printed()  # of the previous example
             self._wind_up()
             fixtures = getattr(self.item, "funcargs", {})
-            # before the call: the code under test may change its arguments
+            # before the call, because the code under test may change its arguments
             inputs = {name: shown(value) for name, value in kwargs.items() if name not in fixtures and name != "self"}
             try:
                 return inner(*args, **kwargs)
@@ -164,50 +168,50 @@ class Watcher:
         return watched
 
     def _take_printed(self) -> str:
-        """What was printed since this was asked last, as far as pytest captures it."""
+        """Return what was printed since the last call, as far as pytest captures it."""
         capture = self.capture
         if capture is None or not capture.is_globally_capturing():
             return ""
         return "".join(capture.read_global_capture())
 
     def pytest_assertrepr_compare(self, op: str, left: object, right: object) -> None:
-        """Note both sides of a comparison that failed; pytest explains it."""
+        """Record both sides of a failed comparison; leave the explanation to pytest."""
         self.comparison = op, shown(left), shown(right)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Forget the test before."""
+        """Discard what was recorded for the previous test."""
         self.item, self.comparison, self.failure, self.printed, self.example = item, None, None, None, None
         self._wind_up()
         result = yield
-        self.item = None  # stays if the run was interrupted
+        self.item = None  # kept if the run was interrupted
         return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
-        """A fixture may run into unwritten code."""
+        """Report unwritten code that a fixture calls without a traceback."""
         with _short():
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        """A test may."""
+        """Report unwritten code that a test calls without a traceback."""
         with (
             _short(),
             contextlib.nullcontext() if hasattr(getattr(item, "obj", None), "hypothesis") else properties.unshrunk(self.properties),
         ):
             return (yield)
 
-    # Judgement
+    # States
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Note how a test ended."""
+        """Record the outcome of a test."""
         report = yield
         if report.failed and call.excinfo is not None:
-            # Hypothesis would offer a patch that adds the input to the tests: a student mends the code
+            # Hypothesis would offer a patch that adds the input to the tests, but the student has to fix the code
             if hasattr(item, "_hypothesis_failing_examples"):
                 delattr(item, "_hypothesis_failing_examples")
             error = _leaf(call.excinfo.value)
@@ -219,9 +223,9 @@ class Watcher:
             row["card"] = asdict(card)
             report.course_state = row["state"]  # type: ignore[attr-defined]  # read by pytest_report_teststatus
             self.rows[item.nodeid] = row
-            if self.early is not None and row["state"] == "failing":
+            if self.early is not None and row["state"] == "failing" and row["order"] < self.simplest:
                 write_json(self.early, row)
-                self.early = None
+                self.simplest = row["order"]
         elif report.when == "call" or report.skipped:
             row = self._row(item.nodeid, task_of(item)) | {"state": "skipped" if report.skipped else "passed"}
             if report.skipped:
@@ -230,7 +234,7 @@ class Watcher:
         return report
 
     def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any], report: Any) -> None:
-        """Note a file that did not load, once for each task whose tests stand in it."""
+        """Record a file that failed to load, once for each task that has tests in it."""
         if isinstance(node, pytest.Item) or call.excinfo is None:
             return
         error = call.excinfo.value
@@ -251,11 +255,11 @@ class Watcher:
             )
             self.rows[f"{file} {task}"] = row
             if row["needs"]:
-                report.longrepr = str(error)  # instead of a traceback: nothing is broken here
+                report.longrepr = str(error)  # no traceback, because this file is not broken
 
-    @pytest.hookimpl(tryfirst=True)  # pytest's own fails at a traceback without line numbers, which an interrupted loop may have
+    @pytest.hookimpl(tryfirst=True)  # pytest's own hook fails on a traceback without line numbers
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Note where the run stood when it was stopped: most likely in a loop that does not end."""
+        """Record where the run was interrupted, most likely in an endless loop."""
         place = self.places.of(excinfo.value)
         if self.item is None:
             self.interrupted = Card("", error="while the tests were loading", place=place)
@@ -264,13 +268,14 @@ class Watcher:
             self.interrupted = Card(card.nodeid, card.task, card.says, card.case, card.inputs, error="while it was running", place=place)
 
     def _row(self, nodeid: str, task: str | None, error: BaseException | None = None) -> dict[str, Any]:
-        """A row of the report; without an error, its state is still to be filled in."""
+        """Make a row of the report; if there is no error, the caller sets its state."""
         needs = unwritten_task(error)
         state = "failing" if needs is None else "todo" if needs == task else "blocked"
-        return {"nodeid": nodeid, "task": task, "state": state, "needs": needs, "card": None}
+        order = self.order.get(nodeid, -1)  # a file that failed to load has no tests and comes first
+        return {"nodeid": nodeid, "task": task, "state": state, "needs": needs, "card": None, "order": order}
 
     def _card(self, item: pytest.Item, error: BaseException, text: str, printed: str = "") -> Card:
-        """All that a failing test tells; it has printed something, if anything."""
+        """Make the card of a failing test."""
         inputs, comparison = self.failure or ({}, self.comparison)
         inputs = {name: value for name, value in inputs.items() if value != "data(...)"} | _drawn(error)
         expected = yours = None
@@ -285,7 +290,7 @@ class Watcher:
         if unreturned := self.places.unreturned(error):
             place, message = unreturned
         elif called:
-            place = None  # the line lies in what called them, such as another task's function
+            place = None  # the line belongs to a caller, such as another task's function
         elif place and place.file.startswith("tests/"):
             called = self.places.called(error, task, place, parameter_names(item))
         return Card(
@@ -304,9 +309,9 @@ class Watcher:
         )
 
     def _with_the_wrong_function(self, card: Card, item: pytest.Item) -> Card:
-        """The card with the function that an oracle finds wrong, where the names in the test do not settle which one it is.
+        """Name on the card the function that an oracle finds wrong, if the names in the test do not tell which one it is.
 
-        The failing test, or the failing example of a property, runs once more while its calls are compared.
+        The failing test, or the failing example of a property, runs once more, and its calls are compared with the oracles.
         """
         if card.place is None or not card.place.file.startswith("tests/") or len(card.called) == 1 or not isinstance(item, pytest.Function):
             return card
@@ -320,10 +325,10 @@ class Watcher:
             place = self.places.beginning(found[0].code) if found else None
         return replace(card, called=(place,)) if place else card
 
-    # Telling
+    # Reports
 
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-        """Show unwritten code as t or TODO, what waits for another task as b or BLOCKED."""
+        """Show unwritten code as t or TODO, and tests that need another task as b or BLOCKED."""
         state = getattr(report, "course_state", None)
         if state == "todo":
             return "todo", "t", ("TODO", {"yellow": True})
@@ -332,7 +337,7 @@ class Watcher:
         return None
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """A line for each task that is not written, instead of a traceback for each of its tests."""
+        """Print one line for each unwritten task instead of a traceback for each of its tests."""
         lines = list(_waiting(self.rows.values()))
         if lines:
             terminalreporter.section("not written yet")
@@ -341,7 +346,7 @@ class Watcher:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Write the report, all of it or nothing."""
+        """Write the report atomically."""
         self._wind_up(0)
         if self.report is None:
             return
@@ -349,6 +354,7 @@ class Watcher:
             "schema": SCHEMA,
             "exitstatus": int(exitstatus),
             "interrupted": asdict(self.interrupted) if self.interrupted else None,
+            "order": self.order.get(self.interrupted.nodeid, -1) if self.interrupted else -1,
             "tests": list(self.rows.values()),
         }
         write_json(self.report, document)
@@ -356,7 +362,7 @@ class Watcher:
 
 @contextlib.contextmanager
 def _short() -> Generator[None]:
-    """Let pytest report unwritten code without a traceback, which nobody reads and which takes longer to print than the test to run."""
+    """Replace the error of a stub by one without a traceback, which would take longer to print than the test to run."""
     try:
         yield
     except BaseException as error:
@@ -366,7 +372,7 @@ def _short() -> Generator[None]:
 
 
 def _waiting(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
-    """For each task whose tests wait for code: how many, and for which."""
+    """Describe for each task how many of its tests wait for code, and for whose."""
     rows = list(rows)
     for state in ("todo", "blocked"):
         groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -386,20 +392,20 @@ def _waiting(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
 
 
 def _drawn(error: BaseException) -> dict[str, str]:
-    """What a property drew while it ran, as Hypothesis notes it on the error: "Draw 2 (order): (1, 0)".
+    """The values that a property drew while it ran, from the notes of Hypothesis on the error: "Draw 2 (order): (1, 0)".
 
-    That text is Hypothesis' own and may change: notes that read otherwise are passed over, and the card shows no draws.
+    The format of these notes may change; notes in another format are ignored, and the card shows no draws.
     """
     notes = [re.fullmatch(r"Draw (\d+)(?: \((.+?)\))?: (.*)", note, re.DOTALL) for note in getattr(error, "__notes__", ())]
     return {note[2] or f"draw {note[1]}": cut(note[3].removesuffix("  # or any other generated value")) for note in notes if note}
 
 
 def _leaf(error: BaseException) -> BaseException:
-    """The exception itself: the last one of a group, which belongs to the last failing example; a stub's own."""
+    """Unwrap an exception: a stub's error, or the last one of a group, which belongs to the last failing example."""
     if isinstance(error, Unwritten):
         return error.stub
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[-1]
-    if isinstance(error, SystemError) and error.__cause__ is not None:  # compiled code wraps what was raised in it
+    if isinstance(error, SystemError) and error.__cause__ is not None:  # compiled code wraps the exception
         return error.__cause__
     return error

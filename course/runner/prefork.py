@@ -1,7 +1,7 @@
-"""Processes that have loaded pytest and Hypothesis ahead and wait for their arguments: a run then starts at once.
+"""Processes that have imported pytest and Hypothesis and wait for their arguments, so that a run starts at once.
 
-Each serves for one run, so that the student's code is always loaded afresh, and the next ones warm up while the student reads. The tests of
-a run are dealt among several, as far as there are cores.
+Each process serves one run, because the student's code must be imported anew; the next ones start while the student reads. The tests of a
+run are divided among several processes, at most one per core.
 """
 
 from __future__ import annotations
@@ -19,27 +19,25 @@ from pathlib import Path
 
 from course.manifest import Task
 from course.runner.gpu import environment
+from course.runner.packages import packages
 from course.runner.platforms import OWN_GROUP, kill_tree
 from course.runner.progress import LAST_SHARED, Process
 
-AHEAD = {2: ("numpy",), 3: ("numba",)}
-"""What a process loads ahead besides pytest and Hypothesis, by the first stage whose tests use it."""
-
 UNSURPRISED = ("-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::hypothesis.errors.HypothesisSideeffectWarning")
-"""For pytest: that Hypothesis is there already, and has been at work, is as it should be."""
+"""Options for pytest: do not warn that Hypothesis was imported and used before pytest started."""
 
 MOST = 4
-"""Processes that share a run; each takes some 60 MB."""
+"""Maximum number of processes per run; each takes about 60 MB."""
 
 
 class Warm:
-    """Starts runs of pytest in processes that were loaded ahead.
+    """Starts pytest in processes that were prepared beforehand.
 
     Args:
         root: The workspace.
 
     Attributes:
-        shares: How many processes are loaded for one run.
+        shares: Number of processes per run.
     """
 
     def __init__(self, root: Path) -> None:
@@ -50,7 +48,7 @@ class Warm:
         self.waiting: list[Process] = []
 
     def prepare(self, task: Task) -> None:
-        """Load processes ahead for a run of this task's tests, as far as they do not wait already."""
+        """Start the processes for the next run of this task's tests, unless they are waiting already."""
         needed = os.environ | environment(task)
         if (self.environment, self.stage) != (needed, task.stage):
             self.close()
@@ -60,7 +58,7 @@ class Warm:
             self.waiting.append(self._start(needed))
 
     def launch(self, arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Process:
-        """Start pytest, see `progress.Launch`: in a process that waits if one fits, else in a fresh one."""
+        """Start pytest in a waiting process if its environment fits, else in a new one; see `progress.Launch`."""
         while self.waiting:
             process = self.waiting.pop(0)
             if process.poll() is None and self.environment == env:
@@ -69,51 +67,50 @@ class Warm:
         else:
             process = self._start(env)
         assert process.stdin is not None
-        with contextlib.suppress(OSError):  # it has just ended: then there will be no report
+        with contextlib.suppress(OSError):  # the process has just ended and will write no report
             process.stdin.write(json.dumps([*arguments, *UNSURPRISED]) + "\n")
             process.stdin.close()
         process.stdin = None
         return process
 
     def close(self) -> None:
-        """End the processes that wait."""
+        """End the waiting processes."""
         while self.waiting:
             _end(self.waiting.pop())
 
     def _start(self, env: Mapping[str, str]) -> Process:
-        ahead = [name for stage, names in AHEAD.items() if stage <= self.stage for name in names]
         around = {"HYPOTHESIS_STORAGE_DIRECTORY": str(self.root / ".course" / "hypothesis"), **env}
-        command = [sys.executable, "-m", "course.runner.prefork", *ahead]
+        command = [sys.executable, "-m", "course.runner.prefork", *packages(self.stage)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         return Process(command, cwd=self.root, env=around, text=True, errors="replace", **pipes, **OWN_GROUP)
 
 
 def _end(process: Process) -> None:
-    """End a process that waits, if it still does."""
+    """End a waiting process."""
     with process:
         kill_tree(process)
 
 
 def main() -> None:
-    """Load ahead, wait, run, and exit as pytest does."""
+    """Import what the tests need, wait for the arguments, run pytest, and exit with its exit code."""
     for name in sys.argv[1:]:
-        with contextlib.suppress(ImportError):  # the tests will tell
+        with contextlib.suppress(ImportError):  # the tests report it
             importlib.import_module(name)
     import pytest
 
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        pytest.main(["--version", "--noconftest"])  # loads the plugins and nothing of the student's
+        pytest.main(["--version", "--noconftest"])  # imports the plugins, but none of the student's code
     _try_hypothesis()
     gc.collect()
-    gc.freeze()  # what is loaded stays: nobody needs to look it through for garbage
-    gc.set_threshold(50_000, 20, 100)  # and a graph of 100,000 nodes not ten times while it is built
+    gc.freeze()  # imported modules stay, so the garbage collector can skip them
+    gc.set_threshold(50_000, 20, 100)  # and not scan a graph of 100,000 nodes ten times while it is built
     if line := sys.stdin.readline():
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         sys.exit(pytest.main(json.loads(line)))
 
 
 def _try_hypothesis() -> None:
-    """Test a property that holds: Hypothesis loads much of itself only then."""
+    """Test a property that holds, because Hypothesis imports many of its modules only then."""
     with contextlib.suppress(ImportError):
         from hypothesis import given, settings, strategies
 

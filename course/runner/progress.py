@@ -1,12 +1,11 @@
-"""The student's progress, derived by running the tests: every task's state, and a cache of it that may be deleted at any time.
+"""The student's progress: the state of every task, determined by running its tests, and a cache that may be deleted at any time.
 
-The student's code runs in a process of its own; this one never imports it.
+The student's code runs in another process; this one never imports it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import itertools
 import json
 import os
@@ -25,50 +24,49 @@ from course.manifest import ROOT, Manifest, Task, load
 from course.runner.dependencies import fingerprints
 from course.runner.failure_report import Card, card_from
 from course.runner.gpu import environment, has_gpu, simulated
+from course.runner.packages import CannotRun as CannotRun
+from course.runner.packages import require_packages
 from course.runner.platforms import kill_tree
 from course.workspace.activity import note_runs
 from course.workspace.atomic_files import write_json
 from course.workspace.record import note_tries
+from course.workspace.unwritten import unbegun_tasks, untouched_tasks
 
 SCHEMA = 4
 """Version of the cache's format."""
 
 TIME_LIMIT = 5.0
-"""Seconds that one test, or one example of a property, may compute; see `plugin.WAITING`."""
+"""Processor time limit in seconds of one test, or of one example of a property; see `plugin.WAITING`."""
 
 COMPILING_LIMIT = 30.0
-"""Those from Module 3 on, whose tests compile."""
+"""The same limit from Module 3 on, whose tests compile."""
 
 RUN_LIMIT = 600.0
-"""Seconds that a whole run may take, in case a test cannot be stopped from within."""
+"""Limit in seconds of a whole run, in case a test cannot be stopped from inside the process."""
 
 LAST_SHARED = 2
-"""The last stage whose tests are dealt among several processes."""
+"""The last stage whose tests are divided among several processes."""
 
 LINE = 160
-"""Letters of what is said in a line."""
+"""Maximum length of a failure in one line."""
 
 GRACE = 5.0
-"""Seconds in which a run that is being stopped may still write its report."""
+"""Seconds that a stopped run has to write its report."""
 
 CACHE = Path(".course") / "results.json"
 
 
-class CannotRun(RuntimeError):
-    """The tests cannot be run here, whatever the student's code is like."""
-
-
 class Overtaken(RuntimeError):
-    """The run was ended from outside before it could tell anything."""
+    """Another thread ended the run before it had a result."""
 
 
 class Process(subprocess.Popen[str]):
-    """A run of pytest; whoever has no use for its result any more may end it, also from another thread."""
+    """A run of pytest that another thread may end."""
 
     overtaken = False
 
     def overtake(self) -> None:
-        """End it."""
+        """End the run without a result."""
         self.overtaken = True
         kill_tree(self)
 
@@ -79,17 +77,19 @@ Launch = Callable[[Sequence[str], Path, Mapping[str, str]], Process]
 
 @dataclass(frozen=True)
 class TaskState:
-    """How far a task is.
+    """The state of a task.
 
     Attributes:
         task: Its id.
-        state: "passed", "failing" (a test fails), "todo" (its code is not written), "blocked" (another task's code is missing),
-            "not run" (this machine cannot run its tests) or "unknown" (its tests have not run since something changed).
-        passed, failing, todo, blocked: How many of its tests ended so.
-        total: How many tests it has; 0 if unknown.
+        state: "passed", "failing" (a test fails), "todo" (its own code is missing), "blocked" (another task's code is missing),
+            "not run" (this machine cannot run its tests), "stale" (it passed, and then a file that it depends on changed) or "unknown"
+            (its tests have not run on the code as it is, and did not pass before). A task whose functions are all as handed out is "todo",
+            whatever its tests meet in the code of other tasks.
+        passed, failing, todo, blocked: The number of its tests in each state.
+        total: The number of its tests that ran; 0 if none did, as for a task whose files are as handed out.
         blocked_by: The tasks whose code is missing.
-        card: Of the first test that did not pass.
-        failures: pytest's names of the tests that fail, each with what was wrong in a few words.
+        card: The card of the first test that did not pass, in the order in which the tests are defined.
+        failures: pytest's names of the failing tests, each with its failure in a few words.
         device: What the kernels of a task that needs a GPU ran on: "gpu" or "simulator". Else empty.
     """
 
@@ -113,49 +113,59 @@ def launch(arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Proc
 
 
 def cached_states(root: Path = ROOT) -> dict[str, TaskState]:
-    """Every task's state as far as it is known; nothing is run."""
+    """Return the known state of every task; run nothing."""
     manifest = _manifest(root)
-    return _known(manifest, _read_cache(root), _fingerprints(root, manifest))
+    cache, current, untouched = _read_cache(root), _fingerprints(root, manifest), untouched_tasks(root, manifest)
+    return {task.id: TaskState(task.id, "todo") if task.id in untouched else _cached(task, cache, current) for task in manifest.tasks}
 
 
 def last_states(root: Path = ROOT) -> dict[str, TaskState]:
-    """Every task's state when its tests last ran, whatever has changed since."""
+    """Return the state of every task when its tests last ran, whatever has changed since."""
     last = {id: state for id, (_, state) in _read_cache(root).items()}
     return {task.id: last.get(task.id, TaskState(task.id)) for task in _manifest(root).tasks}
 
 
 def run_tasks(
-    tasks: Iterable[str], root: Path = ROOT, time_limit: float | None = None, launch: Launch = launch, shares: int = 1
+    tasks: Iterable[str],
+    root: Path = ROOT,
+    time_limit: float | None = None,
+    launch: Launch = launch,
+    shares: int = 1,
+    first: str | None = None,
 ) -> dict[str, TaskState]:
-    """Run the tests of these tasks and remember the result. Those of each module run in a process that has nothing of the later ones.
+    """Run the tests of these tasks and cache the states. The tests of each module run in a process that loads nothing of a later module.
+
+    A task whose files are all as handed out is "todo" without a run.
 
     Args:
         tasks: Their ids.
         root: The workspace.
-        time_limit: Seconds for each test, or for each example of a property; what takes longer is stopped, and its task is failing. If left
-            out, that of the task's module.
-        launch: How pytest is started.
-        shares: Among so many processes the tests are dealt, up to Module 2: later ones compile, and use several cores themselves.
+        time_limit: Seconds for each test, or for each example of a property; a test that takes longer is stopped and fails. Default: the
+            limit of the task's module.
+        launch: Starts pytest.
+        shares: Number of processes that divide the tests of Modules 0 to 2; later ones compile, and use several cores themselves.
+        first: The test to run first, as pytest names it. If given, even empty, each process writes the simplest failure so far to its
+            report's path with the suffix .first. The states do not depend on it.
 
     Raises:
-        CannotRun: If pytest or Hypothesis is not installed.
+        CannotRun: If a package that the tests need is not installed.
         ManifestError: If there is no such task.
-        Overtaken: If somebody ended the run.
+        Overtaken: If another thread ended the run.
     """
     manifest = _manifest(root)
     wanted = [manifest.task(id) for id in dict.fromkeys(tasks)]
-    for package in ("pytest", "hypothesis"):
-        if importlib.util.find_spec(package) is None:
-            raise CannotRun(f"the tests need {package}, which {sys.executable} does not have; run: {_install(root)}")
-    states: dict[str, TaskState] = {}
+    untouched = untouched_tasks(root, manifest)
+    states = {task.id: TaskState(task.id, "todo") for task in wanted if task.id in untouched}
+    wanted = [task for task in wanted if task.id not in untouched]
+    require_packages(root, [task.stage for task in wanted])
     while wanted:
         before = _fingerprints(root, manifest)
-        stage, around = wanted[0].stage, environment(wanted[0])  # tasks run in one process as far as they need the same
+        stage, around = wanted[0].stage, environment(wanted[0])  # tasks that need the same environment share a process
         together = [task for task in wanted if task.stage == stage and environment(task) == around]
-        done = _run(together, root, time_limit or limit_of(stage), around, launch, shares if stage <= LAST_SHARED else 1)
+        done = _run(together, root, time_limit or limit_of(stage), around, launch, shares if stage <= LAST_SHARED else 1, first)
         wanted = [task for task in wanted if task.id not in done]
         after = _fingerprints(root, manifest)
-        if any(after[id] != before[id] for id in done):  # which of the tests ran on which code is not known
+        if any(after[id] != before[id] for id in done):  # it is unknown which tests ran on which code
             error = "a file changed while the tests ran; run: course test "
             states |= {id: TaskState(id, card=Card("", id, error=error + id)) for id in done}
             continue
@@ -167,7 +177,7 @@ def run_tasks(
 
 
 def limit_of(stage: int) -> float:
-    """Seconds that a test of a module may compute."""
+    """The default time limit of a module's tests, in seconds."""
     return TIME_LIMIT if stage <= LAST_SHARED else COMPILING_LIMIT
 
 
@@ -175,14 +185,8 @@ def _manifest(root: Path) -> Manifest:
     return load(root / "course" / "tasks.toml")
 
 
-def _install(root: Path) -> str:
-    """The command that installs what the tests need."""
-    requirements = root / "requirements.extra.txt"
-    return f"{sys.executable} -m pip install {'-r requirements.extra.txt' if requirements.is_file() else 'pytest hypothesis'}"
-
-
 def debug(task: Task, root: Path) -> int:
-    """Run the tests of a task in this terminal, where a debugger can ask and answer, up to the first that fails; returns the exit code."""
+    """Run the tests of a task in this terminal, where a debugger works, up to the first failure, and return the exit code."""
     arguments = ["-p", "no:cacheprovider", "-x", "-s", "--tb=short", "-q", "-m", task.mark, f"--course-stage={task.stage}"]
     command = [sys.executable, "-m", "pytest", "-p", "course.runner.plugin", *arguments, *_test_files([task], root)[task.id]]
     environment_of_it = os.environ | environment(task) | ({"NUMBA_DISABLE_JIT": "1"} if task.stage > LAST_SHARED and not task.gpu else {})
@@ -193,11 +197,17 @@ def debug(task: Task, root: Path) -> int:
 
 
 def _run(
-    tasks: Sequence[Task], root: Path, time_limit: float, around: Mapping[str, str], launch: Launch, shares: int
+    tasks: Sequence[Task],
+    root: Path,
+    time_limit: float,
+    around: Mapping[str, str],
+    launch: Launch,
+    shares: int,
+    first: str | None,
 ) -> dict[str, TaskState]:
-    """The states that one run of pytest, or one in several shares, settles: of all tasks, or of some, at least one, if it was stopped.
+    """Run pytest, in `shares` processes, and return the states of all tasks; of at least one task if the run was stopped.
 
-    `around` is what its environment holds besides this process's.
+    `around` holds additional environment variables.
     """
     files = _test_files(tasks, root)
     testless = {task.id: _broken(task, f"no test under tests/ carries the mark {task.mark}") for task in tasks if not files[task.id]}
@@ -209,28 +219,34 @@ def _run(
         arguments += [f"--course-limit={time_limit}", f"--course-stage={tasks[0].stage}"]
         arguments += dict.fromkeys(name for task in tasks for name in sorted(files[task.id], key=lambda name: _rank(task, name)))
         reports = [Path(folder) / f"{number}.json" for number in range(shares)]
+        arguments += [] if first is None else [f"--course-first={first}"]
         own = [[f"--course-report={report}", f"--course-share={number}/{shares}"] for number, report in enumerate(reports)]
         ended = _outputs([launch([*arguments, *more], root, os.environ | around) for more in own], RUN_LIMIT)
         documents = [_document(report, killed) for report, (_, killed) in zip(reports, ended, strict=True)]
-    dealt = itertools.chain.from_iterable(itertools.zip_longest(*(document["tests"] for document in documents)))
-    rows = list({(row["nodeid"], row["task"]): row for row in dealt if row is not None}.values())  # what does not load, no share could load
-    interrupted = next((document["interrupted"] for document in documents if document["interrupted"]), None)
-    if interrupted:
-        return _stopped(tasks, rows, interrupted, time_limit)
+    found = itertools.chain.from_iterable(document["tests"] for document in documents)
+    rows = list({(row["nodeid"], row["task"]): row for row in found}.values())  # a file that does not load fails in every share
+    stopped = min((document for document in documents if document["interrupted"]), key=lambda document: document["order"], default=None)
+    if stopped and first and stopped["interrupted"]["nodeid"] == first:  # a simpler test may fail before the one that hangs
+        return _run(tasks, root, time_limit, around, launch, shares, first="")
+    if stopped:
+        return _stopped(tasks, rows, card_from(stopped["interrupted"]), stopped["order"], time_limit)
     tail = "\n".join("\n".join(output for output, _ in ended).strip().splitlines()[-12:])
-    return {task.id: _judge(task, rows, tail) for task in tasks}
+    judged = {task.id: _judge(task, rows, tail) for task in tasks}
+    broken = {row["task"] for row in rows if row["state"] == "failing" and "::" not in row["nodeid"]}  # a file does not load
+    open_tasks = [task for task in tasks if judged[task.id].total and judged[task.id].state != "passed" and task.id not in broken]
+    return judged | {id: TaskState(id, "todo") for id in unbegun_tasks(root, open_tasks)}  # what fails is another task's code
 
 
 def _document(report: Path, killed: bool) -> dict[str, Any]:
-    """What a run has written, or that it did not come to that."""
+    """The report of a run, or an empty one if the run wrote none."""
     try:
         return json.loads(report.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {"tests": [], "interrupted": asdict(Card("", error="when it did not answer")) if killed else None}
+        return {"tests": [], "interrupted": asdict(Card("", error="when it did not answer")) if killed else None, "order": -1}
 
 
 def _test_files(tasks: Sequence[Task], root: Path) -> dict[str, list[str]]:
-    """For each task the test files that mention its mark."""
+    """The test files that mention the mark of each task."""
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sorted((root / "tests").rglob("test_*.py"))}
     return {
         task.id: [path.relative_to(root).as_posix() for path, text in texts.items() if re.search(rf"\b{task.mark}\b", text)]
@@ -239,14 +255,19 @@ def _test_files(tasks: Sequence[Task], root: Path) -> dict[str, list[str]]:
 
 
 def _rank(task: Task, name: str) -> tuple[int, str]:
-    """Test files in the order in which the task's files are written: the tests of a kernel before those of what is built on it."""
+    """Sort key of test files, in the order of the task's files: the tests of a kernel come before those of its callers."""
     stems = [Path(file).stem for file in task.files]
     stem = Path(name).stem.removeprefix("test_")
     return stems.index(stem) if stem in stems else len(stems), name
 
 
+def _row_rank(task: Task, row: Mapping[str, Any]) -> tuple[tuple[int, str], int]:
+    """Sort key of a task's rows: the files in the order of `_rank`, then the tests as defined."""
+    return _rank(task, row["nodeid"].partition("::")[0]), row["order"]
+
+
 def _outputs(processes: Sequence[Process], time_limit: float) -> list[tuple[str, bool]]:
-    """What each process prints, and whether it had to be stopped. Interrupted from the keyboard, they are taken along."""
+    """The output of each process, and whether it had to be stopped. Ctrl-C ends the processes, too."""
     end = time.monotonic() + time_limit
     with contextlib.ExitStack() as stack:
         for process in processes:
@@ -263,7 +284,7 @@ def _outputs(processes: Sequence[Process], time_limit: float) -> list[tuple[str,
 
 
 def _output(process: Process, time_limit: float) -> tuple[str, bool]:
-    """What a process prints, and whether it had to be stopped."""
+    """The output of a process, and whether it had to be stopped."""
     try:
         return process.communicate(timeout=max(time_limit, 0))[0], False
     except subprocess.TimeoutExpired:
@@ -271,8 +292,8 @@ def _output(process: Process, time_limit: float) -> tuple[str, bool]:
 
 
 def _stop(process: Process) -> str:
-    """End a run of pytest, gently at first, so that it can tell which test it was at."""
-    with contextlib.suppress(ValueError):  # Windows knows no SIGINT for another process
+    """Interrupt a run of pytest, so that it can report the running test; kill it if it does not end."""
+    with contextlib.suppress(ValueError):  # Windows cannot send SIGINT to another process
         process.send_signal(signal.SIGINT)
     try:
         return process.communicate(timeout=GRACE)[0]
@@ -285,8 +306,8 @@ def _stop(process: Process) -> str:
 
 
 def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> TaskState:
-    """The state of a task by the rows of its tests."""
-    mine = [row for row in rows if row["task"] == task.id]
+    """Determine the state of a task from the rows of its tests."""
+    mine = sorted((row for row in rows if row["task"] == task.id), key=lambda row: _row_rank(task, row))
     ran = [row for row in mine if row["state"] != "skipped"]
     reasons = sorted({row["reason"] for row in mine if row["state"] == "skipped"})
     if not ran and task.gpu and mine:
@@ -305,29 +326,36 @@ def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> Task
 
 
 def _in_a_line(card: Mapping[str, Any]) -> str:
-    """What was wrong, in a line."""
+    """The failure in one line."""
     said = f"expected {card['expected']}, got {card['yours']}" if card.get("expected") is not None else card.get("error") or ""
     return " ".join(said.split())[:LINE]
 
 
-def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], interrupted: dict[str, Any], seconds: float) -> dict[str, TaskState]:
-    """The states after a run that was stopped: the task of the test at which it hung fails, all of them if that is not known.
+def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], hung: Card, order: int, seconds: float) -> dict[str, TaskState]:
+    """The states after a run that was stopped: the task of the test that hung is failing, or all tasks if no test was running.
 
-    The others are left to another run: which of their tests were still to come is not known either.
+    The other tasks need another run, because some of their tests may not have run yet.
+
+    Args:
+        tasks: The tasks of the run.
+        rows: The tests that ended before.
+        hung: The test that was running.
+        order: Its place among the tests of the run.
+        seconds: The time limit.
     """
-    hung = card_from(interrupted)
     after = f", after {seconds:g} seconds" if hung.nodeid else ""
     error = f"stopped {hung.error}{after}; look for a loop that does not end, or allow more with --time-limit"
     states = {}
     for task in [task for task in tasks if task.id == hung.task] or tasks:
-        judged = _judge(task, rows)
-        card = judged.card if judged.failing else replace(hung, task=task.id, error=error)  # what fails at once says more
+        rank = _row_rank(task, {"nodeid": hung.nodeid, "order": order})
+        judged, before = _judge(task, rows), _judge(task, [row for row in rows if _row_rank(task, row) < rank])
+        card = before.card if before.failing else replace(hung, task=task.id, error=error)
         states[task.id] = replace(judged, state="failing", failing=judged.failing + 1, total=judged.total + 1, card=card)
     return states
 
 
 def _broken(task: Task, reason: str) -> TaskState:
-    """The state of a task whose tests could not tell anything."""
+    """The state of a task whose tests gave no result."""
     return TaskState(task.id, "failing", card=Card("", task.id, f"Task {task.id} has tests, and they run.", error=reason))
 
 
@@ -335,20 +363,24 @@ def _broken(task: Task, reason: str) -> TaskState:
 
 
 def _fingerprints(root: Path, manifest: Manifest) -> dict[str, str]:
-    """For each task, a hash of all that its result depends on."""
+    """For each task, a hash of everything that its result depends on."""
     stages = fingerprints(root, manifest)
     on = f" {has_gpu()} {simulated(os.environ)}" if any(task.gpu for task in manifest.tasks) else ""
-    return {task.id: stages[task.stage] + (on if task.gpu else "") for task in manifest.tasks}  # the simulator is no GPU
+    return {
+        task.id: stages[task.stage] + (on if task.gpu else "") for task in manifest.tasks
+    }  # a result from the simulator says nothing about a GPU
 
 
-def _known(manifest: Manifest, cache: dict[str, tuple[str, TaskState]], current: Mapping[str, str]) -> dict[str, TaskState]:
-    """What the cache says of the sources as they are now."""
-    known = {id: state for id, (fingerprint, state) in cache.items() if current.get(id) == fingerprint}
-    return {task.id: known.get(task.id, TaskState(task.id)) for task in manifest.tasks}
+def _cached(task: Task, cache: Mapping[str, tuple[str, TaskState]], current: Mapping[str, str]) -> TaskState:
+    """The cached state of a task, or "stale" or "unknown" if the sources have changed since."""
+    fingerprint, state = cache.get(task.id, ("", TaskState(task.id)))
+    if fingerprint == current[task.id]:
+        return state
+    return TaskState(task.id, "stale" if state.state == "passed" else "unknown")
 
 
 def _read_cache(root: Path) -> dict[str, tuple[str, TaskState]]:
-    """The last result of each task and the fingerprint of what it was got from; nothing if the cache is missing, old or damaged."""
+    """The last state of each task with the fingerprint of its sources; empty if the cache is missing, old or damaged."""
     try:
         document = json.loads((root / CACHE).read_text(encoding="utf-8"))
         if document["schema"] != SCHEMA:
@@ -359,7 +391,7 @@ def _read_cache(root: Path) -> dict[str, tuple[str, TaskState]]:
 
 
 def _write_cache(root: Path, states: Mapping[str, tuple[str, TaskState]]) -> None:
-    """Remember; a workspace that cannot be written to just does not."""
+    """Write the cache, unless the workspace is read-only."""
     entries = {id: {"fingerprint": fingerprint, "state": asdict(state)} for id, (fingerprint, state) in states.items()}
     with contextlib.suppress(OSError):
         write_json(root / CACHE, {"schema": SCHEMA, "states": entries})

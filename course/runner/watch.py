@@ -1,4 +1,4 @@
-"""`course` without a command: the tests of the current task run whenever one of the files that they depend on is saved."""
+"""`course` without a command: run the tests of the current task whenever a file that they depend on is saved."""
 
 from __future__ import annotations
 
@@ -6,33 +6,38 @@ import contextlib
 import json
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from course.cli.board import print_advice, print_list, print_status, summary
-from course.cli.common import current_task, first_open, places_to_write, run
+from course.cli.board import OUTDATED, print_advice, print_list, print_status, summary
+from course.cli.common import current_task, find_next_task, places_to_write, run
 from course.cli.hints import Hint, HintClosed, open_hint
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL, Problem
 from course.manifest import Manifest, ManifestError, Task, load
 from course.runner.dependencies import fingerprints
 from course.runner.failure_report import Card, card_from
+from course.runner.next_task import DONE, next_task
 from course.runner.platforms import Keys
 from course.runner.prefork import Warm
-from course.runner.progress import CannotRun, Launch, Overtaken, Process, TaskState, cached_states, last_states, run_tasks
+from course.runner.progress import CannotRun, Launch, Overtaken, Process, TaskState, cached_states, last_states, launch, run_tasks
 from course.workspace import reset
 from course.workspace.file_changes import Changes
 from course.workspace.record import make_current
 
 TICK = 0.05
-"""Seconds that a key is waited for before files and runs are looked at."""
+"""Seconds to wait for a key before looking at files and runs."""
+
+IDLE = 3.0
+"""Seconds without a key, a save or a run after which stale tasks run again in the background."""
 
 
 def watch(root: Path, manifest: Manifest, console: Console, time_limit: float | None) -> int:
-    """Watch until the student quits; where there is no terminal, run once and say so. Returns the exit code."""
-    task = current_task(root, manifest) or first_open(root, manifest, time_limit)[0]
+    """Watch until the student quits, or run the tests once if there is no terminal. Returns the exit code."""
+    task = current_task(root, manifest) or find_next_task(root, manifest, time_limit)[0] or manifest.tasks[-1]
     if not (sys.stdin.isatty() and console.is_terminal):
         return _run_once(root, manifest, console, task, time_limit)
     with Keys() as keys:
@@ -51,61 +56,63 @@ def _run_once(root: Path, manifest: Manifest, console: Console, task: Task, time
     console.print(summary(task, states[task.id]), soft_wrap=True)
     if state != "passed":
         print_advice(console, root, manifest, task, states)
-    console.print("\nThis is no terminal, so the tests ran once. To watch, run in a terminal: course", soft_wrap=True)
+    console.print("\nThis is not a terminal, so the tests ran once. To watch, run in a terminal: course", soft_wrap=True)
     return 0 if state == "passed" else ENVIRONMENT if state == "not run" else TESTS_FAIL
 
 
 class Run(threading.Thread):
-    """Tests that run while the student types.
+    """A run of tests in a thread, which can be stopped.
 
     Args:
         root: The workspace.
-        tasks: Whose tests.
-        time_limit: Seconds for each test; that of its module if None.
-        launch: How pytest is started.
-        first: The test to begin with, as pytest names it.
-        shares: See `progress.run_tasks`.
+        tasks: The tasks whose tests run.
+        time_limit: Seconds for each test; the limit of its module if None.
+        launch: Starts pytest.
+        first: The test to run first, as pytest names it. The states do not depend on it.
+        shares: Number of processes, see `progress.run_tasks`.
 
     Attributes:
-        states: What came out.
-        error: Why nothing did.
+        states: The result, empty if there is none.
+        error: Why there is no result.
     """
 
     def __init__(
         self, root: Path, tasks: Sequence[Task], time_limit: float | None, launch: Launch, first: str = "", shares: int = 1
     ) -> None:
         super().__init__(daemon=True)
-        self.first, self.shares = first, shares
-        self.early: list[Path] = []
         self.root, self.tasks, self.time_limit, self.launch = root, tasks, time_limit, launch
+        self.first, self.shares = first, shares
         self.states: dict[str, TaskState] = {}
         self.error = ""
+        self.early: list[Path] = []
         self.processes: list[Process] = []
         self.stopped = False
         self.lock = threading.Lock()
 
     def run(self) -> None:
-        """Run them."""
+        """Run the tests."""
+        ids = [task.id for task in self.tasks]
         try:
-            self.states = run_tasks([task.id for task in self.tasks], self.root, self.time_limit, self._launch, self.shares)
+            self.states = run_tasks(ids, self.root, self.time_limit, self._launch, self.shares, self.first)
         except Overtaken:
             self.error = "stopped"
         except (CannotRun, ManifestError, OSError) as error:
             self.error = str(error)
 
     def stop(self) -> None:
-        """End them without a result."""
+        """End the run without a result."""
         with self.lock:
             self.stopped = True
             for process in self.processes:
                 process.overtake()
 
-    def first_card(self) -> Card | None:
-        """What the first failing test says, as soon as it has failed, while the others still run."""
+    def simplest_failure(self) -> Card | None:
+        """The card of the first failing test, in the order in which tests are defined, among those that have failed so far."""
+        rows = []
         for path in list(self.early):
             with contextlib.suppress(FileNotFoundError):
-                return card_from(json.loads(path.read_text(encoding="utf-8"))["card"])
-        return None
+                rows.append(json.loads(path.read_text(encoding="utf-8")))
+        return card_from(min(rows, key=lambda row: row["order"])["card"]) if rows else None
 
     def _launch(self, arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Process:
         with self.lock:
@@ -113,19 +120,21 @@ class Run(threading.Thread):
                 raise Overtaken
             report = next(argument for argument in arguments if argument.startswith("--course-report=")).partition("=")[2]
             self.early.append(Path(f"{report}.first"))
-            self.processes.append(self.launch([*arguments, f"--course-first={self.first}"], root, env))
+            self.processes.append(self.launch(arguments, root, env))
             return self.processes[-1]
 
 
 class Watcher:
-    """What stands on the screen, and what happens at a key, a save, or the end of a run.
+    """The state of the screen, and the reactions to keys, saved files and finished runs.
+
+    While the student does nothing, stale tasks run again in the background. That never changes the card of the current task.
 
     Args:
         root: The workspace.
         manifest: Its manifest.
         console: The terminal.
         task: The task to begin with.
-        time_limit: Seconds for each test; that of its module if None.
+        time_limit: Seconds for each test; the limit of its module if None.
     """
 
     def __init__(self, root: Path, manifest: Manifest, console: Console, task: Task, time_limit: float | None) -> None:
@@ -133,44 +142,51 @@ class Watcher:
         self.changes = Changes(root)
         self.warm = Warm(root)
         self.states = cached_states(root)
-        self.last = last_states(root)  # a save makes others unknown that most likely still pass: the bar goes on to count them
         self.running: Run | None = None
-        self.early: Card | None = None  # of a run that is under way
-        self.ran_on = ""  # the fingerprint of what the last run began with
+        self.background: Run | None = None
+        self.lost: set[str] = set()  # tasks that passed before and did not pass in the background
+        self.unsettled: set[str] = set()  # tasks whose background run gave no result; they run again after the next save
+        self.early: Card | None = None  # the simplest failure so far of the run in progress
+        self.ran_on = ""  # the fingerprint of the sources when the last run began
+        self.active = time.monotonic()  # when something last happened
         self.hint: Hint | None = None
         self.note = ""
         self.view = "task"
-        self.asks = False  # whether to reset
+        self.confirming_reset = False
+        self.then_next = False  # whether to go to the next task when the run in progress ends
         self._go_to(task)
 
     def step(self, key: str) -> bool:
-        """Take a key, or "" if none was pressed; look at the files and at the run. Returns whether to go on."""
+        """Handle a key, "" for none, then saved files and finished runs. Returns False to quit."""
         if key == "q":
             return False
         if key:
+            self.active = time.monotonic()
             self._press(key)
         if self.changes.happened():
             self._notice()
-        if self.running is not None and not self.running.is_alive():
-            self._finish(self.running)
-        elif self.running is not None and self.early is None and len(self.running.tasks) == 1:
-            self.early = self.running.first_card()
-            if self.early is not None:
-                self._draw()
+        if self.running is not None:
+            self._poll(self.running)
+        elif self.background is not None:
+            if not self.background.is_alive():
+                self._finish_background(self.background)
+        elif time.monotonic() - self.active >= IDLE:
+            self._begin_background()
         return True
 
     def close(self) -> None:
-        """Leave nothing running."""
+        """Leave no process behind."""
         self.changes.close()
-        if self.running is not None:
-            self.running.stop()
+        for each in (self.running, self.background):
+            if each is not None:
+                each.stop()
         self.warm.close()
 
-    # What happens
+    # Keys
 
     def _press(self, key: str) -> None:
-        asked, self.asks, self.note = self.asks, False, ""
-        if asked:
+        confirming, self.confirming_reset, self.note = self.confirming_reset, False, ""
+        if confirming:
             self._reset() if key == "y" else self._say("Nothing was reset.")
         elif key == "n":
             self._next()
@@ -182,24 +198,29 @@ class Watcher:
         elif key == "c":
             self._begin(self.manifest.tasks)
         elif key == "x":
-            self.asks = True
-            self._say(f"Put Task {self.task.id} back to its stubs? What is there is kept. y: yes, any other key: no")
+            self.confirming_reset = True
+            self._say(f"Reset Task {self.task.id} to its stubs? Your code is backed up first. y: yes, any other key: no")
         elif self.view != "task":
             self.view = "task"
             self._draw()
 
     def _next(self) -> None:
-        """Go on behind a task that is passed; behind the last one, run all again, and go back to what no longer passes."""
+        """Go to the next task if this one has passed; first run the tests that decide which task that is."""
+        following = next_task(self.manifest, self.states, self.task)
         if self._state().state != "passed":
-            self._say(f"Task {self.task.id} is not passed yet.")
-            return
-        behind = self.manifest.tasks[[task.id for task in self.manifest.tasks].index(self.task.id) + 1 :]
-        pending = [task for task in behind if self.last[task.id].state != "passed"]
-        if pending:
-            self._go_to(pending[0])
+            self._say(f"Task {self.task.id} has not passed yet.")
+        elif following is None and (stale := [task for task in self.manifest.tasks if self.states[task.id].state == "stale"]):
+            self._begin(stale, then_next=True)
+        elif following is None:
+            self.view = "status"
+            self._draw()
+        elif self.states[following.id].state == "unknown":
+            module = [task for task in self.manifest.tasks if task.stage == following.stage and self.states[task.id].state == "unknown"]
+            self._begin(module, then_next=True)
         else:
-            self.view = "next"
-            self._begin(self.manifest.tasks)
+            if self.manifest.tasks.index(following) < self.manifest.tasks.index(self.task):
+                self.note = f"Task {following.id} is {self.states[following.id].state}, so it comes first."
+            self._go_to(following)
 
     def _open_hint(self) -> None:
         try:
@@ -215,59 +236,101 @@ class Watcher:
         except Problem as problem:
             self._say(str(problem))
             return
-        done = f"Task {self.task.id} is back to its stubs. To have yours back: course reset --restore {name}"
+        done = f"Task {self.task.id} is reset to its stubs. To restore your code: course reset --restore {name}"
         self.note = done if name else f"Task {self.task.id} is as it was handed out."
         self._begin([self.task])
 
+    # Runs
+
     def _go_to(self, task: Task) -> None:
         self.task, self.hint, self.view = task, None, "task"
+        self.lost.discard(task.id)
         make_current(self.root, task)
         self._begin([task])
 
     def _notice(self) -> None:
-        """Run again if something was saved that the task depends on."""
+        """React to a save: run the current task again if it depends on the saved file."""
+        self.active = time.monotonic()
         try:
             self.manifest = load(self.root / "course" / "tasks.toml")
             self.task = self.manifest.task(self.task.id)
         except ManifestError as error:
             self._say(f"{error}; run: git diff course/tasks.toml")
             return
-        if [task.id for task in self.manifest.tasks] != list(self.last):  # an update has brought others
-            self.states, self.last = cached_states(self.root), last_states(self.root)
+        before = self.states
+        self.states = cached_states(self.root) | {self.task.id: before.get(self.task.id, TaskState(self.task.id))}  # its card stays
+        self.unsettled.clear()
         if self._fingerprint() != self.ran_on:
             self.view, self.note = "task", ""
             self._begin([self.task])
+        elif self.states != before:
+            self._stop_background()
+            self._draw()
 
-    def _begin(self, tasks: Sequence[Task]) -> None:
-        """Run tests; a run that is under way is overtaken."""
+    def _begin(self, tasks: Sequence[Task], then_next: bool = False) -> None:
+        """Run tests, instead of a run in progress; if `then_next`, go to the next task when they end."""
         if self.running is not None:
             self.running.stop()
+        self._stop_background()
         self.ran_on = self._fingerprint()
-        self.early = None
-        card = self.last[self.task.id].card
-        first = card.nodeid if card is not None else ""
-        self.running = Run(self.root, tasks, self.time_limit, self.warm.launch, first, self.warm.shares)
+        self.early, self.then_next = None, then_next
+        card = None
+        with contextlib.suppress(ManifestError):  # the run reports it
+            card = last_states(self.root)[self.task.id].card
+        self.running = Run(self.root, tasks, self.time_limit, self.warm.launch, card.nodeid if card else "", self.warm.shares)
         self.running.start()
         self._draw()
 
+    def _poll(self, running: Run) -> None:
+        """Show the simplest failure so far of the run in progress, or its result."""
+        if not running.is_alive():
+            self._finish(running)
+        elif len(running.tasks) == 1 and (card := running.simplest_failure()) != self.early:
+            self.early = card
+            self._draw()
+
     def _finish(self, done: Run) -> None:
-        """Show what a run said, and warm up for the next."""
+        """Show the result of a run, and prepare the next one."""
         self.running = self.early = None
-        with contextlib.suppress(ManifestError):  # its error is the run's, too
+        self.active = time.monotonic()
+        with contextlib.suppress(ManifestError):  # the run reports it
             self.states = cached_states(self.root)
         self.states |= done.states
-        self.last |= done.states
         self.note = done.error or self.note
-        if len(done.tasks) > 1:
-            lost = [task for task in done.tasks if self.states[task.id].state != "passed"]
-            if self.view == "next" and lost:
-                self.task, self.hint, self.view = lost[0], None, "task"
-                make_current(self.root, self.task)
-                self.note = f"Task {self.task.id} is {self._state().state}, so it comes first."
-            else:
-                self.view = "status"
         self.warm.prepare(self.task)
+        if self.then_next and all(self.states[task.id].state not in OUTDATED for task in done.tasks):
+            self._next()
+            return
+        if len(done.tasks) > 1:
+            self.view = "status"
         self._draw()
+
+    def _begin_background(self) -> None:
+        """Run stale tasks again, and those that have failed here and changed since."""
+        outdated = [task for task in self.manifest.tasks if self._is_outdated(task)]
+        if outdated:
+            self.background = Run(self.root, outdated, self.time_limit, launch)
+            self.background.start()
+            self._draw()
+
+    def _is_outdated(self, task: Task) -> bool:
+        state = self.states[task.id].state
+        outdated = state == "stale" or (state == "unknown" and task.id in self.lost)
+        return outdated and task.id not in self.unsettled and task.id != self.task.id
+
+    def _finish_background(self, done: Run) -> None:
+        """Update the board, but not the current task."""
+        self.background = None
+        with contextlib.suppress(ManifestError):  # the next save reports it
+            self.states = cached_states(self.root) | {self.task.id: self._state()}
+        self.unsettled = {task.id for task in done.tasks if self.states[task.id].state in ("stale", "unknown")}
+        self.lost |= {task.id for task in done.tasks if self.states[task.id].state not in (*DONE, "unknown")}
+        self._draw()
+
+    def _stop_background(self) -> None:
+        if self.background is not None:
+            self.background.stop()
+            self.background = None
 
     def _state(self) -> TaskState:
         return self.states[self.task.id]
@@ -275,41 +338,50 @@ class Watcher:
     def _fingerprint(self) -> str:
         return fingerprints(self.root, self.manifest)[self.task.stage]
 
-    # How it looks
+    # The screen
 
     def _say(self, note: str) -> None:
         self.note = note
         self._draw()
 
     def _draw(self) -> None:
-        """All of the screen."""
+        """Draw the whole screen."""
         if not self.console.is_dumb_terminal:
             self.console.clear()
         if self.view == "list":
-            print_list(self.console, self.manifest, self.states)
+            print_list(self.console, self.manifest, self.states, self.task)
         elif self.view == "status":
-            print_status(self.console, self.manifest, self.states)
+            print_status(self.console, self.manifest, self.states, self.task)
         else:
             self._draw_task()
         self.console.print()
         if self.note:
             self.console.print(Text(self.note, style="yellow"))
-        if self.running is not None:
-            many = len(self.running.tasks)
-            self.console.print(f"Running the tests of {f'{many} tasks' if many > 1 else f'Task {self.task.id}'} …", style="dim")
-        self.console.print(progress_line(self.last, self.console.width))
+        for task in [task for task in self.manifest.tasks if task.id in self.lost and self.states[task.id].state not in DONE]:
+            self.console.print(Text(f"Task {task.id} {task.title} no longer passes: course test {task.id}", style="yellow"), soft_wrap=True)
+        self._draw_runs()
+        self.console.print(progress_line(self.states, self.console.width))
         self.console.print(Text((places_to_write(self.root, self.task) or [""])[0], style="cyan"))
         keys = ["h hint", "l list", "c check all", "x reset", "q quit"]
         if self.running is None and self._state().state == "passed":
             keys.insert(0, "n next")
         self.console.print(Text("  ".join(keys), style="dim"))
 
+    def _draw_runs(self) -> None:
+        if self.running is not None:
+            many = len(self.running.tasks)
+            self.console.print(f"Running the tests of {f'{many} tasks' if many > 1 else f'Task {self.running.tasks[0].id}'} …", style="dim")
+        elif self.background is not None:
+            many = len(self.background.tasks)
+            tasks = f"{many} tasks" if many > 1 else f"Task {self.background.tasks[0].id}"
+            self.console.print(f"Checking {tasks} again, which passed before the last change …", style="dim")
+
     def _draw_task(self) -> None:
         state = self._state() if self.early is None else TaskState(self.task.id, "failing", card=self.early)
         self.console.print(summary(self.task, state), soft_wrap=True)
         if state.state == "passed":
-            self.console.print("\nWell done. Look at it in the app, commit, and go on with n.")
-        elif not (state.state == "unknown" and self.running is not None):
+            self.console.print("\nWell done. Look at it in the app, commit, and press n for the next task.")
+        elif not (state.state in ("unknown", "stale") and self.running is not None):
             print_advice(self.console, self.root, self.manifest, self.task, self.states | {self.task.id: state})
         if self.hint is not None:
             self.console.print()
@@ -318,8 +390,8 @@ class Watcher:
 
 
 def progress_line(states: Mapping[str, TaskState], width: int) -> Text:
-    """A bar of the tasks that are passed, as wide as there is room."""
-    total, passed = len(states), sum(state.state == "passed" for state in states.values())
+    """A bar of the tasks that have passed, stale ones included, at most `width` columns wide."""
+    total, passed = len(states), sum(state.state in DONE for state in states.values())
     words = f"{passed} of {total} tasks passed"
     cells = max(0, min(40, width - len(words) - 2))
     filled = cells * passed // total if total else 0

@@ -1,4 +1,4 @@
-"""Files of a workspace replaced together: what was there goes into a backup first, and a kill in between leaves nothing half done.
+"""Replace files of a workspace together: a backup comes first, and a command that is killed leaves nothing half done.
 
 All new files are written into a journal, which gets its name by one rename; from then on the change happens. A journal that is found
 by a later command is brought to its end. One command changes files at a time.
@@ -25,20 +25,20 @@ FOLDER = Path(".course") / "backups"
 JOURNAL = Path(".course") / "journal"
 LOCK = Path(".course") / "lock"
 UNFINISHED = ".unfinished-"
-"""Begins the names of what is being written."""
+"""Prefix of the names of unfinished files and folders."""
 
 KEPT = 50
-"""So many backups stay, the newest."""
+"""Maximum number of backups; older ones are deleted."""
 
 SCHEMA = 1
 
 Changes = Mapping[str, bytes | None]
-"""What files shall hold, by their path in the workspace with forward slashes; None takes one away."""
+"""New contents of files by path in the workspace, with forward slashes; None deletes a file."""
 
 
 @dataclass(frozen=True)
 class Backup:
-    """What some files held before a command.
+    """The contents of files before a command.
 
     Attributes:
         name: When it was made, and why.
@@ -50,7 +50,7 @@ class Backup:
 
 
 def apply(root: Path, changes: Changes, why: str) -> str | None:
-    """Give files their new contents, all of them or none.
+    """Write new contents to files, to all of them or to none.
 
     Args:
         root: The workspace.
@@ -69,7 +69,7 @@ def apply(root: Path, changes: Changes, why: str) -> str | None:
 
 @contextlib.contextmanager
 def only_one(root: Path, lock: Path = LOCK) -> Iterator[None]:
-    """Within, no other command changes files of this workspace; what an earlier one left undone has been done.
+    """Keep other commands from changing files of this workspace, and first finish what an interrupted one began.
 
     Args:
         root: The workspace.
@@ -78,7 +78,7 @@ def only_one(root: Path, lock: Path = LOCK) -> Iterator[None]:
     Raises:
         Problem: If another command does.
     """
-    import sqlite3  # its lock is the same on all platforms, and ends with the process that holds it
+    import sqlite3  # its lock works on all platforms, and ends with the process that holds it
 
     try:
         (root / LOCK.parent).mkdir(exist_ok=True)
@@ -128,7 +128,7 @@ def read(root: Path, name: str) -> Backup:
 
 
 def restore(root: Path, name: str) -> str | None:
-    """Put the files of a backup back; what they hold now is backed up as well.
+    """Restore the files of a backup; their current contents are backed up, too.
 
     Returns:
         The name of the new backup; None if all is already as it was.
@@ -140,7 +140,7 @@ def restore(root: Path, name: str) -> str | None:
 
 
 def target(root: Path, path: str) -> Path:
-    """Where a file of the workspace is written: under a link what it leads to.
+    """The path at which a file of the workspace is written; links are followed.
 
     Raises:
         Problem: If that is outside of the workspace, or a folder.
@@ -160,7 +160,7 @@ def target(root: Path, path: str) -> Path:
 
 
 def content(root: Path, path: str) -> bytes | None:
-    """What a file of the workspace holds; None if there is none.
+    """The contents of a file of the workspace; None if it does not exist.
 
     Raises:
         Problem: If it cannot be read, or is a link that leads out of the workspace.
@@ -221,7 +221,7 @@ def _save(root: Path, files: Mapping[str, tuple[bytes | None, bytes | None]], wh
 
 
 def _prepare(root: Path, changed: Changes, before: Changes, name: str) -> None:
-    """Write the journal: the new contents in numbered files, and what to do with them."""
+    """Write the journal: the new contents in numbered files, and their targets."""
     building = root / JOURNAL.with_name(f"{UNFINISHED}journal")
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(parents=True)
@@ -237,7 +237,7 @@ def _prepare(root: Path, changed: Changes, before: Changes, name: str) -> None:
 
 
 def _carry_out(root: Path) -> None:
-    """Do what the journal says, as far as it is not done yet, and take the journal away."""
+    """Finish the changes of the journal, and delete it."""
     steps = json.loads((root / JOURNAL / "plan.json").read_text(encoding="utf-8"))["steps"]
     for number, step in enumerate(steps):
         new, place = root / JOURNAL / str(number), target(root, step["path"])
@@ -250,7 +250,7 @@ def _carry_out(root: Path) -> None:
 
 
 def _undo(root: Path, before: Changes) -> None:
-    """Put contents back as far as they were replaced, and take the journal away."""
+    """Restore the contents that were replaced, and delete the journal."""
     for path, data in before.items():
         with contextlib.suppress(OSError):
             if content(root, path) == data:
@@ -263,7 +263,7 @@ def _undo(root: Path, before: Changes) -> None:
 
 
 def _recover(root: Path) -> None:
-    """Finish what a command began that was killed; a file that was edited since is backed up first."""
+    """Finish the changes of a command that was killed; files that were edited since are backed up first."""
     _sweep(root)
     if not (root / JOURNAL).is_dir():
         return
@@ -287,7 +287,7 @@ def _recover(root: Path) -> None:
 
 
 def _sweep(root: Path) -> None:
-    """Delete what was being written when a command was killed, before it had changed anything."""
+    """Delete the unfinished files of a command that was killed before it changed anything."""
     for folder in (*(root / FOLDER).glob(f"{UNFINISHED}*"), *(root / JOURNAL.parent).glob(f"{UNFINISHED}*")):
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""`course diff`: what the student has written, against what was handed out."""
+"""`course diff`: what the student changed since the course was handed out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def run(root: Path, manifest: Manifest, console: Console, id: str = "", as_json: bool = False) -> int:
-    """Print the differences as a patch, coloured on a terminal; returns the exit code.
+    """Print the differences as a patch, in color on a terminal, and return the exit code.
 
     Args:
         root: The workspace.
@@ -69,7 +69,7 @@ def differences(root: Path, manifest: Manifest, id: str = "") -> dict[str, list[
 
 
 def _text(data: bytes) -> str:
-    """The text as far as it can be read."""
+    """Decode a file, replacing what cannot be read."""
     try:
         return function_source.unix(function_source.decode(data)[0])
     except function_source.Unreadable:
@@ -77,7 +77,7 @@ def _text(data: bytes) -> str:
 
 
 def _patch(path: str, old: str, new: str, without: Iterable[str]) -> list[str]:
-    """The patch of one file; changes that lie in the functions `without` are left out."""
+    """The patch of one file, except for changes inside the functions `without`."""
     before, after = _lines(old), _lines(new)
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     spans = [_spans(text, without) for text in (old, new)]
@@ -94,7 +94,7 @@ def _patch(path: str, old: str, new: str, without: Iterable[str]) -> list[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines as a patch has them."""
+    """The lines in the form that patches use."""
     *lines, last = text.split("\n")
     return [*lines, f"{last}\n\\ No newline at end of file"] if last else lines
 
@@ -104,7 +104,7 @@ Spans = Mapping[str, tuple[int, int]]
 
 
 def _groups(opcodes: Sequence[Opcode]) -> list[list[Opcode]]:
-    """Changes with the equal lines around them; those that are close together stay together."""
+    """Group changes with the equal lines around them, as patches do."""
     groups: list[list[Opcode]] = []
     for place, (tag, i1, i2, j1, j2) in enumerate(opcodes):
         if tag == "equal":
@@ -114,7 +114,7 @@ def _groups(opcodes: Sequence[Opcode]) -> list[list[Opcode]]:
         head = min(AROUND, before[2] - before[1]) if before else 0
         tail = min(AROUND, after[2] - after[1]) if after else 0
         last = groups[-1][-1] if groups else None
-        if last and before and last[2] >= i1 - head:  # the lines around both meet
+        if last and before and last[2] >= i1 - head:  # their surrounding lines overlap
             groups[-1][-1] = ("equal", last[1], i1, last[3], j1)
             groups[-1].append((tag, i1, i2, j1, j2))
         else:
@@ -124,7 +124,7 @@ def _groups(opcodes: Sequence[Opcode]) -> list[list[Opcode]]:
 
 
 def _spans(text: str, names: Iterable[str]) -> Spans:
-    """The first and last lines, from 0, of functions; none if the text cannot be taken apart."""
+    """The first and last lines of functions, from 0; empty if the text is not valid Python."""
     try:
         found = function_source.find(text)
     except function_source.Unreadable:
@@ -133,7 +133,7 @@ def _spans(text: str, names: Iterable[str]) -> Spans:
 
 
 def _inside(code: Opcode, old: Spans, new: Spans) -> bool:
-    """Whether a change lies in one of these functions."""
+    """Whether a change is inside one of these functions."""
     _, i1, i2, j1, j2 = code
     in_old = any(first <= i1 and i2 <= last for first, last in old.values())
     return in_old and any(first <= j1 and j2 <= last for first, last in new.values())

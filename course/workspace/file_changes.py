@@ -1,4 +1,4 @@
-"""Notices that a file of the workspace was saved: told by the system where watchfiles is installed, else by looking."""
+"""Detect saved files: through the operating system if watchfiles is installed, else by polling."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 from course.runner.dependencies import watched_files
 
 POLL = 0.25
-"""Seconds from one look at the files to the next, where the system does not tell."""
+"""Seconds between polls without watchfiles."""
 
 LOOK_ANYWAY = 2.0
-"""Seconds from one look to the next where it does: some network drives do not pass on what happens on them."""
+"""Seconds between polls with watchfiles, because some network drives report no changes."""
 
 
 class Changes:
-    """Whether anything was saved since the last question.
+    """Tells whether a file was saved since the last call.
 
     Args:
         root: The workspace.
@@ -30,14 +30,14 @@ class Changes:
         self.looked = time.monotonic()
         self.pause = POLL
         try:
-            import watchfiles  # noqa: F401  # without it everything works, a little later
+            import watchfiles  # noqa: F401  # without it changes are noticed a little later
         except ImportError:
             return
         self.pause = LOOK_ANYWAY
         threading.Thread(target=self._listen, daemon=True).start()
 
     def happened(self) -> bool:
-        """Whether a file may have changed; asks for its contents before anything is done about it."""
+        """Whether a file may have changed; the caller has to compare contents."""
         if self.told.is_set():
             self.told.clear()
             return True
@@ -62,12 +62,12 @@ class Changes:
             self.pause = POLL
 
     def _look(self) -> dict[Path, tuple[int, int]]:
-        """When each file was changed, and its size."""
+        """The modification time and size of each file."""
         found = {}
         for path in watched_files(self.root):
             try:
                 stat = path.stat()
-            except OSError:  # an editor is just replacing it
+            except OSError:  # an editor is replacing it at this moment
                 continue
             found[path] = stat.st_mtime_ns, stat.st_size
         return found

@@ -1,4 +1,4 @@
-"""The tests that were handed out: whether they still say what they said, and how they come back."""
+"""The given tests: whether they are as handed out, and how to restore them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ FOLDER = "tests/"
 
 
 def changed(root: Path, manifest: Manifest) -> list[str]:
-    """The files of given tests that are gone, or in which a given test or helper is other than it was; more tests are no matter."""
+    """The test files that are missing, or in which a given test or helper has changed; additional tests are allowed."""
     try:
         given = pristine.read(root)
-    except Problem:  # course doctor tells
+    except Problem:  # course doctor reports it
         return []
     own = pristine.task_functions(manifest)
     found = []
     for path in sorted(path for path in given.hashes if path.startswith(FOLDER)):
         try:
             now = backups.content(root, path)
-        except Problem:  # such as a link that leads elsewhere
+        except Problem:  # such as a link out of the workspace
             now = None
         if now is None or not (given.is_as_given(path, now) or _holds(now, given.files.get(path, b""), set(own.get(path, ())))):
             found.append(path)
@@ -33,17 +33,17 @@ def changed(root: Path, manifest: Manifest) -> list[str]:
 
 
 def warning(root: Path, manifest: Manifest) -> str:
-    """What to say of them; empty if all are as they were."""
+    """A warning about changed given tests; "" if there are none."""
     paths = changed(root, manifest)
     if not paths:
         return ""
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
     which = f"{', '.join(paths[:3])}{more} {'are' if len(paths) > 1 else 'is'} not as handed out"
-    return f"{which}, and grading uses the given tests; to bring them back: course reset tests"
+    return f"{which}, and grading uses the given tests; to restore them: course reset tests"
 
 
 def reset(root: Path, manifest: Manifest, console: Console) -> int:
-    """Bring the given tests back, after a backup; tests that students write stay. Returns the exit code.
+    """Restore the given tests after a backup, except for those that students write. Returns the exit code.
 
     Raises:
         Problem: If that cannot be done; then nothing was changed.
@@ -57,13 +57,13 @@ def reset(root: Path, manifest: Manifest, console: Console) -> int:
     if name is None:
         console.print("The given tests are as they were handed out; nothing to reset.", soft_wrap=True)
         return 0
-    console.print(f"The given tests are back, in {', '.join(changes)}.", soft_wrap=True)
+    console.print(f"The given tests are restored, in {', '.join(changes)}.", soft_wrap=True)
     say_how_to_restore(console, name)
     return 0
 
 
 def _holds(now: bytes, given: bytes, own: set[str]) -> bool:
-    """Whether a file has every given function as it was; `own` are those that students write."""
+    """Whether every given function of a file is unchanged; `own` are the functions that students write."""
     try:
         before, after = _functions(given), _functions(now)
     except function_source.Unreadable:
@@ -78,11 +78,11 @@ def _functions(data: bytes) -> dict[str, str]:
 
 
 def _brought_back(now: bytes | None, given: bytes, own: set[str]) -> bytes:
-    """The given file, with what the student wrote in it."""
+    """The given file with the functions that the student wrote."""
     if now is None or not own:
         return given
     try:
         text, yours = function_source.decode(given)[0], function_source.decode(now)[0]
         return merge.merge(text, yours, text, (own, own), is_test=True).text.encode("utf-8")
     except function_source.Unreadable:
-        return given  # what was there is in the backup
+        return given  # the backup keeps the student's file

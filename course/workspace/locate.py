@@ -1,4 +1,4 @@
-"""Where to look when a test fails: the student's line, or where the functions begin that the test calls."""
+"""Locate the student's line when a test fails, or else the functions that the test calls."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ CACHED = type(functools.cache(len))
 """The type of functions behind functools.cache."""
 
 MOST = 4
-"""So many methods are shown; where a test calls more, they tell nothing."""
+"""Maximum number of methods to show; more would not help."""
 
 
 class Places:
-    """Finds places in a workspace.
+    """Finds the lines of a workspace that belong to an error.
 
     Args:
         root: The workspace.
@@ -96,12 +96,12 @@ class Places:
         return None
 
     def task_to_mend(self, file: str, task: str | None) -> str | None:
-        """The first task that has the student write in a file that cannot be loaded; None if this one does too, or none does."""
+        """The first task that writes in a file that failed to load; None if `task` writes in it, too, or no task does."""
         tasks = list(self.written.get(file, {}).values())
         return tasks[0] if tasks and task is not None and task not in tasks else None
 
     def unreturned(self, error: BaseException) -> tuple[Place, str] | None:
-        """Where the function begins that should have returned a kernel, if the error says that there is none, and what to do."""
+        """The function that should have returned a kernel, if the error says that it did not, and what to do."""
         if not isinstance(error, TypeError):
             return None
         if re.fullmatch("'NoneType' object is not (callable|subscriptable)", str(error)):
@@ -120,7 +120,7 @@ class Places:
         return None
 
     def _beginning(self, file: str, line: int, function: str) -> Place:
-        """The line where a function begins that a student has written."""
+        """The line at which a function of the student begins."""
         return Place(file, line, linecache.getline(str(self.root / file), line).strip(), function, in_task=True)
 
     def beginning(self, code: CodeType) -> Place | None:
@@ -167,7 +167,7 @@ class Places:
         for name in names:
             value = values.get(name)
             value = value.__wrapped__ if isinstance(value, CACHED) else value
-            code = value.__code__ if isinstance(value, FunctionType) else None  # of others, asking may run a student's code
+            code = value.__code__ if isinstance(value, FunctionType) else None  # attributes of other objects may run the student's code
             file = self._student_file(code.co_filename) if code else None
             mine = any(f"{other}.".startswith(f"{code.co_name}.") for other in self.written.get(file or "", ())) if code else False
             if code and file and mine and not file.startswith("tests/"):
@@ -187,7 +187,7 @@ class Places:
         return found
 
     def _task(self, place: Place) -> str | None:
-        """The task whose function stands around a place."""
+        """The id of the task whose function contains a place."""
         functions = self.written.get(place.file, {})
         return next((task for name, task in functions.items() if f"{place.function}.".startswith(f"{name}.")), None)
 
@@ -229,7 +229,7 @@ def _without_return(path: Path) -> Iterator[tuple[str, str, int]]:
 
 
 def _parsed(path: Path) -> list[ast.stmt]:
-    """What a file holds; nothing if it is missing, or has become wrong since it was loaded."""
+    """The functions of a file; none if it is missing or no longer valid Python."""
     try:
         return ast.parse(path.read_text(encoding="utf-8")).body
     except (OSError, SyntaxError, ValueError):

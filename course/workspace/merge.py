@@ -1,4 +1,4 @@
-"""What a student wrote in one file, put into a newer release of it: functions, helpers and imports.
+"""Merge what a student wrote in a file into a newer release of it: functions, helpers and imports.
 
 Given code is the release's. What the student changed in it is named, with its line: it stays in the backup.
 """
@@ -33,7 +33,7 @@ class Merged:
 
 
 def merge(old: str, yours: str, new: str, names: tuple[set[str], set[str]], is_test: bool = False) -> Merged:
-    """Put the student's work into a newer file.
+    """Merge the student's work into a newer file.
 
     Args:
         old: The file as it was handed out.
@@ -95,7 +95,7 @@ def _items(body: list[ast.stmt], lines: list[str]) -> list[_Item]:
 
 
 def _end(node: ast.stmt, lines: list[str]) -> int:
-    """The line behind a statement; comments that are indented deeper belong to it."""
+    """The line after a statement, including comments that are indented deeper."""
     end = node.end_lineno or node.lineno
     for number in range(end, len(lines)):
         comment = lines[number].lstrip()
@@ -117,19 +117,19 @@ def _key(node: ast.stmt) -> str:
 
 
 def with_additions(old: str, yours: str, new: str) -> str:
-    """The new text with the statements that the student added to the module and to its classes, each behind what it stood behind."""
+    """The new text with the statements that the student added to the module and its classes, each after its old predecessor."""
     aliases = _aliases(old) | _aliases(new)
     for path in ["", *(name for name, _ in _classes(function_source.parse(yours)))]:
         lines = {text: text.split("\n") for text in (old, yours, new)}
         bodies_of = [_body(function_source.parse(text), path) for text in (old, yours, new)]
-        if any(body is None for body in bodies_of):  # the whole class is the student's, or gone
+        if any(body is None for body in bodies_of):  # the student added or deleted the whole class
             continue
         was, mine, now = (_items(body or [], lines[text]) for body, text in zip(bodies_of, (old, yours, new), strict=True))
         known = {item.key for item in was} | {item.key for item in now}
         starts, ends = {item.key: item.start for item in now}, {item.key: item.end for item in now}
         anchor = _start(now)
         inserted: dict[int, list[str]] = {}
-        for item, below in zip(mine, [*mine[1:], None], strict=False):  # of an empty file there is no item
+        for item, below in zip(mine, [*mine[1:], None], strict=False):  # an empty file has no items
             if item.key in ends:
                 anchor = max(ends[item.key], _start(now))
             if item.key in known:
@@ -138,9 +138,9 @@ def with_additions(old: str, yours: str, new: str) -> str:
             if isinstance(item.node, (ast.Import, ast.ImportFrom)):
                 text = _new_imports(item.node, text, aliases)
             elif not isinstance(item.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)):
-                continue  # what else runs on import is given code that the student changed, or a line of the student's that is named
+                continue  # other code that runs on import: given code that the student changed, or a line that the report names
             above, under = _gap(lines[yours], item.start), _gap(lines[yours], below.start) if below else 0
-            if text and below and below.key in starts and under < above:  # it belongs to what stands below
+            if text and below and below.key in starts and under < above:  # it belongs to the statement below
                 inserted.setdefault(starts[below.key], []).extend([*text, *[""] * under])
             elif text:
                 inserted.setdefault(anchor, []).extend([*[""] * above, *text])
@@ -152,7 +152,7 @@ def with_additions(old: str, yours: str, new: str) -> str:
 
 
 def _start(items: list[_Item]) -> int:
-    """The line behind the docstring and the imports from __future__."""
+    """The line after the docstring and the imports from __future__."""
     start = items[0].start if items else 0
     for item in items:
         docstring = isinstance(item.node, ast.Expr) and isinstance(item.node.value, ast.Constant)
@@ -163,7 +163,7 @@ def _start(items: list[_Item]) -> int:
 
 
 def _gap(lines: list[str], start: int) -> int:
-    """How many lines above this one are blank."""
+    """The number of blank lines above this one."""
     gap = 0
     while gap < start and not lines[start - gap - 1].strip():
         gap += 1
@@ -183,7 +183,7 @@ def _body(tree: ast.Module, path: str) -> list[ast.stmt] | None:
 
 
 def _aliases(text: str) -> set[tuple[str, str, str]]:
-    """What the imports of a text bind: module, name and the name that it is known by."""
+    """The names that the imports of a text bind: module, name and alias."""
     return {alias for node in function_source.parse(text).body for alias in _aliases_of(node)}
 
 
@@ -196,7 +196,7 @@ def _aliases_of(node: ast.stmt) -> list[tuple[str, str, str]]:
 
 
 def _new_imports(node: ast.Import | ast.ImportFrom, text: list[str], known: set[tuple[str, str, str]]) -> list[str]:
-    """The lines that import what nobody else does: the student's own, if all of it is new."""
+    """The imports that only the student's file has."""
     found = _aliases_of(node)
     added = [alias for alias in found if alias not in known]
     if len(added) == len(found):
@@ -213,9 +213,9 @@ def _new_imports(node: ast.Import | ast.ImportFrom, text: list[str], known: set[
 
 
 def _lost(old: str, yours: str, new: str, merged: Merged) -> list[str]:
-    """Where lines stand that the student wrote and the merged file does not have."""
+    """The places of lines that the student wrote and that the merged file lacks."""
     mine, kept = _added(old, yours), Counter(line for _, line in _added(new, merged.text))
-    kept += Counter(line for _, line in _added(old, new))  # the release has mended the same
+    kept += Counter(line for _, line in _added(old, new))  # the release made the same change
     found, lost = function_source.find(yours), {}
     lines = yours.split("\n")
     imported = {node.lineno + i for node in function_source.parse(yours).body for i in range(_height(node)) if _aliases_of(node)}
@@ -234,14 +234,14 @@ def _height(node: ast.stmt) -> int:
 
 
 def _added(old: str, new: str) -> list[tuple[int, str]]:
-    """The lines, with their numbers, that one text has and an older one has not; blank ones do not count."""
+    """The lines, with their numbers, that a text adds to an older one, except blank ones."""
     before, after = ([line.strip() for line in text.split("\n")] for text in (old, new))
     opcodes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     return [(i + 1, after[i]) for tag, _, _, j1, j2 in opcodes if tag != "equal" for i in range(j1, j2) if after[i]]
 
 
 def written(old: str, yours: str, names: Mapping[str, str], is_test: bool = False) -> list[str]:
-    """Which of the named functions say something else than they did when they were handed out.
+    """The named functions that differ from what was handed out.
 
     Raises:
         Unreadable: If one of the two is not valid Python.

@@ -1,4 +1,4 @@
-"""A release of the course, read from a folder, a zip file or a git bundle: all files of a workspace as they are handed out."""
+"""A release of the course, read from a folder, a zip file or a git bundle: all files of a workspace as handed out."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from course.workspace.pristine import Pristine
 MARKER = ".handout.json"
 MANIFEST = "course/tasks.toml"
 LARGEST = 200_000_000
-"""Bytes that one file of a release may have."""
+"""Maximum size of one file of a release, in bytes."""
 
 Reader = Callable[[str], bytes | None]
-"""Gives what the release holds under a path; None if nothing."""
+"""Returns the contents of a file of the release; None if it does not exist."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Release:
 
 
 def read(source: Path) -> Release:
-    """Read a release; only files that it lists itself are taken.
+    """Read a release; only files that it lists itself are used.
 
     Raises:
         Problem: If it is not one, or was changed since it was handed out.
@@ -55,11 +55,11 @@ def read(source: Path) -> Release:
         return _from_bundle(source)
     if zipfile.is_zipfile(source):
         return _from_zip(source)
-    raise Problem(f"{source} is no folder, zip file or git bundle; name one of a release: course update SOURCE", USAGE)
+    raise Problem(f"{source} is not a folder, zip file or git bundle; name one of a release: course update SOURCE", USAGE)
 
 
 def _from_zip(source: Path) -> Release:
-    """A release from a zip file, in which everything may lie in one folder."""
+    """Read a release from a zip file, whose files may all be in one folder."""
     try:
         with zipfile.ZipFile(source) as archive:
             entries = {entry.filename.replace("\\", "/"): entry for entry in archive.infolist()}
@@ -78,7 +78,7 @@ def _from_zip(source: Path) -> Release:
 
 
 def _from_bundle(source: Path) -> Release:
-    """A release from a git bundle."""
+    """Read a release from a git bundle."""
     if shutil.which("git") is None:
         raise Problem(f"{source} is a git bundle, and git is not installed; ask for a zip file: course update SOURCE", ENVIRONMENT)
     with tempfile.TemporaryDirectory(prefix="course-") as folder:
@@ -93,7 +93,7 @@ def _release(source: Path, content: Reader) -> Release:
     """The release of which this reads the files."""
     packed = content(pristine.PATH)
     if packed is None:
-        raise Problem(f"{source} is no release: it holds no {pristine.PATH}; name one: course update SOURCE", USAGE)
+        raise Problem(f"{source} is not a release: it has no {pristine.PATH}; name one: course update SOURCE", USAGE)
     try:
         given = pristine.unpack(packed)
     except ValueError as error:
@@ -112,5 +112,5 @@ def _release(source: Path, content: Reader) -> Release:
         try:
             manifest = load(Path(folder) / "tasks.toml")
         except ManifestError as error:
-            raise Problem(f"{source} is no release ({error}); fetch it again: course update SOURCE", USAGE) from None
+            raise Problem(f"{source} is not a release ({error}); fetch it again: course update SOURCE", USAGE) from None
     return Release(files, given, manifest)

@@ -1,4 +1,4 @@
-"""What a teacher has released for those who are stuck: bodies for all tasks up to a stage, put into the workspace after a backup."""
+"""Solutions that a teacher has released, for all tasks up to a stage: written into the workspace after a backup."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCHEMA = 1
 
 
 def take(root: Path, manifest: Manifest, stage: int) -> str | None:
-    """Put the released bodies of all tasks up to a stage into the student's files.
+    """Write the released solutions of all tasks up to a stage into the student's files.
 
     Args:
         root: The workspace.
@@ -40,12 +40,12 @@ def take(root: Path, manifest: Manifest, stage: int) -> str | None:
                 lost = f"{_path(stage)} has no body for {error.args[0]} of Task {task.id}"
                 raise Problem(f"{lost}; ask your teacher for another, or run: course test {task.id}", ENVIRONMENT) from None
             except function_source.Unreadable as error:
-                raise Problem(f"{file}, {error}; mend it, or run: course reset {task.id} --whole-files", USAGE) from None
+                raise Problem(f"{file}, {error}; fix it, or run: course reset {task.id} --whole-files", USAGE) from None
     return backups.apply(root, changes, f"staff-{stage}")
 
 
 def _path(stage: int) -> str:
-    """Where the bodies of a stage lie, relative to the workspace."""
+    """The file with the solutions of a stage, relative to the workspace."""
     return f"course/released/stage{stage}.json"
 
 

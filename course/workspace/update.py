@@ -1,4 +1,4 @@
-"""`course update`: a newer release of the course, with everything that the student wrote in it.
+"""`course update`: update the workspace to a newer release, and keep everything that the student wrote.
 
 A file that the release did not change stays as it is. Into one that it changed go the student's functions, helpers and imports.
 """
@@ -18,12 +18,12 @@ from course.workspace.release import Release
 from course.workspace.reset import say_how_to_restore
 
 MOST = 12
-"""Files that one line of the report names."""
+"""Number of files that one line of the report names."""
 
 
 @dataclass
 class Plan:
-    """What an update will do.
+    """The changes of an update.
 
     Attributes:
         changes: The new contents of files by path; None takes one away.
@@ -43,7 +43,7 @@ class Plan:
 
 
 def run(root: Path, manifest: Manifest, console: Console, source: Path | str) -> int:
-    """Bring a workspace to a newer release, after a backup; returns the exit code.
+    """Update a workspace to a newer release after a backup, and return the exit code.
 
     Args:
         root: The workspace.
@@ -59,13 +59,11 @@ def run(root: Path, manifest: Manifest, console: Console, source: Path | str) ->
         done = plan(root, manifest, pristine.read(root), newer)
         name = backups.apply(root, done.changes, "update")
     if name is None:
-        console.print("This release is here already; nothing was changed.")
+        console.print("This workspace has this release already; nothing was changed.")
         return 0
     changed = [path for path in backups.read(root, name).files if path not in (pristine.PATH, release.MARKER)]
     removed = [path for path in changed if done.changes[path] is None]
-    console.print(
-        f"Updated {len(changed) - len(removed)} files, removed {len(removed)}; carried over {len(done.taken)} functions of yours."
-    )
+    console.print(f"Updated {len(changed) - len(removed)} files, removed {len(removed)}; kept {len(done.taken)} functions of yours.")
     _tell(console, "No longer in the course, so yours is in the backup alone", done.gone)
     _tell(console, "Changed by you and by the release, whose version stands there now; yours is in the backup", done.conflicts)
     _tell(console, "Deleted by you, and back", done.returned)
@@ -76,7 +74,7 @@ def run(root: Path, manifest: Manifest, console: Console, source: Path | str) ->
 
 
 def plan(root: Path, manifest: Manifest, old: Pristine, new: Release) -> Plan:
-    """What an update to this release will do; nothing is changed.
+    """Plan an update to this release; change nothing.
 
     Raises:
         Problem: If a file in which both have changed something cannot be taken apart.
@@ -91,7 +89,7 @@ def plan(root: Path, manifest: Manifest, old: Pristine, new: Release) -> Plan:
             done.changes[path] = data
             done.returned += [path] if path in old.hashes else []
         elif pristine.fingerprint(yours) == pristine.fingerprint(data) or old.is_as_given(path, data):
-            continue  # it is there, or the release did not change it
+            continue  # it exists, or the release did not change it
         elif old.is_as_given(path, yours):
             done.changes[path] = data
         elif path in old.files and path in new.given.files:
@@ -118,26 +116,24 @@ def _merged(path: str, old: bytes, yours: bytes, new: bytes, names: tuple[set[st
         function_source.parse(text)
     except function_source.Unreadable as error:
         raise Problem(
-            f"{path}, {error}; the release changes this file and needs your functions in it: mend it, and run course update again",
+            f"{path}, {error}; the release changes this file and needs your functions in it: fix it, and run course update again",
             TESTS_FAIL,
         ) from None
     try:
         merged = merge.merge(function_source.decode(old)[0], text, function_source.decode(new)[0], names, path.startswith("tests/"))
     except function_source.Unreadable as error:
-        raise Problem(
-            f"{path} of the release and yours do not go together ({error}); show your teacher: course diff", ENVIRONMENT
-        ) from None
+        raise Problem(f"{path} of the release and yours cannot be merged ({error}); show your teacher: course diff", ENVIRONMENT) from None
     done.taken += [f"{path}:{name}" for name in merged.taken]
     done.gone += [f"{path}:{name}" for name in merged.gone]
     done.conflicts += [f"{path}:{name}" if not name.startswith("line ") else f"{path}, {name}" for name in merged.lost]
     try:
         return merged.text.encode(codec)
-    except UnicodeEncodeError:  # the release has signs that the student's encoding lacks
+    except UnicodeEncodeError:  # the release has characters that the student's encoding lacks
         return merged.text.encode("utf-8")
 
 
 def _written(path: str, old: Pristine, yours: bytes, names: dict[str, str]) -> list[str]:
-    """What the student wrote in a file that the course no longer has."""
+    """The functions that the student wrote in a file that the course no longer has."""
     if path not in old.files:
         return []
     try:
@@ -148,7 +144,7 @@ def _written(path: str, old: Pristine, yours: bytes, names: dict[str, str]) -> l
 
 
 def _tell(console: Console, what: str, where: list[str]) -> None:
-    """One line, if there is anything to say."""
+    """Print one line if there is anything to report."""
     if where:
         rest = f" and {len(where) - MOST} more" if len(where) > MOST else ""
         console.print(f"{what}: {', '.join(where[:MOST])}{rest}", soft_wrap=True, markup=False)

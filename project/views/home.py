@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from course.manifest import Task, course
+from course.cli.common import current_task
+from course.manifest import ROOT, Task, course
+from course.runner.next_task import next_task
 from course.runner.progress import CannotRun, TaskState, cached_states, run_tasks
 from project.lab import registry
 
@@ -11,6 +13,7 @@ LABELS = {  # state: icon, color, text
     "failing": ("cancel", "red", "failing"),
     "todo": ("edit_note", "blue", "to write"),
     "blocked": ("lock", "orange", "waiting"),
+    "stale": ("history", "gray", "passed before the last change"),
     "unknown": ("help", "gray", "not tested"),
 }
 
@@ -28,14 +31,14 @@ def show_summary(tasks: tuple[Task, ...], states: dict[str, TaskState]) -> None:
     """Show the points so far and the next task."""
     points = sum(task.points for task in tasks if states[task.id].state == "passed")
     total = sum(task.points for task in tasks if not task.extra)
-    untested = sum(states[task.id].state == "unknown" for task in tasks)
+    untested = sum(states[task.id].state in ("unknown", "stale") for task in tasks)
     note = f"; {untested} of {len(tasks)} tasks not tested since the last change" if 0 < untested < len(tasks) else ""
     st.progress(min(points / total, 1.0), text=f"{points} of {total} points{note}")
     if all(states[task.id].state == "unknown" for task in tasks):
         st.info("The tests have not run on these files yet. Press **Run the tests**.", icon=":material/science:")
         return
-    following = next((task for task in tasks if states[task.id].state not in ("passed", "unknown")), None)
-    if following is None and untested:
+    following = next_task(manifest, states, current_task(ROOT, manifest))
+    if untested and (following is None or states[following.id].state == "unknown"):
         st.info("All tasks tested so far pass. Press **Run the tests** to test the others.", icon=":material/science:")
     elif following is None:
         st.success("All tasks pass.", icon=":material/celebration:")

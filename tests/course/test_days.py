@@ -6,6 +6,7 @@ cheats and broken archives.
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -65,18 +66,30 @@ def handed_in(student: Workspace) -> Path:
     """What the student hands in at the end of the day."""
     first = student.python("course")
     assert first.returncode == 1
+    assert set(listed(student).values()) == {"todo"}  # known without a run
     assert "Task 0.1 Operators: todo" in first.stdout
     assert "minitorch/operators.py" in first.stdout
-    assert "This is no terminal, so the tests ran once." in first.stdout
+    assert "This is not a terminal, so the tests ran once." in first.stdout
     for task in TASKS:
         work_on(student, task)
-    behind = student.python("course", "next")
-    assert (behind.returncode, behind.stdout) == (0, "Every task is passed. Well done.\n")
+    assert "stale" in listed(student).values()
+    behind = student.python("course", "next")  # runs what is stale
+    assert (behind.returncode, behind.stdout) == (0, "Every task has passed. Well done.\n")
     reported = student.python("course", "report", "0.5")
     assert reported.returncode == 0, reported.stderr
     submitted = student.python("course", "submit", "--json")
     assert submitted.returncode == 0, submitted.stderr
     return student.root / "submission.zip"
+
+
+def listed(student: Workspace) -> dict[str, str]:
+    """The states that `course list` shows."""
+    return {row["id"]: row["state"] for row in json.loads(student.python("course", "list", "--json").stdout)}
+
+
+def next_tasks(shown: str) -> set[str]:
+    """The task that a command names as the next one, if it names one."""
+    return set(re.findall(r"(?m)^Next: Task (\S+)", shown))
 
 
 def work_on(student: Workspace, task: Task) -> None:
@@ -93,6 +106,11 @@ def work_on(student: Workspace, task: Task) -> None:
     passed = student.python("course", "test", task.id)
     assert passed.returncode == 0, passed.stdout
     assert f"Task {task.id} {task.title}: passed" in passed.stdout
+    later = [other for other in TASKS if TASKS.index(other) > TASKS.index(task)]
+    done = [other.id for other in TASKS if other not in later]
+    assert {state for id, state in listed(student).items() if id in done} <= {"passed", "stale"}  # files that tasks share have changed
+    named = next_tasks(passed.stdout) | next_tasks(student.python("course", "list").stdout)
+    assert named == ({later[0].id} if later else set())
     assert task.hints[0].split()[0] in student.python("course", "hint", task.id).stdout
 
 

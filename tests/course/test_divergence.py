@@ -56,7 +56,7 @@ def test_relu_is_0_below_0(x):
 '''
 
 PAGE = """\
-✗ Task 0.1 Sums: failing. Of 1 test 1 fail.
+✗ Task 0.1 Sums: failing. Of 1 test, 1 fails.
 
 The test says   relu(x) is 0 where x is negative.
 Smallest input  x = -4.0
@@ -144,7 +144,7 @@ def test_a_task_that_passes_needs_no_explanation(sums: Workspace) -> None:
     done = sums.course("explain", "0.1")
     assert (done.returncode, done.stdout) == (
         0,
-        "✓ Task 0.1 Sums: passed. Of 1 test 1 pass.\nNo test fails, so there is nothing to explain. Next: course next\n",
+        "✓ Task 0.1 Sums: passed. Of 1 test, 1 passes.\nNo test fails, so there is nothing to explain. Next: course next\n",
     )
 
 

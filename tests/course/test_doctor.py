@@ -43,7 +43,7 @@ def test_a_line_each_and_the_exit_code_of_the_worst(student: Student, monkeypatc
     assert student.told.splitlines()[1:] == [
         "✗ Python     2.7, expected >=3.11",
         "             install a newer Python",
-        "1 of 2 are wrong; mend the first one first.",
+        "1 of 2 checks failed; fix the first one first.",
     ]
 
 
@@ -107,20 +107,22 @@ def test_numba_that_fails_hangs_or_computes_wrong(student: Student, monkeypatch:
     monkeypatch.setattr(doctor, "COMPILE", "raise SystemExit('no llvm')")
     assert doctor.numba(student.root) == Check("numba", "wrong", "does not run: no llvm", again)
     monkeypatch.setattr(doctor, "COMPILE", """print('{"right": false, "threads": 2, "seconds": 1, "version": "9.9"}')""")
-    assert doctor.numba(student.root) == Check("numba", "wrong", "9.9 computes wrong", again)
+    assert doctor.numba(student.root) == Check("numba", "wrong", "9.9 computes wrong results", again)
     monkeypatch.setattr(doctor, "COMPILE", """print('{"right": true, "threads": 1, "seconds": 1, "version": "9.9"}')""")
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    assert doctor.numba(student.root).fix == "unset NUMBA_NUM_THREADS, so that loops of Module 3 run in parallel"
+    assert doctor.numba(student.root).fix == "unset NUMBA_NUM_THREADS, so that the loops of Module 3 run in parallel"
     monkeypatch.setattr(doctor, "COMPILE", "import time; time.sleep(60)")
     monkeypatch.setattr(doctor, "PATIENCE", 0.1)
-    assert doctor.numba(student.root).says == "a first function took more than 0.1 s"
+    assert doctor.numba(student.root).says == "compiling a function took more than 0.1 s"
 
 
 def test_a_folder_that_cannot_be_written_to(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.folders(student.root).state == "ok"
     monkeypatch.setattr(doctor, "_writable", lambda folder: folder.name != "minitorch")
     folder = student.root / "minitorch"
-    assert doctor.folders(student.root) == Check("Folders", "wrong", f"{folder} cannot be written to", f"make it yours: chmod u+w {folder}")
+    assert doctor.folders(student.root) == Check(
+        "Folders", "wrong", f"{folder} cannot be written to", f"make it writable: chmod u+w {folder}"
+    )
 
 
 def test_a_workspace_that_is_not_whole(student: Student) -> None:
@@ -158,7 +160,7 @@ def test_gpu_browser_disk_git_and_terminal(student: Student, monkeypatch: pytest
     assert doctor.git(student.root) == Check("git", "warning", "is not installed", "install git from https://git-scm.com")
     monkeypatch.setattr(sys, "stdout", type("Stream", (), {"encoding": "ascii"})())
     assert doctor.terminal(student.root) == Check(
-        "Terminal", "warning", "ascii lacks signs such as ✓", "set PYTHONUTF8=1 in the environment"
+        "Terminal", "warning", "ascii lacks characters such as ✓", "set PYTHONUTF8=1 in the environment"
     )
 
 

@@ -134,7 +134,7 @@ def test_with_a_gpu_one_may_still_ask_for_the_simulator(kernels: Workspace, driv
 def test_the_command_line_says_on_what_the_kernels_ran(kernels: Workspace, driver, monkeypatch) -> None:
     done = kernels.course("test", "1.2")
     assert done.returncode == 0
-    assert done.stdout.startswith("✓ Task 1.2 Signs: passed in the simulator. Of 1 test 1 pass.\n")
+    assert done.stdout.startswith("✓ Task 1.2 Signs: passed in the simulator. Of 1 test, 1 passes.\n")
     assert "1 of 1 tests  ✓ passed in the simulator" in kernels.course("status").stdout
     rows = json.loads(kernels.course("list", "--json").stdout)
     assert {row["id"]: row["device"] for row in rows} == {"0.1": "", "0.2": "", "0.3": "", "1.1": "", "1.2": "simulator"}

@@ -14,13 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.course_class import solve
 from course.manifest import ROOT, Manifest, course, load
+from course.runner.packages import packages
 from course.staff import RequestError, StaffError
-from course.staff.handout.generate import BARE, GUIDED, MARKER, TEMPLATES, handout_files, make_handout, stub_files, write_names
+from course.staff.handout.generate import BARE, GUIDED, MARKER, TEMPLATES, handout_files, make_handout, stub_files, write_files, write_names
 from course.staff.handout.selection import STAFF_PACKAGES, select
 from course.workspace import pristine
 
 from . import miniature
+from .conftest import clean_environment
 from .handouts import handout
 
 Repository = tuple[Path, Manifest]
@@ -553,9 +556,9 @@ def test_what_serves_a_gpu_is_in_a_workspace_whose_tasks_need_one(repository: Re
     tasks = tuple(replace(task, gpu=task.id == "1.1") for task in manifest.tasks)
     without, with_one = select(root, manifest, 1), select(root, replace(manifest, tasks=tasks), 1)
     assert set(with_one) - set(without) == {"requirements.cuda.txt", "project/gpu.ipynb"}
-    assert ".PHONY: help app test test-cuda-sim check docs format clean\n" in str(with_one["Makefile"])
+    assert ".PHONY: help course app test test-cuda-sim check docs format clean\n" in str(with_one["Makefile"])
     assert "\ntest-cuda-sim: " in str(with_one["Makefile"])
-    assert ".PHONY: help app test check docs format clean\n" in str(without["Makefile"])
+    assert ".PHONY: help course app test check docs format clean\n" in str(without["Makefile"])
     assert "cuda" not in str(without["Makefile"])
     assert set(select(root, replace(manifest, tasks=tasks), 0)) == set(select(root, manifest, 0))
 
@@ -757,7 +760,9 @@ def test_the_commands_of_a_workspace_are_those_of_the_repository_but_for_what_se
         for text in ((ROOT / "Makefile").read_text(encoding="utf-8"), str(handout(4)["Makefile"]))
     )
     assert ours.keys() - theirs.keys() == {"test-all", "check-cuda", "prove", "bench"}
-    assert {name for name, rule in theirs.items() if rule != ours[name]} == {"test", "check", "clean"}
+    assert theirs.keys() - ours.keys() == {"course", "$(VENV)/.course"}
+    different = {name for name in theirs.keys() & ours.keys() if theirs[name] != ours[name]}
+    assert different == {"test", "check", "clean", "$(VENV)/.made", "$(VENV)/.app", "$(VENV)/.dev"}
     assert theirs["test"].endswith("\t$(PY) -m pytest $(TESTS)\n")
     assert re.findall(r"\t(.*)\n", ours["check"]) == [
         *re.findall(r"\t(.*)\n", theirs["check"])[:-1],
@@ -772,3 +777,34 @@ def test_packages_that_serve_the_staff_alone_are_not_installed_in_a_workspace() 
     ours, theirs = ((ROOT / "requirements.dev.txt").read_text(encoding="utf-8"), str(handout(4)["requirements.dev.txt"]))
     lost = set(ours.splitlines()) - set(theirs.splitlines())
     assert {re.split(r"[^\w-]", line)[0] for line in lost} == STAFF_PACKAGES
+
+
+def test_what_the_command_line_needs_first_is_named_with_a_version_in_the_requirements() -> None:
+    (names,) = re.findall(r"(?m)^COURSE_SET := (.*)$", str(handout(4)["Makefile"]))
+    required = {re.split(r"[^\w-]", line)[0] for line in str(handout(4)["requirements.extra.txt"]).splitlines()}
+    assert {"typer", "rich", *packages(1)} <= set(names.split()) <= required
+
+
+@pytest.mark.exhaustive
+def test_modules_0_and_1_are_tested_without_the_packages_of_later_modules_and_of_the_app(tmp_path: Path) -> None:
+    write_files(tmp_path, dict(handout(1)))
+    tasks = [task for task in course().tasks if task.stage <= 1]
+    for task in tasks:
+        solve(tmp_path, task)
+    without = """import sys
+
+LATER = ("numpy", "numba", "streamlit", "altair", "pandas", "safetensors", "h5py")
+
+
+class Without:
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in LATER:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+sys.meta_path.insert(0, Without)
+"""
+    (tmp_path / "without.py").write_text(without, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "without", "--course-stage=1", "-m", " or ".join(task.mark for task in tasks)]
+    done = subprocess.run(command, cwd=tmp_path, env=clean_environment(), text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]

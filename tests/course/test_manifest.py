@@ -78,8 +78,8 @@ def test_an_unknown_entry_is_told(path: Path) -> None:
     assert message.startswith(f"{path}: task 0.1 has unknown point; it may have app, extra, gpu, hints, id, ")
 
 
-def test_a_task_that_stands_there_twice_is_told(path: Path) -> None:
-    assert spoilt(path, 'id = "0.2"', 'id = "0.1"') == f"{path}: task 0.1 stands there twice"
+def test_a_task_that_is_defined_twice_is_reported(path: Path) -> None:
+    assert spoilt(path, 'id = "0.2"', 'id = "0.1"') == f"{path}: task 0.1 is defined twice"
 
 
 def test_a_requirement_that_does_not_exist_is_told(path: Path) -> None:

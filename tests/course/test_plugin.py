@@ -254,7 +254,9 @@ def test_other_not_implemented_errors_are_failures(rows: dict[str, Any]) -> None
 
 
 def test_what_passes_or_is_skipped_is_noted(rows: dict[str, Any]) -> None:
-    assert rows["test_add"] == {"nodeid": "tests/test_sums.py::test_add", "task": "0.1", "state": "passed", "needs": None, "card": None}
+    assert rows["test_add"] | {"order": 0} == {
+        "nodeid": "tests/test_sums.py::test_add", "task": "0.1", "state": "passed", "needs": None, "card": None, "order": 0
+    }  # fmt: skip
     assert (rows["test_skipped"]["state"], rows["test_skipped"]["reason"]) == ("skipped", "no reason")
 
 
@@ -333,7 +335,7 @@ def test_none_in_place_of_a_value_asks_for_the_return(rows: dict[str, Any]) -> N
 
 def test_a_property_without_given_says_what_is_missing(rows: dict[str, Any]) -> None:
     assert rows["test_without_given"]["card"]["error"] == (
-        "nothing gives the argument x of this test a value; "
+        "no strategy gives the argument x of this test a value; "
         "decorate the test with @given(x=small_floats), or @given(small_floats, …) with a strategy for each argument"
     )
 

@@ -13,10 +13,11 @@ import pytest
 
 from course.manifest import ManifestError
 from course.runner import progress
+from course.runner.packages import packages
 from course.runner.progress import CannotRun, TaskState, cached_states, run_tasks
 from course.workspace.atomic_files import write_json
 
-from .conftest import EDITS, Workspace
+from .conftest import EDITS, TASK, Workspace, tasks_toml
 
 pytestmark = pytest.mark.usefixtures("clean")
 
@@ -96,18 +97,19 @@ def test_results_are_added_to_those_that_still_hold(workspace: Workspace) -> Non
 
 
 @pytest.mark.parametrize("file", ["minitorch/sums.py", "tests/test_sums.py", "course/tasks.toml", "minitorch/new.py", "project/run_new.py"])
-def test_an_edit_makes_results_unknown_and_its_reversal_known_again(workspace: Workspace, file: str) -> None:
+@pytest.mark.parametrize(("state", "outdated"), [("passed", "stale"), ("failing", "unknown"), ("todo", "unknown")])
+def test_an_edit_makes_a_result_outdated_and_its_reversal_valid_again(workspace: Workspace, file: str, state: str, outdated: str) -> None:
     root = workspace.root
     fingerprint = progress._fingerprints(root, progress._manifest(root))["0.1"]
-    progress._write_cache(root, {"0.1": (fingerprint, TaskState("0.1", "passed", passed=1, total=1))})
+    progress._write_cache(root, {"0.1": (fingerprint, TaskState("0.1", state, passed=1, total=1))})
     before = (root / file).read_bytes() if (root / file).exists() else None
     workspace.write(file, (before or b"").decode() + "\n")
-    assert cached_states(root)["0.1"].state == "unknown"
+    assert cached_states(root)["0.1"] == TaskState("0.1", outdated)
     if before is None:
         (root / file).unlink()
     else:
         (root / file).write_bytes(before)
-    assert cached_states(root)["0.1"].state == "passed"
+    assert cached_states(root)["0.1"].state == state
 
 
 @pytest.mark.parametrize(
@@ -115,8 +117,8 @@ def test_an_edit_makes_results_unknown_and_its_reversal_known_again(workspace: W
     [
         ("minitorch/module1.py", "passed"),  # a module of Module 1
         ("tests/test_signs.py", "passed"),  # its tests
-        ("minitorch/module0.py", "unknown"),
-        ("tests/helpers.py", "unknown"),
+        ("minitorch/module0.py", "stale"),
+        ("tests/helpers.py", "stale"),
     ],
 )
 def test_a_result_does_not_depend_on_what_belongs_to_a_later_module(workspace: Workspace, file: str, state: str) -> None:
@@ -251,6 +253,64 @@ def test_the_first_failing_test_is_that_of_the_file_which_is_written_first(works
     assert card.nodeid == f"tests/test_{files[0]}.py::test_f"
 
 
+FAILS_IN_ORDER = """import pytest
+
+
+@pytest.mark.task1_2
+def test_simple():
+    assert 1 == 2
+
+
+@pytest.mark.task1_2
+def test_hard():
+    assert 1 == 3
+"""
+
+
+def card_of(state: TaskState) -> str:
+    assert state.card is not None
+    return state.card.nodeid
+
+
+@pytest.mark.parametrize("shares", [1, 2])
+@pytest.mark.parametrize("first", [None, "", "tests/test_signs.py::test_hard", "tests/test_signs.py::test_that_is_gone"])
+def test_the_card_is_that_of_the_first_test_as_defined_whichever_runs_first(workspace: Workspace, first: str | None, shares: int) -> None:
+    workspace.write("tests/test_signs.py", FAILS_IN_ORDER)
+    state = run_tasks(["1.2"], workspace.root, first=first, shares=shares)["1.2"]
+    assert card_of(state) == "tests/test_signs.py::test_simple"
+    assert [nodeid for nodeid, _ in state.failures] == ["tests/test_signs.py::test_simple", "tests/test_signs.py::test_hard"]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("shares", [1, 2])
+def test_the_card_is_that_of_the_first_test_also_if_the_one_that_runs_first_hangs(workspace: Workspace, shares: int) -> None:
+    workspace.write("tests/test_signs.py", FAILS_IN_ORDER.replace("assert 1 == 3", "while True: pass"))
+    state = run_tasks(["1.2"], workspace.root, 1, first="tests/test_signs.py::test_hard", shares=shares)["1.2"]
+    assert card_of(state) == "tests/test_signs.py::test_simple"
+    assert (state.failing, state.total) == (2, 2)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("shares", [1, 2])
+def test_a_test_that_hangs_comes_before_one_that_fails_after_it(workspace: Workspace, shares: int) -> None:
+    workspace.write("tests/test_signs.py", FAILS_IN_ORDER.replace("assert 1 == 2", "while True: pass"))
+    card = run_tasks(["1.2"], workspace.root, 1, shares=shares)["1.2"].card
+    assert card is not None
+    assert (card.nodeid, (card.error or "").split(",")[0]) == ("tests/test_signs.py::test_simple", "stopped while it was running")
+
+
+@pytest.mark.exhaustive
+def test_the_card_does_not_depend_on_the_tasks_that_run_beside(workspace: Workspace) -> None:
+    for task, files in {"1.1": ["one", "two"], "1.2": ["two", "one"]}.items():
+        names = ", ".join(f'"minitorch.{file}:f"' for file in files)
+        workspace.mend("course/tasks.toml", f'write = ["minitorch.sums:{ {"1.1": "root", "1.2": "sign"}[task] }"]', f"write = [{names}]")
+    both = "import pytest\n\n\n@pytest.mark.task1_1\n@pytest.mark.parametrize('x', [1])\ndef test_a(x):\n    assert 1 == 2\n"
+    for name in ("one", "two"):
+        workspace.write(f"tests/test_{name}.py", both + both.replace("task1_1", "task1_2").replace("test_a", "test_b"))
+    assert card_of(run_tasks(["1.1", "1.2"], workspace.root)["1.2"]) == "tests/test_two.py::test_b[1]"
+    assert card_of(run_tasks(["1.2"], workspace.root)["1.2"]) == "tests/test_two.py::test_b[1]"
+
+
 @pytest.mark.exhaustive
 def test_the_time_limit_is_for_each_test(workspace: Workspace) -> None:
     works = "    end = time.process_time() + 2\n    while time.process_time() < end:\n        pass\n"
@@ -309,8 +369,14 @@ def test_code_that_asks_for_input_does_not_wait_for_it(workspace: Workspace) -> 
     assert "reading from stdin" in card.error
 
 
-@pytest.mark.parametrize("package", ["pytest", "hypothesis"])
-def test_a_missing_package_is_told_with_the_way_out(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+@pytest.mark.parametrize(("package", "task"), [("pytest", "0.1"), ("hypothesis", "0.1"), ("numpy", "2.1"), ("numba", "3.1")])
+def test_a_missing_package_is_told_with_the_way_out(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, package: str, task: str) -> None:
+    text = tasks_toml()
+    for number in (2, 3):
+        text += f'[[stage]]\nnumber = {number}\ntitle = "Later"\nmodules = []\n'
+        about = {"id": f"{number}.1", "mark": f"{number}_1", "module": number}
+        text += TASK.format(**about, title="Later", requires=[], write="minitorch.sums:sign", page="later")
+    workspace.write("course/tasks.toml", text)
     find_spec = importlib.util.find_spec
 
     def without(name: str) -> ModuleSpec | None:
@@ -318,13 +384,18 @@ def test_a_missing_package_is_told_with_the_way_out(workspace: Workspace, monkey
 
     monkeypatch.setattr(importlib.util, "find_spec", without)
     with pytest.raises(CannotRun) as caught:
-        run_tasks(["0.1"], workspace.root)
+        run_tasks([task], workspace.root)
     install = f"run: {sys.executable} -m pip install"
     assert str(caught.value) == f"the tests need {package}, which {sys.executable} does not have; {install} pytest hypothesis"
+    workspace.write("requirements.txt", "numpy\n")
     workspace.write("requirements.extra.txt", "pytest\nhypothesis\n")
     with pytest.raises(CannotRun) as caught:
-        run_tasks(["0.1"], workspace.root)
-    assert str(caught.value).endswith(f"{install} -r requirements.extra.txt")
+        run_tasks([task], workspace.root)
+    assert str(caught.value).endswith(f"{install} -r requirements.txt -r requirements.extra.txt")
+
+
+def test_the_first_modules_need_no_package_of_later_ones() -> None:
+    assert (packages(1), packages(2)) == (["pytest", "hypothesis"], ["pytest", "hypothesis", "numpy"])
 
 
 def test_an_unknown_task_is_refused(workspace: Workspace) -> None:

@@ -63,8 +63,8 @@ def test_a_workspace_that_cannot_be_written_to_forgets(workspace: Workspace, tas
 @pytest.mark.parametrize(
     ("tries", "message"),
     [
-        (0, "the hints of task 0.1 open after 2 tries, got 0: 2 more tries, each with other code; run: course test 0.1"),
-        (1, "the hints of task 0.1 open after 2 tries, got 1: 1 more try, each with other code; run: course test 0.1"),
+        (0, "the hints of task 0.1 open after 2 tries, got 0: 2 more tries, each with different code; run: course test 0.1"),
+        (1, "the hints of task 0.1 open after 2 tries, got 1: 1 more try, each with different code; run: course test 0.1"),
     ],
 )
 def test_no_hint_before_two_tries(workspace: Workspace, task: Task, tries: int, message: str) -> None:

@@ -27,14 +27,14 @@ def test_a_task_goes_back_to_its_stubs_and_comes_back(student: Student) -> None:
     name = backups.names(student.root)[0]
     assert name.endswith("-reset-0.1")
     assert student.told == (
-        f"Task 0.1 is back to its stubs, in minitorch/sums.py.\nWhat was there is kept. To have it back: course reset --restore {name}\n"
+        f"Task 0.1 is reset to its stubs, in minitorch/sums.py.\nYour files are backed up. To restore them: course reset --restore {name}\n"
     )
     assert student.text("minitorch/sums.py") == mine["minitorch/sums.py"].decode().replace("    return x + y  # mine\n", ADD)
     assert reset.restore(student.root, student.console, name) == 0
     assert student.snapshot() == mine
-    assert student.told.startswith("Restored minitorch/sums.py.\nWhat was there is kept.")
+    assert student.told.startswith("Restored minitorch/sums.py.\nYour files are backed up.")
     assert reset.restore(student.root, student.console, name) == 0
-    assert student.told == f"All files are as in the backup {name}.\n"
+    assert student.told == f"All files match the backup {name}.\n"
 
 
 def test_a_task_that_is_as_it_was_says_so(student: Student) -> None:
@@ -67,11 +67,11 @@ def test_given_tests_come_back_and_those_that_a_student_wrote_stay(student: Stud
     assert given_tests.reset(student.root, student.manifest, student.console) == 0
     assert student.told == "The given tests are as they were handed out; nothing to reset.\n"
     student.mend("tests/test_sums.py", ("assert add(1, 2) == 3", "assert add(1, 2)"))
-    said = "tests/test_sums.py is not as handed out, and grading uses the given tests; to bring them back: course reset tests"
+    said = "tests/test_sums.py is not as handed out, and grading uses the given tests; to restore them: course reset tests"
     assert given_tests.warning(student.root, student.manifest) == said
     assert given_tests.reset(student.root, student.manifest, student.console) == 0
     name = backups.names(student.root)[0]
-    assert student.told.startswith("The given tests are back, in tests/test_sums.py.\nWhat was there is kept.")
+    assert student.told.startswith("The given tests are restored, in tests/test_sums.py.\nYour files are backed up.")
     assert name.endswith("-reset-tests")
     assert student.text("tests/test_sums.py") == mine
 
@@ -111,7 +111,7 @@ def test_what_cannot_be_taken_apart_stays_until_asked_for(student: Student, old:
     before = student.snapshot()
     with pytest.raises(Problem) as error:
         reset.reset(student.root, student.manifest, "0.1")
-    assert str(error.value) == f"{why}; mend it, or put the whole file back: course reset 0.1 --whole-files"
+    assert str(error.value) == f"{why}; fix it, or reset the whole file: course reset 0.1 --whole-files"
     assert error.value.code == 1
     assert student.snapshot() == before
     reset.reset(student.root, student.manifest, "0.1", whole_files=True)
@@ -124,7 +124,7 @@ def test_bytes_that_are_no_text_are_named(student: Student) -> None:
         reset.reset(student.root, student.manifest, "0.1")
     assert str(error.value) == (
         "minitorch/sums.py, line 28: expected text in utf-8, got the byte 0xe4; "
-        "mend it, or put the whole file back: course reset 0.1 --whole-files"
+        "fix it, or reset the whole file: course reset 0.1 --whole-files"
     )
 
 
@@ -147,6 +147,6 @@ def test_backups_are_listed(student: Student, capsys: pytest.CaptureFixture[str]
     assert student.told == "There are no backups yet.\n"
     name = reset.reset(student.root, student.manifest, "0.1")
     reset.list_all(student.root, student.console)
-    assert student.told == f"{name}  minitorch/sums.py\nPut one back: course reset --restore NAME\n"
+    assert student.told == f"{name}  minitorch/sums.py\nTo restore one: course reset --restore NAME\n"
     reset.list_all(student.root, student.console, as_json=True)
     assert f'"name": "{name}"' in capsys.readouterr().out

@@ -38,7 +38,7 @@ def test_the_tasks_files_and_reports_go_in_and_nothing_else(student: Student) ->
     assert student.told == (
         "Task 0.1  unknown  minitorch/sums.py\n"
         "Task 0.2  unknown  minitorch/sums.py, reports/scalar/report.md\n"
-        "Task 0.3  unknown  tests/test_sums.py\n"
+        "Task 0.3  todo     tests/test_sums.py\n"
         f"{student.root / 'submission.zip'}: 3 files, {size} bytes\n"
         "Unknown states: course status runs the tests.\n"
     )
@@ -136,7 +136,7 @@ def test_programs_get_json(student: Student, capsys: pytest.CaptureFixture[str])
     submit.run(student.root, student.manifest, student.console, as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert told["files"] == ["minitorch/sums.py", "reports/scalar/report.md", "tests/test_sums.py"]
-    assert told["states"] == {"0.1": "unknown", "0.2": "unknown", "0.3": "unknown"}
+    assert told["states"] == {"0.1": "unknown", "0.2": "unknown", "0.3": "todo"}
     assert (told["left_out"], told["broken"], told["warnings"]) == ({}, [], [])
 
 

@@ -89,15 +89,15 @@ def test_an_update_keeps_functions_helpers_imports_and_files(student: Student, t
     assert student.text("notes/ideen für später.txt") == "ä"
     assert not (student.root / "minitorch/other.py").exists()
     assert told == (
-        "Updated 3 files, removed 1; carried over 2 functions of yours.\n"
-        f"What was there is kept. To have it back: course reset --restore {name}\nNext: course status\n"
+        "Updated 3 files, removed 1; kept 2 functions of yours.\n"
+        f"Your files are backed up. To restore them: course reset --restore {name}\nNext: course status\n"
     )
 
 
 def test_the_same_release_twice_changes_nothing(student: Student, tmp_path: Path) -> None:
     run(student, tmp_path)
     after, made = student.snapshot(), backups.names(student.root)
-    assert run(student, tmp_path) == "This release is here already; nothing was changed.\n"
+    assert run(student, tmp_path) == "This workspace has this release already; nothing was changed.\n"
     assert student.snapshot() == after
     assert backups.names(student.root) == made
 
@@ -179,7 +179,7 @@ def test_a_file_that_is_no_python_stops_the_update(student: Student, tmp_path: P
         update.run(student.root, student.manifest, student.console, tmp_path / "release")
     assert str(error.value) == (
         "minitorch/sums.py, line 15: not valid Python: '(' was never closed; "
-        "the release changes this file and needs your functions in it: mend it, and run course update again"
+        "the release changes this file and needs your functions in it: fix it, and run course update again"
     )
     assert student.snapshot() == before
     assert backups.names(student.root) == []
@@ -254,9 +254,9 @@ def test_what_is_no_release_is_refused(student: Student, tmp_path: Path) -> None
     nowhere, text, folder = tmp_path / "nowhere", tmp_path / "a.txt", tmp_path / "folder"
     assert message(nowhere) == f"there is no {nowhere}; name the folder, zip file or git bundle of a release: course update SOURCE"
     text.write_text("text", encoding="utf-8")
-    assert message(text) == f"{text} is no folder, zip file or git bundle; name one of a release: course update SOURCE"
+    assert message(text) == f"{text} is not a folder, zip file or git bundle; name one of a release: course update SOURCE"
     folder.mkdir()
-    assert message(folder) == f"{folder} is no release: it holds no course/pristine.zip; name one: course update SOURCE"
+    assert message(folder) == f"{folder} is not a release: it has no course/pristine.zip; name one: course update SOURCE"
     write(folder, released(NEWER))
     (folder / "README.md").write_text("changed", encoding="utf-8")
     again = "fetch the release again: course update SOURCE"

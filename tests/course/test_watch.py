@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,14 @@ from rich.console import Console
 
 from course.manifest import load
 from course.runner import watch
+from course.runner.failure_report import Card
 from course.runner.progress import TaskState
 from course.runner.watch import Watcher, progress_line
+from course.workspace.atomic_files import write_json
 from course.workspace.file_changes import Changes
 from course.workspace.record import make_current, read_record
 
-from .conftest import Workspace, clean_environment, tasks_toml
+from .conftest import EDITS, Workspace, clean_environment, tasks_toml
 
 pytestmark = pytest.mark.usefixtures("clean")
 
@@ -97,19 +100,20 @@ def test_a_save_runs_the_current_task_and_nothing_moves_on_by_itself(workspace: 
         "minitorch/sums.py:9  double",
         "h hint  l list  c check all  x reset  q quit",
     ]
-    assert "Task 0.2 is not passed yet." in seen.press("n")
+    assert "Task 0.2 has not passed yet." in seen.press("n")
     workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
     workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
     screen = seen.saved()
-    assert screen.startswith("✓ Task 0.2 Products: passed. Of 3 tests 3 pass.\n")
+    assert screen.startswith("✓ Task 0.2 Products: passed. Of 3 tests, 3 pass.\n")
     assert screen.splitlines()[-3:] == [
         "█" * 8 + "░" * 32 + "  1 of 5 tasks passed",
         "minitorch/sums.py:9  double",
         "n next  h hint  l list  c check all  x reset  q quit",
     ]
-    screen = seen.press("n")
-    assert screen.startswith("✓ Task 0.3 Powers: passed.")
-    assert read_record(workspace.root).current == "0.3"
+    screen = seen.press("n")  # Tasks 0.1 and 0.3 run and pass
+    assert screen.startswith("✗ Task 1.1 Roots: failing.")
+    assert "3 of 5 tasks passed" in screen
+    assert read_record(workspace.root).current == "1.1"
     assert not seen.watcher.step("q")
 
 
@@ -169,15 +173,167 @@ def test_the_first_failure_is_shown_while_the_other_tests_still_run(workspace: W
     assert "Smallest input  x = 9\n" in screen
     assert "Running the tests of Task 0.2 …\n" in screen
     workspace.write("go", "")
-    assert seen.settle().startswith("✗ Task 0.2 Products: failing. Of 3 tests 1 pass, 1 fail, 1 wait for another task.\n")
+    assert seen.settle().startswith("✗ Task 0.2 Products: failing. Of 3 tests, 1 passes, 1 fails, 1 waits for another task.\n")
     assert seen.watcher.early is None
 
 
-@pytest.mark.exhaustive
-def test_behind_the_last_task_all_is_run_again_and_what_fails_comes_back(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
-    workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
+SIMPLE_AND_HARD = """import pytest
+
+from minitorch.sums import sign
+
+
+@pytest.mark.task1_2
+def test_simple():
+    assert sign(0) == 0
+
+
+@pytest.mark.task1_2
+def test_hard():
+    assert sign(-1) == -1
+"""
+
+
+def test_a_simpler_failure_is_shown_although_the_last_failure_runs_first(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+    sums = (workspace.root / "minitorch/sums.py").read_text(encoding="utf-8")
+    workspace.write("tests/test_signs.py", SIMPLE_AND_HARD)
+    workspace.write("minitorch/sums.py", sums + "\n\ndef sign(x):\n    return abs(x)\n")
     seen = terminal("1.2")
-    assert seen.settle().startswith("✓ Task 1.2 Signs: passed.")
+    assert "pytest tests/test_signs.py::test_hard\n" in seen.settle()
+    workspace.write("minitorch/sums.py", sums + "\n\ndef sign(x):\n    return abs(x) + 1\n")
+    screen = seen.saved()
+    assert "pytest tests/test_signs.py::test_simple\n" in screen
+    assert "test_hard" not in screen
+    assert "pytest tests/test_signs.py::test_simple\n" in workspace.course("test", "1.2").stdout
+
+
+def test_the_simplest_failure_so_far_is_shown_while_the_others_run(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+    seen = terminal("0.1")
+    seen.settle()
+    run = watch.Run(workspace.root, [seen.watcher.task], None, watch.launch)
+    assert run.simplest_failure() is None
+    for number, order in enumerate((5, 3)):
+        path = workspace.root / f"{number}.json.first"
+        write_json(path, {"order": order, "card": asdict(Card(f"test_{order}"))})
+        run.early.append(path)
+    run.early.append(workspace.root / "2.json.first")  # nothing has failed in this process
+    card = run.simplest_failure()
+    assert card is not None
+    assert card.nodeid == "test_3"
+
+
+# In the background
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The background runs begin without waiting for the student to do nothing."""
+    monkeypatch.setattr(watch, "IDLE", 0)
+
+
+def background(seen: Terminal) -> str:
+    """Wait until a background run has begun and ended; what the screen shows then."""
+    end = time.monotonic() + PATIENCE
+    while seen.watcher.background is None:
+        assert time.monotonic() < end, "no background run begins"
+        seen.watcher.step("")
+    begun = seen.screen()
+    while seen.watcher.background is not None:
+        assert time.monotonic() < end, "the background run does not end"
+        seen.watcher.step("")
+        time.sleep(0.02)
+    return begun
+
+
+@pytest.mark.usefixtures("at_once")
+def test_stale_tasks_run_again_in_the_background_and_regressions_are_named(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+    workspace.course("test", "0.1")
+    workspace.mend("minitorch/sums.py", "    return x + y", "    return x + y + (x > 99)")
+    seen = terminal("0.2")
+    screen = seen.settle()
+    assert "1 of 5 tasks passed" in screen  # a stale task counts until it runs again
+    card = screen[: screen.index("█")].rstrip()
+    assert "Smallest input  x = 7\n" in card
+    begun = background(seen)
+    assert begun.startswith(card)
+    assert "Checking Task 0.1 again, which passed before the last change …\n" in begun
+    assert seen.watcher.states["0.1"].state == "passed"
+    assert seen.screen().startswith(card)
+
+    workspace.mend("minitorch/sums.py", "    return x + y + (x > 99)", "    return x + y - 1")
+    seen.saved()
+    background(seen)
+    screen = seen.screen()
+    assert "Task 0.1 Sums no longer passes: course test 0.1\n" in screen
+    assert "0 of 5 tasks passed" in screen
+    assert screen.startswith("✗ Task 0.2 Products: failing.")
+    assert read_record(workspace.root).current == "0.2"
+
+    workspace.mend("minitorch/sums.py", "    return x + y - 1", "    return y + x")
+    seen.saved()
+    background(seen)
+    assert "no longer passes" not in seen.screen()
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_save_stops_the_background_run(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+    workspace.course("test", "0.1")
+    workspace.mend("minitorch/sums.py", "    return x + y", "    while x == 1: pass\n    return x + y")
+    seen = terminal("0.3")
+    seen.settle()
+    while seen.watcher.background is None:
+        seen.watcher.step("")
+    first = seen.watcher.background
+    workspace.mend("minitorch/sums.py", "    while x == 1: pass\n", "")
+    assert seen.saved().startswith("○ Task 0.3 Powers: todo.")
+    assert seen.watcher.background is not first
+    first.join(PATIENCE)
+    assert not first.is_alive()
+    assert first.states == {}
+
+
+def test_nothing_runs_in_the_background_while_the_student_is_at_work(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+    workspace.course("test", "0.1")
+    workspace.mend("minitorch/sums.py", "    return x + y", "    return y + x")
+    seen = terminal("0.3")
+    seen.settle()
+    seen.press("l")
+    assert seen.watcher.background is None
+    seen.watcher.active -= watch.IDLE
+    seen.watcher.step("")
+    assert seen.watcher.background is not None
+
+
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("at_once")
+def test_a_file_that_changes_during_a_background_run_does_not_make_it_repeat_for_ever(
+    workspace: Workspace, terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.course("test", "0.1")
+    workspace.write("tests/test_signs.py", EDITS.replace('write_text("")', 'write_text(str(__import__("time").time()))'))
+    seen = terminal("0.3")
+    seen.settle()
+    monkeypatch.setattr(seen.watcher.changes, "happened", lambda: False)
+    background(seen)
+    assert seen.watcher.states["0.1"].state == "stale"
+    for _ in range(5):
+        seen.watcher.step("")
+    assert seen.watcher.background is None
+
+
+@pytest.mark.exhaustive
+def test_after_the_last_task_stale_tasks_run_again_and_what_fails_comes_back(
+    workspace: Workspace, terminal: Callable[..., Terminal]
+) -> None:
+    workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
+    workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
+    workspace.mend("minitorch/sums.py", "** 0.25", "** 0.0")
+    assert workspace.course("status").stdout.endswith("Every task has passed. Well done.\n")
+    seen = terminal("1.2")
+    seen.settle()
+    assert "Every task has passed. Well done.\n" in seen.press("n")
+    workspace.mend("minitorch/sums.py", "    return add(x, x)", "    return add(x, x) if x < 7 else 0")
+    assert seen.saved().startswith("✓ Task 1.2 Signs: passed.")
     screen = seen.press("n")
     assert "Smallest input  x = 7\n" in screen
     assert "Task 0.2 is failing, so it comes first." in screen

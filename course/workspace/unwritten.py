@@ -1,0 +1,60 @@
+"""Which code of a task is still missing, read from the files of a workspace; nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from course.cli.problem import Problem
+from course.manifest import Manifest, Task
+from course.workspace import pristine
+from course.workspace.function_source import Function, Unreadable, decode, definitions, find, unix
+
+
+def functions(root: Path, task: Task, file: str) -> tuple[Mapping[str, Function], list[str]]:
+    """The functions that a task has the student write in a file, and the names of those that are still stubs.
+
+    Raises:
+        OSError: If the file cannot be read.
+        Unreadable: If it is not valid Python.
+    """
+    text, _ = decode((root / file).read_bytes())
+    found = {name: function for name, function in find(text).items() if name in task.names_in(file)}
+    missing = f"Need to implement for Task {task.id}"
+    return found, [name for name, function in found.items() if missing in text[function.start : function.end]]
+
+
+def untouched_tasks(root: Path, manifest: Manifest) -> set[str]:
+    """The tasks whose files are all exactly as handed out; none if the workspace has no copy of what was handed out.
+
+    No test can pass because of such a task, and none of its files can fail to load: its state is known without running anything.
+    """
+    try:
+        given = pristine.read(root)
+    except Problem:  # course doctor reports it
+        return set()
+    return {task.id for task in manifest.tasks if all(_is_as_given(root, given, file) for file in task.files)}
+
+
+def unbegun_tasks(root: Path, tasks: Iterable[Task]) -> set[str]:
+    """The tasks whose functions are all exactly as handed out, whatever else their files hold."""
+    try:
+        given = pristine.read(root)
+        return {task.id for task in tasks if all(_functions_are_as_given(root, given, task, file) for file in task.files)}
+    except Problem:  # course doctor reports it
+        return set()
+
+
+def _is_as_given(root: Path, given: pristine.Pristine, file: str) -> bool:
+    try:
+        return given.is_as_given(file, (root / file).read_bytes())
+    except OSError:
+        return False
+
+
+def _functions_are_as_given(root: Path, given: pristine.Pristine, task: Task, file: str) -> bool:
+    try:
+        mine, handed_out = (definitions(unix(decode(data)[0])) for data in ((root / file).read_bytes(), given.files[file]))
+        return all(mine[name] == handed_out[name] for name in task.names_in(file))
+    except (OSError, Unreadable, KeyError):
+        return False

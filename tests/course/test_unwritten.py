@@ -1,0 +1,186 @@
+"""Tasks that are known to be todo without a run: what the shortcut says is what a run says."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.course_class import solve
+from course.manifest import course
+from course.runner import progress
+from course.runner.progress import TaskState, cached_states, run_tasks
+from course.workspace import pristine
+from course.workspace.unwritten import unbegun_tasks, untouched_tasks
+
+from .conftest import PYPROJECT, TASK, Workspace
+from .handouts import handout
+
+pytestmark = pytest.mark.usefixtures("clean")
+
+WRITE = {
+    "0.1": ["one:f", "one:g"],
+    "0.2": ["two:h"],
+    "0.3": ["one:j", "three:k"],
+    "1.1": ["three:m"],
+}
+FUNCTIONS = [(task, name) for task, names in WRITE.items() for name in names]
+STUB = 'def {name}(x):\n    """2 x."""\n    raise NotImplementedError("Need to implement for Task {task}")\n'
+WRITTEN = 'def {name}(x):\n    """2 x."""\n    return 2 * x\n'
+TESTS = """import pytest
+
+from minitorch.one import f, g, j
+from minitorch.three import k, m
+from minitorch.two import h
+
+
+@pytest.mark.parametrize("function", [pytest.param(each, marks=getattr(pytest.mark, mark)) for each, mark in (
+    (f, "task0_1"), (g, "task0_1"), (j, "task0_3"), (k, "task0_3"), (m, "task1_1"))])
+def test_twice(function):
+    assert function(2) == 4
+
+
+@pytest.mark.task0_2
+def test_four_times():
+    assert h(f(1)) == 4
+"""
+
+
+def source(module: str, written: set[str]) -> str:
+    """A file of the course in which some functions are written."""
+    mine = [(task, name) for task, name in FUNCTIONS if name.startswith(f"{module}:")]
+    return "\n\n".join((WRITTEN if name in written else STUB).format(name=name.partition(":")[2], task=task) for task, name in mine)
+
+
+def write(workspace: Workspace, written: set[str]) -> None:
+    for module in ("one", "two", "three"):
+        workspace.write(f"minitorch/{module}.py", source(module, written))
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Workspace:
+    """A workspace as handed out: four tasks of six functions in three files."""
+    workspace = Workspace(tmp_path)
+    manifest = '[course]\ntitle = "Tiny"\npackage = "minitorch"\n'
+    for number in (0, 1):
+        manifest += f'[[stage]]\nnumber = {number}\ntitle = "Stage"\nmodules = ["module{number}"]\n'
+    for id, names in WRITE.items():
+        requires, mark = (["0.1"] if id == "0.2" else []), id.replace(".", "_")
+        names = [f"minitorch.{name}" for name in names]
+        text = TASK.format(id=id, title="Task", mark=mark, requires=requires, write="NAMES", module=id[0], page="page")
+        manifest += text.replace('["NAMES"]', str(names).replace("'", '"'))
+    workspace.write("course/tasks.toml", manifest)
+    workspace.write("pyproject.toml", PYPROJECT)
+    workspace.write("minitorch/__init__.py", "")
+    workspace.write("tests/__init__.py", "")
+    workspace.write("tests/test_all.py", "# task0_1 task0_2 task0_3 task1_1\n" + TESTS)
+    write(workspace, set())
+    files = {path.relative_to(tmp_path).as_posix(): path.read_bytes() for path in tmp_path.rglob("*.py")}
+    (tmp_path / pristine.PATH).write_bytes(pristine.pack(files, files))
+    return workspace
+
+
+def states_of(states: dict[str, TaskState]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    return {id: (state.state, state.blocked_by) for id, state in states.items()}
+
+
+def states_by_running(root: Path, tasks: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, TaskState]:
+    """The states without the shortcut."""
+    with monkeypatch.context() as patch:
+        patch.setattr(progress, "untouched_tasks", lambda root, manifest: set())
+        return run_tasks(tasks, root)
+
+
+def test_a_fresh_workspace_is_todo_without_a_run(fresh: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "launch", None)
+    todo = {id: TaskState(id, "todo") for id in WRITE}
+    assert cached_states(fresh.root) == todo
+    assert run_tasks(WRITE, fresh.root) == todo
+
+
+def check_subset(workspace: Workspace, written: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    write(workspace, written)
+    assert states_of(run_tasks(WRITE, workspace.root)) == states_of(states_by_running(workspace.root, list(WRITE), monkeypatch))
+    untouched = {
+        id for id, names in WRITE.items() if not {name.partition(":")[0] for name in names} & {each.partition(":")[0] for each in written}
+    }
+    assert untouched_tasks(workspace.root, progress._manifest(workspace.root)) == untouched
+
+
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(4, 16))])
+def test_the_shortcut_agrees_with_a_run(fresh: Workspace, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    choice = random.Random(seed)
+    check_subset(fresh, {name for _, name in FUNCTIONS if choice.random() < 0.4}, monkeypatch)
+
+
+def test_a_task_with_one_written_function_runs(fresh: Workspace) -> None:
+    write(fresh, {"one:f"})
+    assert states_of(run_tasks(WRITE, fresh.root)) == {"0.1": ("todo", ()), "0.2": ("todo", ()), "0.3": ("todo", ()), "1.1": ("todo", ())}
+    assert run_tasks(["0.1"], fresh.root)["0.1"].passed == 1
+
+
+@pytest.mark.parametrize("line", ["import nothing_of_that_name\n", "def broken(:\n", "# a comment\n"])
+def test_any_change_of_a_file_makes_its_tasks_run(fresh: Workspace, line: str) -> None:
+    fresh.write("minitorch/one.py", line + source("one", set()))
+    assert untouched_tasks(fresh.root, progress._manifest(fresh.root)) == {"0.2", "1.1"}
+
+
+def test_line_ends_do_not_count_as_a_change(fresh: Workspace) -> None:
+    path = fresh.root / "minitorch" / "one.py"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert untouched_tasks(fresh.root, progress._manifest(fresh.root)) == set(WRITE)
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"PK")])
+def test_without_the_copy_of_what_was_handed_out_tasks_run(fresh: Workspace, damage: Callable[[Path], object]) -> None:
+    damage(fresh.root / pristine.PATH)
+    assert untouched_tasks(fresh.root, progress._manifest(fresh.root)) == set()
+    assert cached_states(fresh.root)["0.1"] == TaskState("0.1")
+
+
+def test_a_task_whose_file_is_gone_runs(fresh: Workspace) -> None:
+    (fresh.root / "minitorch" / "two.py").unlink()
+    assert untouched_tasks(fresh.root, progress._manifest(fresh.root)) == {"0.1", "0.3", "1.1"}
+
+
+def test_a_task_is_begun_as_soon_as_one_of_its_functions_is_not_as_handed_out(fresh: Workspace) -> None:
+    task = progress._manifest(fresh.root).task("0.1")
+    write(fresh, {"one:j"})  # of another task
+    assert unbegun_tasks(fresh.root, [task]) == {"0.1"}
+    above = source("one", set()).replace("    raise", "    return x\n    raise", 1)
+    for text in (source("one", {"one:g"}), above, source("one", set()).replace("def g", "def h"), "def f(:\n"):
+        fresh.write("minitorch/one.py", text)
+        assert unbegun_tasks(fresh.root, [task]) == set()
+
+
+def test_a_function_with_code_above_a_stub_that_was_left_is_judged_by_its_tests(fresh: Workspace) -> None:
+    fresh.write("minitorch/two.py", source("two", set()).replace("    raise", "    return 7\n    raise"))
+    write_one = source("one", {"one:f", "one:g"})
+    fresh.write("minitorch/one.py", write_one)
+    assert run_tasks(["0.2"], fresh.root)["0.2"].state == "failing"
+
+
+def test_a_task_that_is_not_begun_is_todo_although_its_tests_fail_in_another(fresh: Workspace) -> None:
+    write(fresh, {"one:g"})
+    fresh.write(
+        "minitorch/one.py", source("one", {"one:g"}).replace('raise NotImplementedError("Need to implement for Task 0.1")', "1 / 0")
+    )
+    fresh.write("minitorch/two.py", "import math\n\n\n" + source("two", set()))
+    assert states_of(run_tasks(["0.1", "0.2"], fresh.root)) == {"0.1": ("failing", ()), "0.2": ("todo", ())}
+    fresh.write("minitorch/two.py", "import nothing_of_that_name\n\n\n" + source("two", set()))
+    assert run_tasks(["0.2"], fresh.root)["0.2"].state == "failing"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("last", "seed"), [(4, None), (2, 0), (2, 1)])
+def test_the_shortcut_agrees_with_a_run_in_a_handout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: int, seed: int | None) -> None:
+    for path, content in handout(last).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content if isinstance(content, bytes) else content.encode())
+    tasks = [task for task in course().tasks if task.stage <= last]
+    for task in random.Random(seed).sample(tasks, len(tasks) // 3) if seed is not None else ():
+        solve(tmp_path, task)
+    ids = [task.id for task in tasks]
+    untouched = untouched_tasks(tmp_path, progress._manifest(tmp_path))
+    assert untouched
+    assert {state.state for id, state in states_by_running(tmp_path, ids, monkeypatch).items() if id in untouched} == {"todo"}
