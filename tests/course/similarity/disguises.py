@@ -28,9 +28,7 @@ def rename(tree: ast.Module) -> ast.Module:
             node.id = new.get(node.id, node.id)
         elif isinstance(node, ast.arg):
             node.arg = new.get(node.arg, node.arg)
-        elif isinstance(node, (*DEFINITIONS, ast.ClassDef)):
-            node.name = new.get(node.name, node.name)
-        elif isinstance(node, ast.ExceptHandler) and node.name:
+        elif isinstance(node, (*DEFINITIONS, ast.ClassDef)) or (isinstance(node, ast.ExceptHandler) and node.name):
             node.name = new.get(node.name, node.name)
         elif isinstance(node, ast.Attribute) and node.attr in helpers:
             node.attr = new.get(node.attr, node.attr)
