@@ -106,9 +106,10 @@ def _comparison(number: int, pair: Pair, works: Sequence[Work], some: Sequence[R
     texts: dict[str, list[str]] = {}
     for kind, text in pair.texts:
         texts.setdefault(f"{kind}s", []).append(line(text)[:200])
-    numbered = list(enumerate(some, 1))
+    order = sorted({region.first.task for region in some}, key=lambda id: (-pair.tasks.get(id, 0), id))
+    numbered = list(enumerate(sorted(some, key=lambda region: order.index(region.first.task)), 1))
     shown = []
-    for id in sorted({region.first.task for _, region in numbered}, key=lambda id: (-pair.tasks.get(id, 0), id)):
+    for id in order:
         here = [(number, region) for number, region in numbered if region.first.task == id]
         shown.append(
             (
