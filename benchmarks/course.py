@@ -3,7 +3,7 @@
     python -m benchmarks.course [--only watch]
 
 * attacks: hostile programs in the sandbox of this machine.
-* forgers: submissions that try to earn marks without a solution; none may earn any.
+* forgers: submissions that try to earn marks without a solution; none may earn more than it deserves without a flag.
 * published: right work in two styles of the original course, graded with `--profile published`.
 * proven: wrong answers that the tests are known to catch, for the tests and the package as they are now.
 * first card: from an empty folder to the first failing card: clone a handout, make its environment (packages come from pip's cache), and
@@ -102,7 +102,7 @@ def forgers() -> list[str]:
     """Every forger under tests/course/forgers, each as one submission."""
     earned, count = course_class.forgers()
     reached = count >= FORGERS and not earned
-    return [print_row("forgers", f"0 of at least {FORGERS}", f"{len(earned)} of {count} earn a mark", reached, "; ".join(earned))]
+    return [print_row("forgers", f"0 of at least {FORGERS}", f"{len(earned)} of {count} fool it", reached, "; ".join(earned))]
 
 
 def published() -> list[str]:
