@@ -12,7 +12,8 @@ from course.cli.problem import ENVIRONMENT, USAGE, Problem
 from course.manifest import Manifest, ManifestError, Task, load
 from course.runner.messages import unwritten_files
 from course.runner.next_task import next_task
-from course.runner.progress import CannotRun, TaskState, cached_states, run_tasks
+from course.runner.packages import CannotRun
+from course.runner.progress import TaskState, cached_states, run_tasks
 from course.workspace import unwritten
 from course.workspace.function_source import Unreadable, decode
 from course.workspace.record import read_record

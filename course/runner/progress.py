@@ -24,7 +24,6 @@ from course.manifest import ROOT, Manifest, Task, load
 from course.runner.dependencies import fingerprints
 from course.runner.failure_report import Card, card_from
 from course.runner.gpu import environment, has_gpu, simulated
-from course.runner.packages import CannotRun as CannotRun
 from course.runner.packages import require_packages
 from course.runner.platforms import kill_tree
 from course.workspace.activity import note_runs

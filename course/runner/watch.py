@@ -21,9 +21,10 @@ from course.manifest import Manifest, ManifestError, Task, load
 from course.runner.dependencies import fingerprints
 from course.runner.failure_report import Card, card_from
 from course.runner.next_task import DONE, next_task
+from course.runner.packages import CannotRun
 from course.runner.platforms import Keys
 from course.runner.prefork import Warm
-from course.runner.progress import CannotRun, Launch, Overtaken, Process, TaskState, cached_states, last_states, launch, run_tasks
+from course.runner.progress import Launch, Overtaken, Process, TaskState, cached_states, last_states, launch, run_tasks
 from course.workspace import reset
 from course.workspace.file_changes import Changes
 from course.workspace.record import make_current

@@ -5,7 +5,8 @@ import streamlit as st
 from course.cli.common import current_task
 from course.manifest import ROOT, Task, course
 from course.runner.next_task import next_task
-from course.runner.progress import CannotRun, TaskState, cached_states, run_tasks
+from course.runner.packages import CannotRun
+from course.runner.progress import TaskState, cached_states, run_tasks
 from project.lab import registry
 
 LABELS = {  # state: icon, color, text

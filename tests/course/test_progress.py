@@ -13,8 +13,8 @@ import pytest
 
 from course.manifest import ManifestError
 from course.runner import progress
-from course.runner.packages import packages
-from course.runner.progress import CannotRun, TaskState, cached_states, run_tasks
+from course.runner.packages import CannotRun, packages
+from course.runner.progress import TaskState, cached_states, run_tasks
 from course.workspace.atomic_files import write_json
 
 from .conftest import EDITS, TASK, Workspace, tasks_toml
