@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import io
 import sys
 import traceback
@@ -121,6 +122,12 @@ class Replay:
             finding = self._finding(*found, right).as_json() if found else None
         about = {"passed": self.failed is None, "calls": right, "finding": finding, "warnings": warnings, "hang": self.endless.found()}
         write_json(self.path, {"schema": SCHEMA, **about})
+
+
+def test_of(item: pytest.Function) -> Callable[[], object]:
+    """The test function of an item with its arguments."""
+    names = inspect.signature(item.obj).parameters
+    return functools.partial(item.obj, **{name: item.funcargs[name] for name in names if name in item.funcargs})
 
 
 def first_wrong_call(root: Path, test: Callable[[], object]) -> tuple[Call, Difference] | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
-import inspect
 import math
 import re
 import signal
@@ -309,19 +308,14 @@ class Watcher:
         )
 
     def _with_the_wrong_function(self, card: Card, item: pytest.Item) -> Card:
-        """Name on the card the function that an oracle finds wrong, if the names in the test do not tell which one it is.
-
-        The failing test, or the failing example of a property, runs once more, and its calls are compared with the oracles.
-        """
+        """Name on the card the function that an oracle finds wrong in a rerun, if the names in the test do not tell which one it is."""
         if card.place is None or not card.place.file.startswith("tests/") or len(card.called) == 1 or not isinstance(item, pytest.Function):
             return card
-        arguments = {name: item.funcargs[name] for name in inspect.signature(item.obj).parameters if name in item.funcargs}
-        test = self.example or functools.partial(item.obj, **arguments)
         place = None
         with contextlib.suppress(Exception):  # a workspace may lack the oracles, and a test may not run a second time
-            from course.explain.replay import first_wrong_call
+            from course.explain.replay import first_wrong_call, test_of
 
-            found = first_wrong_call(self.root, test)
+            found = first_wrong_call(self.root, self.example or test_of(item))
             place = self.places.beginning(found[0].code) if found else None
         return replace(card, called=(place,)) if place else card
 
