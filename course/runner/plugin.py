@@ -69,7 +69,6 @@ class Unwritten(pytest.fail.Exception):
 WAITING = 4
 """The wall-clock limit of a test, as a multiple of its processor time limit: correct code must not fail because a machine is busy."""
 
-
 QUICK = 1.0
 """A failing test that took at most this many seconds may run once more to find the function that is wrong."""
 
@@ -83,9 +82,8 @@ class Watcher:
     Args:
         root: The workspace.
         report: Where to write the rows, if anywhere.
-        limit: Seconds of computing for a test, or for an example of a property, if there is a limit, and WAITING times as many by the
-            clock; where the system has no such timers (Windows), there is none.
-        first: The test to begin with; if it is given, even empty, the first failing row is written beside the report at once.
+        limit: Processor seconds for a test or an example of a property, and WAITING times as many by the clock; None, and Windows, have no limit.
+        first: The first test to run; if it is given, even empty, the first failing row is written beside the report at once.
         capture: pytest's, which keeps what tests print.
     """
 
@@ -154,7 +152,7 @@ class Watcher:
             self._take_printed()  # of the previous example
             self._wind_up()
             fixtures = getattr(self.item, "funcargs", {})
-            # before the call, because the code under test may change its arguments
+            # shown before the call, because the code under test may change its arguments
             inputs = {name: shown(value) for name, value in kwargs.items() if name not in fixtures and name != "self"}
             try:
                 return inner(*args, **kwargs)
@@ -169,9 +167,7 @@ class Watcher:
     def _take_printed(self) -> str:
         """Return what was printed since the last call, as far as pytest captures it."""
         capture = self.capture
-        if capture is None or not capture.is_globally_capturing():
-            return ""
-        return "".join(capture.read_global_capture())
+        return "".join(capture.read_global_capture()) if capture is not None and capture.is_globally_capturing() else ""
 
     def pytest_assertrepr_compare(self, op: str, left: object, right: object) -> None:
         """Record both sides of a failed comparison; leave the explanation to pytest."""
@@ -386,10 +382,7 @@ def _waiting(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
 
 
 def _drawn(error: BaseException) -> dict[str, str]:
-    """The values that a property drew while it ran, from the notes of Hypothesis on the error: "Draw 2 (order): (1, 0)".
-
-    The format of these notes may change; notes in another format are ignored, and the card shows no draws.
-    """
+    """The values that a property drew, from Hypothesis' notes such as "Draw 2 (order): (1, 0)"; notes in another format are ignored."""
     notes = [re.fullmatch(r"Draw (\d+)(?: \((.+?)\))?: (.*)", note, re.DOTALL) for note in getattr(error, "__notes__", ())]
     return {note[2] or f"draw {note[1]}": cut(note[3].removesuffix("  # or any other generated value")) for note in notes if note}
 
