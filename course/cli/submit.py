@@ -102,7 +102,9 @@ def run(
             "Your record of time, test runs and hints stays on this machine. To include it: course submit --with-record", soft_wrap=True
         )
     console.print(f"{target}: {len(found.files)} files, {len(packed)} bytes", soft_wrap=True, markup=False)
-    console.print("Unknown states: course status runs the tests." if "unknown" in states.values() else "Submit this file.")
+    console.print(
+        "Not tested as they are: course status runs the tests." if {"unknown", "stale"} & set(states.values()) else "Submit this file."
+    )
     return 0
 
 

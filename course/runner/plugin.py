@@ -82,7 +82,7 @@ class Watcher:
     Args:
         root: The workspace.
         report: Where to write the rows, if anywhere.
-        limit: Processor seconds for a test or an example of a property, and WAITING times as many by the clock; None for no limit (Windows).
+        limit: Processor seconds for a test or an example of a property, and WAITING times as many by the clock; None for no limit.
         first: The first test to run; if it is given, even empty, the first failing row is written beside the report at once.
         capture: pytest's, which keeps what tests print.
     """

@@ -16,6 +16,7 @@ LABELS = {  # state: icon, color, text
     "blocked": ("lock", "orange", "waiting"),
     "stale": ("history", "gray", "passed before the last change"),
     "unknown": ("help", "gray", "not tested"),
+    "not run": ("block", "gray", "cannot run here"),
 }
 
 

@@ -40,7 +40,7 @@ def test_the_tasks_files_and_reports_go_in_and_nothing_else(student: Student) ->
         "Task 0.2  unknown  minitorch/sums.py, reports/scalar/report.md\n"
         "Task 0.3  todo     tests/test_sums.py\n"
         f"{student.root / 'submission.zip'}: 3 files, {size} bytes\n"
-        "Unknown states: course status runs the tests.\n"
+        "Some tasks are untested: course status runs the tests.\n"
     )
 
 
