@@ -102,9 +102,8 @@ def run(
             "Your record of time, test runs and hints stays on this machine. To include it: course submit --with-record", soft_wrap=True
         )
     console.print(f"{target}: {len(found.files)} files, {len(packed)} bytes", soft_wrap=True, markup=False)
-    console.print(
-        "Not tested as they are: course status runs the tests." if {"unknown", "stale"} & set(states.values()) else "Submit this file."
-    )
+    untested = {"unknown", "stale"} & set(states.values())
+    console.print("Some tasks are untested: course status runs the tests." if untested else "Submit this file.")
     return 0
 
 
