@@ -6,8 +6,8 @@
 * forgers: submissions that try to earn marks without a solution; none may earn more than it deserves without a flag.
 * published: right work in two styles of the original course, graded with `--profile published`.
 * proven: wrong answers that the tests are known to catch, for the tests and the package as they are now.
-* first card: from an empty folder to the first failing card: clone a handout, make its environment (packages come from pip's cache), and
-  run `course test`.
+* first card: from an empty folder to the first failing card: clone a handout, install what the first tests need (`make course` does; packages
+  come from pip's cache), run `course test`.
 * status: the first `course status` in a fresh handout of all modules.
 * test: `course test 0.1` with everything written.
 * endless: `course test 0.1` with an endless loop in `relu`.
@@ -130,7 +130,7 @@ def first_card() -> list[str]:
         with tempfile.TemporaryDirectory(prefix="course-bench-") as name:
             mine = Path(name) / "mine"
             run("git", "clone", "--quiet", str(clone), str(mine))
-            made = run("make", ".venv/.app", f"PYTHON={sys.executable}", folder=mine)
+            made = run("make", ".venv/.course", f"PYTHON={sys.executable}", folder=mine)
             card = run(".venv/bin/course", "test", "0.1", folder=mine)
         seconds = time.monotonic() - begun
     good = card.returncode == 1 and "Task 0.1" in card.stdout
