@@ -6,8 +6,8 @@
 * forgers: submissions that try to earn marks without a solution; none may earn more than it deserves without a flag.
 * published: right work in two styles of the original course, graded with `--profile published`.
 * proven: wrong answers that the tests are known to catch, for the tests and the package as they are now.
-* first card: from an empty folder to the first failing card: clone a handout, install what the first tests need (`make course` does; packages
-  come from pip's cache), run `course test`.
+* first card: from an empty folder to the first failing card: clone a handout, install what the first tests need (as `make course`
+  does; packages come from pip's cache), run `course test`.
 * status: the first `course status` in a fresh handout of all modules.
 * test: `course test 0.1` with everything written.
 * endless: `course test 0.1` with an endless loop in `relu`.
