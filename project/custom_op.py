@@ -1,4 +1,4 @@
-"""Operators of one's own: two layers with their own kernels, forward and backward, checked and then timed beside the built-in ones."""
+"""Custom operators: two layers with their own kernels, forward and backward, checked and then timed against the built-in ones."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def linear_kernels() -> tuple[Any, ...]:
 
 @cache
 def bias_silu_kernels() -> tuple[Any, ...]:
-    """z · sigmoid(z) with z = x + bias, and its gradients, each in one pass; every thread has columns of its own."""
+    """z · sigmoid(z) with z = x + bias, and its gradients, each in one pass; the columns are divided among threads."""
     key = code_key(sigmoid, values_of_row, gradients_of_row)  # numba would not notice a change in what a kernel calls
 
     @parallel
@@ -90,7 +90,7 @@ def bias_silu_kernels() -> tuple[Any, ...]:
 
 @jitable
 def values_of_row(out, x, bias):
-    """z · sigmoid(z) of a stretch of one row."""
+    """z · sigmoid(z) for a part of one row."""
     for j in range(len(x)):
         z = x[j] + bias[j]
         out[j] = z * sigmoid(z)
@@ -98,7 +98,7 @@ def values_of_row(out, x, bias):
 
 @jitable
 def gradients_of_row(grad_x, grad_bias, x, bias, grad_output):
-    """Its gradients; that of bias is added to what is there."""
+    """The gradients for a part of one row; that of bias is added to the values in its array."""
     one = x.dtype.type(1)  # a plain 1 would make float64 of float32
     for j in range(len(x)):
         z = x[j] + bias[j]
@@ -110,7 +110,7 @@ def gradients_of_row(grad_x, grad_bias, x, bias, grad_output):
 
 @cache
 def gpu_kernels() -> tuple[Any, ...]:
-    """The same for the GPU, one element for each thread; the gradient of bias is the sum of that of x, which autograd takes."""
+    """The same for the GPU, one element per thread; the gradient of bias is the sum of that of x, which autograd computes."""
     return jit(gpu_forward), jit(gpu_backward)
 
 
@@ -135,7 +135,7 @@ def gpu_backward(grad_x, x, bias, grad_output, size, columns, one):
 
 
 def array(x: Tensor) -> np.ndarray:
-    """The elements of a tensor one after the other, for a kernel."""
+    """The elements of a tensor as a contiguous array, for a kernel."""
     return x.detach().contiguous().numpy()
 
 
@@ -198,7 +198,7 @@ class BiasSiLUFunction(Function):
 
 
 def on_gpu(kernel: Any, x: Tensor, *others: Tensor) -> Tensor:
-    """Run a kernel on tensors of the GPU and return what it wrote, of x's shape."""
+    """Run a kernel on tensors on the GPU and return its output, of x's shape."""
     out = DeviceData.zeros(x.shape, x.dtype)
     sources = [each.contiguous()._tensor.source() for each in (x, *others)]  # type: ignore[attr-defined]  # of a DeviceData
     if x.size:
@@ -210,7 +210,7 @@ def on_gpu(kernel: Any, x: Tensor, *others: Tensor) -> Tensor:
 
 
 class MyLinear(Linear):
-    """nn.Linear, with a function of its own behind the same parameters."""
+    """nn.Linear with a custom function and the same parameters."""
 
     def forward(self, input: Tensor) -> Tensor:
         """From shape (…, in_features) to (…, out_features)."""
@@ -251,7 +251,7 @@ class BiasSiLU(Module):
 
 
 class ComposedSiLU(BiasSiLU):
-    """The same of the library's operations: a sum, a sigmoid and a product, each a pass of its own."""
+    """The same composed of the library's operations: a sum, a sigmoid and a product, each a separate pass."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Of shape (…, features), which stays."""
@@ -259,7 +259,7 @@ class ComposedSiLU(BiasSiLU):
 
 
 class SummedSiLU(BiasSiLU):
-    """The same of a sum and the library's own SiLU, which is one pass already."""
+    """The same composed of a sum and the library's own SiLU, which is one pass already."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Of shape (…, features), which stays."""
@@ -270,16 +270,16 @@ class SummedSiLU(BiasSiLU):
 
 
 def check(own: Callable[..., Tensor], other: Callable[..., Tensor], *shapes: tuple[int, ...], backend: Any = FastBackend) -> None:
-    """Compare gradients with central differences, and values and gradients with those of another implementation.
+    """Compare gradients with central differences, and values and gradients with another implementation.
 
     Args:
-        own: The function in question, of as many tensors as there are shapes.
-        other: What it must equal.
-        shapes: Of the tensors.
-        backend: Of the tensors.
+        own: The function to check, of as many tensors as there are shapes.
+        other: The function that it must equal.
+        shapes: Shapes of the tensors.
+        backend: Backend of the tensors.
 
     Raises:
-        AssertionError: If anything differs; the message says what.
+        AssertionError: If anything differs; the message names it.
     """
     random = np.random.default_rng(0)
     values = [random.standard_normal(shape) for shape in shapes]
@@ -304,7 +304,7 @@ CHECKS: dict[str, Callable[[], None]] = {
 
 
 def check_gpu() -> str:
-    """Check the kernel of the GPU as well, and say where it ran, or that it did not."""
+    """Check the GPU kernel as well, and say where it ran, or that it did not run."""
     if not available():
         return "NOT RUN: no NVIDIA GPU here; NUMBA_ENABLE_CUDASIM=1 before the command runs it in numba's simulator"
     check(BiasSiLUFunction.apply, BiasSiLUFunction.composed, (2, 3), (3,), backend=minitorch.cuda_backend())
@@ -330,7 +330,7 @@ def linear_contest(batch: int, hidden: int, dtype: str, seed: int) -> Contest:
 
 
 def silu_contest(other: type[BiasSiLU], name: str, batch: int, width: int, dtype: str, seed: int) -> Contest:
-    """A bias that learns to make the mean small, with gradients for what stands before it, in one pass and as the other layer does it."""
+    """A bias that learns to make the mean small, with gradients for its input, in one pass and with the other layer."""
     values = np.random.default_rng(seed).standard_normal((batch, width))
 
     def step(layer: type[BiasSiLU]) -> Callable[[], float]:
@@ -341,7 +341,7 @@ def silu_contest(other: type[BiasSiLU], name: str, batch: int, width: int, dtype
 
 
 def checked() -> bool:
-    """Print the verdict of every check; whether none failed."""
+    """Print the result of every check; returns whether all passed."""
     good = True
     print("gradients against central differences, values and gradients against the built-in:")
     for name, run in [*CHECKS.items(), ("bias and SiLU on the GPU", None)]:
@@ -354,7 +354,7 @@ def checked() -> bool:
 
 
 def compared(batch: int, hidden: int, width: int, dtype: str, seed: int, repeats: int) -> bool:
-    """Print the table; whether all losses are equal."""
+    """Print the table; returns whether all losses are equal."""
     good, count = True, threads()
     print(f"\n{dtype}, {count} thread{'s' * (count != 1)}; a ratio over 1: our own is faster")
     print(f"linear: {batch} rows of 784, {hidden} hidden; SiLU: {batch} rows of {width}\n{HEAD}", flush=True)

@@ -1,4 +1,4 @@
-"""Compile the kernels of the compiled backend and report which of their loops run in parallel: a summary, then what numba says."""
+"""Compile the kernels of the compiled backend and report which of their loops run in parallel: a summary, then numba's report."""
 
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ def command(
 
 
 def width() -> int:
-    """Columns of the terminal; of a file or a pipe as many as a line needs."""
+    """Columns of the terminal; for a file or a pipe, as many as a line needs."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 1000
 
 
 def fitted(line: str) -> str:
-    """The line, shortened to the terminal."""
+    """The line, shortened to the width of the terminal."""
     return line if len(line) <= width() else line[: width() - 1] + "…"
 
 
 def print_progress(text: str) -> None:
-    """Say on a terminal what is being done, in place of what stood there; a pipe or a file stays clean."""
+    """Say on a terminal what is being done, replacing the last message; print nothing to a pipe or a file."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 

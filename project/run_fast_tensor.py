@@ -1,4 +1,4 @@
-"""Train a network on a compiled backend, on the processor or on a GPU, in mini-batches of ten points."""
+"""Train a network on a compiled backend, on the CPU or on a GPU, in mini-batches of ten points."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Network(minitorch.Module):
         """Make the three layers `layer1`, `layer2` and `layer3`.
 
         Args:
-            hidden_layers: How many numbers each of the two hidden layers puts out for a point.
-            backend: Where all parameters lie, and what computes.
+            hidden_layers: Number of units in each of the two hidden layers.
+            backend: The backend of all parameters.
         """
         super().__init__()
         self.layer1 = Linear(2, hidden_layers, backend)
@@ -63,18 +63,18 @@ class Network(minitorch.Module):
 
 
 class Linear(minitorch.Module):
-    """A layer of weighted sums. Weights and biases start uniform in (-1/√in_size, 1/√in_size).
+    """A linear layer. Weights and biases are initialized uniformly in (-1/√in_size, 1/√in_size).
 
-    So the sums of a hundred inputs start as small as those of two. Between -1 and 1 the first outputs would lie far out on the sigmoid,
+    So the sums of a hundred inputs start as small as those of two. Between -1 and 1, the first outputs would be far out on the sigmoid,
     where it is flat, and in about a third of all runs nothing would be learned.
 
     Args:
-        in_size: How many numbers come in for a point.
-        out_size: How many go out.
-        backend: Where the parameters lie.
+        in_size: Number of inputs for a point.
+        out_size: Number of outputs.
+        backend: The backend of the parameters.
 
     Attributes:
-        weights: Parameter of shape (in_size, out_size): [i, j] is the weight by which input i enters output j.
+        weights: Parameter of shape (in_size, out_size): [i, j] is the weight from input i to output j.
         bias: Parameter of shape (out_size,): [j] is added to output j.
     """
 
@@ -85,7 +85,7 @@ class Linear(minitorch.Module):
         self.bias = minitorch.Parameter(2 * bound * (minitorch.rand((out_size,), backend) - 0.5))
 
     def forward(self, inputs: minitorch.Tensor) -> minitorch.Tensor:
-        """For every point every output: its bias plus the sum of all inputs, each times the weight by which it enters that output.
+        """Every output for every point: its bias plus the sum of all inputs, each times its weight to that output.
 
         The sums are one matrix product.
 
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def lower_case(argument: str) -> str:
-    """A flag of the published program, with or without its value, under the name that it has here; anything else as it is."""
+    """Translate an option of the published program, with or without its value, to its name here; leave anything else unchanged."""
     flag, equals, value = argument.partition("=")
     return PUBLISHED.get(flag, flag) + equals + value
 

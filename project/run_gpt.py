@@ -1,4 +1,4 @@
-"""Train a small GPT on a text, character by character, and let it go on with a beginning."""
+"""Train a small GPT on a text, character by character, and let it continue a prompt."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ Temperature = Annotated[
 
 @dataclass(frozen=True)
 class Options:
-    """What a run leaves behind, and what it prints at the end.
+    """What a run saves, and what it prints at the end.
 
     Attributes:
         text: File of the text; None for the course's book.
-        every: How many steps lie between two lines of the log.
+        every: Number of steps between two lines of the log.
         checkpoint: File of the checkpoint.
-        beginning: What to continue at the end.
-        length: How many characters to sample.
+        beginning: The prompt to continue at the end.
+        length: Number of characters to sample.
         temperature: Temperature of the sampling.
     """
 
@@ -68,7 +68,7 @@ def command(
     length: Length = 300,
     temperature: Temperature = 0.8,
 ) -> int:
-    """Train by these options and print what the model samples; returns the exit status."""
+    """Train with these options and print what the model samples; returns the exit status."""
     if not isinstance(temperature, float) or not 0 <= temperature <= 1000:
         raise command_line.UsageError(f"temperature expected a number from 0 to 1000, got {temperature!r}")
     resuming.check_resumable(checkpoint, resume)
@@ -84,10 +84,10 @@ def command(
 
 
 def _run(given: dict[str, Any], file: Path | None, saved_in: Path | None) -> Run:
-    """A new run, or the one of a checkpoint.
+    """A new run, or the run of a checkpoint.
 
     Raises:
-        ValueError: If a value is not allowed, or the text or the checkpoint does not fit.
+        ValueError: If a value is not allowed, or the text or the checkpoint does not match.
         OSError: If a file cannot be read.
     """
     setting = Setting(**given)
@@ -99,7 +99,7 @@ def _run(given: dict[str, Any], file: Path | None, saved_in: Path | None) -> Run
 
 
 def train(run: Run, options: Options) -> int:
-    """Train until done or interrupted, print the log and keep the checkpoint.
+    """Train until done or interrupted, print the log and save the checkpoint.
 
     Returns:
         The exit status.
@@ -120,14 +120,14 @@ class Diverged(ArithmeticError):
 
 
 class _Log(loop.Log):
-    """A line every few steps, with the loss on the validation text."""
+    """Prints a line every few steps, with the loss on the validation text."""
 
     def __init__(self, run: Run, options: Options) -> None:
         self.run, self.options, self.line = run, options, ""
         self.last = run.step, run.seconds
 
     def begin(self) -> None:
-        """Print what is trained on what, and where a resumed run stands."""
+        """Print what is trained on what, and where a resumed run continues."""
         run, text = self.run, self.run.text
         size = sum(parameter.value.size for parameter in run.model.parameters())
         name = self.options.text or "the course's book"
@@ -137,7 +137,7 @@ class _Log(loop.Log):
             print(f"Resuming after step {run.step} of {run.total}.", flush=True)
 
     def is_due(self) -> bool:
-        """Whether the log has a line for this step: if so it is made, with the loss on the validation text.
+        """Whether the log has a line for this step; if so, it is computed, with the loss on the validation text.
 
         Raises:
             Diverged: If a loss is infinite or not a number.
@@ -158,7 +158,7 @@ class _Log(loop.Log):
             print(self.line, flush=True)
 
     def _line(self, valid: float) -> str:
-        """A line on the steps since the one before."""
+        """A line on the steps since the last one."""
         run, (step, seconds) = self.run, self.last
         loss = math.fsum(run.losses) / len(run.losses)
         run.losses.clear()
@@ -168,14 +168,14 @@ class _Log(loop.Log):
 
 
 def _summary(run: Run) -> str:
-    """The outcome in a sentence."""
+    """The result in a sentence."""
     if not run.step:
         return f"No step of {run.setting.steps} was finished."
     return f"{run.step} of {run.setting.steps} steps in {run.seconds:.1f} s ({run.seconds / run.step:.3f} s a step)."
 
 
 def print_sample(run: Run, options: Options) -> int:
-    """Print the outcome, and the beginning with what the model adds to it.
+    """Print the result, and the prompt with the model's continuation.
 
     Returns:
         The exit status.
@@ -188,7 +188,7 @@ def print_sample(run: Run, options: Options) -> int:
 
 
 def _printable(text: str) -> str:
-    """Characters that can be printed; others may be orders to the terminal."""
+    """Replace characters that cannot be printed, such as terminal control characters."""
     return "".join(character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 

@@ -1,4 +1,4 @@
-"""A classifier that nobody trains: three numbers chosen by hand draw a line through the data sets."""
+"""A classifier that is not trained: three numbers chosen by hand draw a line through the data sets."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ CELLS = 30
 
 
 def separating_line() -> tuple[float, float, float]:
-    """Three numbers that give all points of the data set Simple, however many are drawn, their labels.
+    """Three numbers that classify all points of the data set Simple correctly, however many are drawn.
 
-    A point (x_1, x_2) is given label 1 where weight_1 · x_1 + weight_2 · x_2 + bias is above 0, and label 0 elsewhere.
+    A point (x_1, x_2) gets label 1 if weight_1 · x_1 + weight_2 · x_2 + bias is above 0, and label 0 otherwise.
 
     Returns:
         weight_1, weight_2 and bias.
@@ -29,7 +29,7 @@ def separating_line() -> tuple[float, float, float]:
 
 
 class Network(minitorch.Module):
-    """The line as a network: one weighted sum and a sigmoid, on plain floats."""
+    """The line as a network: one linear function and a sigmoid, on plain floats."""
 
     def __init__(self, weight_1: float, weight_2: float, bias: float) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Network(minitorch.Module):
 
 
 def right(network: Network, graph: minitorch.Graph) -> int:
-    """How many points of a data set the network gives their label."""
+    """The number of points of a data set that the network classifies correctly."""
     return sum((network(x_1, x_2) > 0.5) == (label == 1) for (x_1, x_2), label in zip(graph.X, graph.y, strict=True))
 
 
@@ -75,7 +75,7 @@ def command(
 
 
 def write_report(network: Network, graph: minitorch.Graph, line: str, folder: Path) -> Path:
-    """Write manual.md and manual.png, the numbers and a picture of them on one data set, into a folder."""
+    """Write manual.md and manual.png, the numbers and a figure of them on one data set, into a folder."""
     middles = [(i + 0.5) / CELLS for i in range(CELLS)]
     grid = [[network(x_1, x_2) for x_1 in middles] for x_2 in middles]
     charts.save(charts.boundary(grid, graph, line), folder / "manual.png")

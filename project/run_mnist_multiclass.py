@@ -1,4 +1,4 @@
-"""Train a convolutional network that tells which digit an image shows."""
+"""Train a convolutional network that classifies images of digits."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ BACKEND = minitorch.FastBackend
 
 
 def RParam(*shape: int, bound: float) -> minitorch.Parameter:
-    """A parameter of numbers drawn uniformly from (-bound, bound)."""
+    """A parameter initialized uniformly in (-bound, bound)."""
     return minitorch.Parameter(2 * bound * (minitorch.rand(shape, backend=BACKEND) - 0.5))
 
 
 class Linear(minitorch.Module):
-    """A layer of weighted sums. Weights and biases start uniform in (-1/√in_size, 1/√in_size).
+    """A linear layer. Weights and biases are initialized uniformly in (-1/√in_size, 1/√in_size).
 
     Args:
-        in_size: How many numbers come in for an image.
-        out_size: How many go out.
+        in_size: Number of inputs for an image.
+        out_size: Number of outputs.
 
     Attributes:
-        weights: Parameter of shape (in_size, out_size): [i, j] is the weight by which input i enters output j.
+        weights: Parameter of shape (in_size, out_size): [i, j] is the weight from input i to output j.
         bias: Parameter of shape (out_size,): [j] is added to output j.
     """
 
@@ -43,17 +43,17 @@ class Linear(minitorch.Module):
 
 
 class Conv2d(minitorch.Module):
-    """A layer of convolutions. Weights and biases start uniform in (-1/√n, 1/√n), n = in_channels · kh · kw.
+    """A convolution layer. Weights and biases are initialized uniformly in (-1/√n, 1/√n), n = in_channels · kh · kw.
 
     Args:
-        in_channels: How many channels come in.
-        out_channels: How many go out, each with a kernel of its own for every channel that comes in.
+        in_channels: Number of input channels.
+        out_channels: Number of output channels, each with its own kernel for every input channel.
         kh: Height of the kernels.
         kw: Width of the kernels.
 
     Attributes:
         weights: Parameter of shape (out_channels, in_channels, kh, kw).
-        bias: Parameter of shape (out_channels, 1, 1): [j] is added to channel j at every place.
+        bias: Parameter of shape (out_channels, 1, 1): [j] is added to channel j at every position.
     """
 
     def __init__(self, in_channels: int, out_channels: int, kh: int, kw: int) -> None:
@@ -63,7 +63,7 @@ class Conv2d(minitorch.Module):
         self.bias = RParam(out_channels, 1, 1, bound=bound)
 
     def forward(self, input: minitorch.Tensor) -> minitorch.Tensor:
-        """Every channel that goes out: its bias plus the convolution of the images with its kernels.
+        """Every output channel: its bias plus the convolution of the images with its kernels.
 
         Args:
             input: Images, shape (B, in_channels, H, W).
@@ -75,21 +75,21 @@ class Conv2d(minitorch.Module):
 
 
 class Network(minitorch.Module):
-    """Tells which of ten digits an image shows.
+    """A network that classifies images of ten digits.
 
     1. A convolution from 1 to 4 channels with kernels of 3×3, and relu: `mid`.
     2. A convolution from 4 to 8 channels with kernels of 3×3, and relu: `out`.
-    3. Pooling over windows of pool×pool, by the maximum (the mean does too), and the rest in one row an image.
-    4. A linear layer to 64 numbers, relu, and in training dropout of a quarter of them.
-    5. A linear layer to 10 numbers, and the logarithm of their softmax.
+    3. Pooling over windows of pool×pool, by the maximum (the mean works too), and the result viewed as one row per image.
+    4. A linear layer to 64 units, relu, and in training mode dropout of a quarter of them.
+    5. A linear layer to 10 units, and the logarithm of their softmax.
 
     Attributes:
         conv1: The first convolution.
         conv2: The second.
         linear1: The first linear layer.
         linear2: The second.
-        mid: What came out of step 1 for the latest images, for pages that show it; shape (B, 4, H, W).
-        out: What came out of step 2 for the latest images; shape (B, 8, H, W).
+        mid: The result of step 1 for the latest images, for pages that show it; shape (B, 4, H, W).
+        out: The result of step 2 for the latest images; shape (B, 8, H, W).
     """
 
     conv1: Conv2d
@@ -104,7 +104,7 @@ class Network(minitorch.Module):
 
         Args:
             side: Height and width of the images.
-            pool: Height and width of the windows of pooling; must divide side.
+            pool: Height and width of the pooling windows; must divide side.
         """
         super().__init__()
         self.pool = pool
@@ -132,10 +132,10 @@ class Network(minitorch.Module):
 
 
 def make_mnist(start: int, stop: int) -> tuple[list[list[list[float]]], list[list[float]]]:
-    """Images of MNIST's training set, the first of which has the number start, and the last stop - 1.
+    """Images of MNIST's training set, from number start to number stop - 1.
 
     Returns:
-        The images, each 28 rows of 28 numbers from 0 to 1; and for each ten numbers, 1 at the digit that it shows and 0 elsewhere.
+        The images, each 28 rows of 28 numbers from 0 to 1; and for each a one-hot label of ten numbers.
     """
     chosen = data.MNIST("train")[start:stop]
     return chosen.images[:, 0].tolist(), [[float(digit == label) for digit in range(CLASSES)] for label in chosen.labels]
@@ -147,10 +147,10 @@ def default_log_fn(epoch: int, total_loss: float, correct: int, total: int, loss
 
 
 class ImageTrain:
-    """The trainer of the published program: for images and labels as `make_mnist` gives them.
+    """The trainer of the published program, for images and labels as returned by `make_mnist`.
 
     Args:
-        seed: For the first weights, the order of the images and dropout.
+        seed: For the initial weights, the order of the images and dropout.
 
     Attributes:
         model: The network.
@@ -184,8 +184,8 @@ class ImageTrain:
             data_train: Images to train on, and their labels.
             data_val: Images to validate on, all of which are used, and their labels.
             learning_rate: Learning rate.
-            max_epochs: How often to go through the images.
-            log_fn: Called after every epoch with the epoch, its loss, how many images of data_val are right, how many there are, the losses
+            max_epochs: Number of epochs.
+            log_fn: Called after every epoch with the epoch, its loss, the number of correct images of data_val, their total, the losses
                 of all epochs, and the model.
         """
         setting = ImageSetting(dataset="mnist", rate=learning_rate, epochs=max_epochs, seed=self.seed)

@@ -31,7 +31,7 @@ class Network(minitorch.Module):
         """Make the three layers `layer1`, `layer2` and `layer3`.
 
         Args:
-            hidden_layers: How many numbers each of the two hidden layers puts out.
+            hidden_layers: Number of units in each of the two hidden layers.
         """
         super().__init__()
         self.layer1 = Linear(2, hidden_layers)
@@ -46,14 +46,14 @@ class Network(minitorch.Module):
 
 
 class Linear(minitorch.Module):
-    """A layer of weighted sums. Weights and biases start uniform in (-1, 1).
+    """A linear layer. Weights and biases are initialized uniformly in (-1, 1).
 
     Args:
-        in_size: How many numbers come in.
-        out_size: How many go out.
+        in_size: Number of inputs.
+        out_size: Number of outputs.
 
     Attributes:
-        weights: weights[i][j] is the Parameter `weight_i_j`, by which input i enters output j.
+        weights: weights[i][j] is the Parameter `weight_i_j`, the weight from input i to output j.
         bias: bias[j] is the Parameter `bias_j`, which is added to output j.
     """
 
@@ -63,11 +63,11 @@ class Linear(minitorch.Module):
         self.bias = [self._parameter(f"bias_{j}") for j in range(out_size)]
 
     def _parameter(self, name: str) -> minitorch.Parameter:
-        """A new parameter with a Scalar drawn at random."""
+        """A new parameter with a random Scalar."""
         return self.add_parameter(name, minitorch.Scalar(2 * (random.random() - 0.5)))
 
     def forward(self, inputs: Sequence[minitorch.Scalar]) -> list[minitorch.Scalar]:
-        """Every output: its bias plus the sum of all inputs, each times the weight by which it enters that output.
+        """Every output: its bias plus the sum of all inputs, each times its weight to that output.
 
         Args:
             inputs: in_size Scalars.

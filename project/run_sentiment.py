@@ -1,4 +1,4 @@
-"""Train a convolutional network that tells praise from blame in sentences about films."""
+"""Train a convolutional network that classifies sentences about films as positive or negative."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BACKEND = minitorch.FastBackend
 
 
 def RParam(*shape: int) -> minitorch.Parameter:
-    """A parameter that starts uniform in (-0.05, 0.05).
+    """A parameter initialized uniformly in (-0.05, 0.05).
 
     Args:
         shape: Size of every dimension.
@@ -30,11 +30,11 @@ def RParam(*shape: int) -> minitorch.Parameter:
 
 
 class Linear(minitorch.Module):
-    """A layer of weighted sums.
+    """A linear layer.
 
     Args:
-        in_size: How many numbers come in for a sentence.
-        out_size: How many go out.
+        in_size: Number of inputs for a sentence.
+        out_size: Number of outputs.
 
     Attributes:
         weights: Parameter of shape (in_size, out_size).
@@ -52,16 +52,16 @@ class Linear(minitorch.Module):
 
 
 class Conv1d(minitorch.Module):
-    """A layer that looks with every filter at every run of neighbouring positions.
+    """A convolution layer that applies every filter to every window of adjacent positions.
 
     Args:
-        in_channels: How many numbers come in for a position.
-        out_channels: How many go out: the number of filters.
-        kernel_width: How many positions a filter sees at once.
+        in_channels: Number of input channels at a position.
+        out_channels: Number of output channels, which is the number of filters.
+        kernel_width: Number of positions in a window.
 
     Attributes:
         weights: Parameter of shape (out_channels, in_channels, kernel_width).
-        bias: Parameter of shape (1, out_channels, 1): one number for every filter, at all positions the same.
+        bias: Parameter of shape (1, out_channels, 1): one number for every filter, the same at all positions.
     """
 
     def __init__(self, in_channels: int, out_channels: int, kernel_width: int) -> None:
@@ -84,12 +84,12 @@ class Conv1d(minitorch.Module):
 class CNNSentimentKim(minitorch.Module):
     """The probability that a sentence is positive, from the vectors of its words.
 
-    1. Three convolutions over the words, each with feature_map_size filters, with a width of its own, and with relu behind it.
-    2. Of every feature map the maximum over the positions. A filter finds its words wherever they stand.
-    3. The three maxima of feature maps of the same number added, and of the sums a Linear layer to one number.
-    4. Dropout of that number, in training alone, and the sigmoid.
+    1. Three convolutions over the words, each with feature_map_size filters of its own width, followed by relu.
+    2. The maximum of every feature map over the positions. A filter finds its words anywhere in the sentence.
+    3. The sum of the three maxima of feature maps with the same number, and a Linear layer from these sums to one number.
+    4. Dropout of that number, only in training mode, and the sigmoid.
 
-    Source: Kim 2014, arXiv:1408.5882, section 2; the maxima are there put side by side, and dropout comes before the Linear layer.
+    Source: Kim 2014, arXiv:1408.5882, section 2; there, the maxima are concatenated, and dropout comes before the Linear layer.
     """
 
     def __init__(
@@ -98,10 +98,10 @@ class CNNSentimentKim(minitorch.Module):
         """Make the three convolutions and the Linear layer.
 
         Args:
-            feature_map_size: How many filters each convolution has.
-            embedding_size: How many numbers the vector of a word has.
-            filter_sizes: Three widths: how many words a filter of each convolution sees at once.
-            dropout: The share of numbers that dropout sets to 0.
+            feature_map_size: Number of filters of each convolution.
+            embedding_size: Number of elements in the vector of a word.
+            filter_sizes: Three widths: the number of words in a window of each convolution.
+            dropout: The fraction of numbers that dropout sets to 0.
         """
         super().__init__()
         width1, width2, width3 = filter_sizes
@@ -127,7 +127,7 @@ class CNNSentimentKim(minitorch.Module):
 
 
 class SentenceSentimentTrain:
-    """Training by gradient descent on encoded sentences.
+    """Training with gradient descent on encoded sentences.
 
     Args:
         model: Maps the vectors of words, shape (batch, words, numbers of a vector), to probabilities of label 1, shape (batch,).
@@ -148,16 +148,16 @@ class SentenceSentimentTrain:
         """Train, and call log_fn after every epoch.
 
         Args:
-            data_train: Sentences as `encode_sentence_data` gives them, and their labels.
-            learning_rate: Length of a step.
-            batch_size: How many sentences make a step.
-            max_epochs: How often all sentences are gone through.
-            data_val: Sentences that are not trained on, and their labels.
+            data_train: Sentences as returned by `encode_sentence_data`, and their labels.
+            learning_rate: Learning rate.
+            batch_size: Number of sentences in a step.
+            max_epochs: Number of epochs.
+            data_val: Sentences to validate on, and their labels.
             log_fn: Called with the epoch, its loss, the losses of all epochs, the predictions and the accuracy in training, and the
                 predictions and the accuracy on data_val.
 
         Returns:
-            What has trained, with the record of every epoch.
+            The trainer, with the record of every epoch.
         """
         setting = SentimentSetting(epochs=max_epochs, rate=learning_rate, batch=batch_size)
         trainer = SentimentTrainer(setting, self.model, data_train, data_val or (data_train[0][:0], data_train[1][:0]))

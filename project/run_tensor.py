@@ -30,7 +30,7 @@ class Network(minitorch.Module):
         """Make the three layers `layer1`, `layer2` and `layer3`.
 
         Args:
-            hidden_layers: How many numbers each of the two hidden layers puts out for a point.
+            hidden_layers: Number of units in each of the two hidden layers.
         """
         super().__init__()
         self.layer1 = Linear(2, hidden_layers)
@@ -52,14 +52,14 @@ class Network(minitorch.Module):
 
 
 class Linear(minitorch.Module):
-    """A layer of weighted sums. Weights and biases start uniform in (-1, 1).
+    """A linear layer. Weights and biases are initialized uniformly in (-1, 1).
 
     Args:
-        in_size: How many numbers come in for a point.
-        out_size: How many go out.
+        in_size: Number of inputs for a point.
+        out_size: Number of outputs.
 
     Attributes:
-        weights: Parameter of shape (in_size, out_size): [i, j] is the weight by which input i enters output j.
+        weights: Parameter of shape (in_size, out_size): [i, j] is the weight from input i to output j.
         bias: Parameter of shape (out_size,): [j] is added to output j.
     """
 
@@ -69,7 +69,7 @@ class Linear(minitorch.Module):
         self.bias = minitorch.Parameter(2 * (minitorch.rand((out_size,)) - 0.5))
 
     def forward(self, inputs: minitorch.Tensor) -> minitorch.Tensor:
-        """For every point every output: its bias plus the sum of all inputs, each times the weight by which it enters that output.
+        """Every output for every point: its bias plus the sum of all inputs, each times its weight to that output.
 
         Args:
             inputs: Shape (points, in_size).

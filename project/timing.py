@@ -1,4 +1,4 @@
-"""Time the backends on growing work, the matrix product if nothing else is asked for, and show how many times faster they become."""
+"""Time the backends on work of increasing size, by default the matrix product, and show their speedups."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _chosen(backends: str) -> tuple[list[str], dict[str, str]]:
     """The backends that run here, and why others do not.
 
     Args:
-        backends: Names, with commas between them.
+        backends: Names, separated by commas.
 
     Raises:
         UsageError: If a name is unknown, or none of them runs here.
@@ -111,13 +111,13 @@ def headline(op: str, dtype: str) -> str:
 
 
 def table(title: str, measured: Iterator[Measurement], found: list[Measurement], total: int) -> Iterator[str]:
-    """The lines of the table as they come.
+    """The lines of the table as they are measured.
 
     Args:
-        title: Stands above.
-        measured: What to show.
-        found: Where to keep it.
-        total: How many there will be, for the progress on a terminal.
+        title: The title above the table.
+        measured: The measurements to show.
+        found: Receives the measurements.
+        total: Their number, for the progress bar on a terminal.
     """
     yield title
     yield ""
@@ -135,7 +135,7 @@ def table(title: str, measured: Iterator[Measurement], found: list[Measurement],
 
 
 def _with_progress(measured: Iterator[Measurement], total: int) -> Iterator[Measurement]:
-    """The same, with a bar on a terminal."""
+    """The same items, with a progress bar on a terminal."""
     with command_line.progress_bar(total, "measurement") as show:
         for number, each in enumerate(measured, 1):
             yield each
@@ -143,7 +143,7 @@ def _with_progress(measured: Iterator[Measurement], total: int) -> Iterator[Meas
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit that suits it."""
+    """A duration in a suitable unit."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} µs"
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
