@@ -1,4 +1,4 @@
-"""Tensors and storages as rows of cells: cells that belong together light up together, and a click on one tells the page."""
+"""Tensors and storages as rows of cells: related cells are highlighted together, and a click on one is reported to the page."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ LOOKS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a picture.
+    """One cell of a figure.
 
     Attributes:
-        text: The number that stands in it.
-        tag: What it is; several cells may have one tag, such as the position in storage that they read.
-        lights: The tags of the cells that light up with it while the pointer is on it.
-        note: Shown while the pointer rests on it, and read by a screen reader.
-        look: One of LOOKS, or nothing.
-        pick: What a click on it says to the page; nothing if it cannot be picked.
+        text: The number in it.
+        tag: Its identity; several cells may share a tag, such as the position in storage that they read.
+        lights: The tags of the cells that are highlighted while the pointer is on it.
+        note: Tooltip, also read by screen readers.
+        look: One of LOOKS, or empty.
+        pick: What a click on it reports to the page; empty if it cannot be clicked.
         small: Small print below the number.
-        shade: Whether its ground is darker, as that of every other block of cells may be.
-        tone: Its value as a colour, from -1 (orange) over 0 (none) to 1 (blue); None for a cell without.
+        shade: Whether its background is darker, as for every other block of cells.
+        tone: Its value as a color, from -1 (orange) over 0 (none) to 1 (blue); None for a cell without color.
     """
 
     text: str
@@ -59,14 +59,14 @@ class Cell:
 
 
 def grid(title: str, shape: Sequence[int], cells: Sequence[Cell], width: float = WIDTH, first: tuple[int, int] = (0, 0)) -> str:
-    """A tensor as markup: its last two dimensions are rows and columns, the others lie side by side.
+    """Markup of a tensor: its last two dimensions are rows and columns, the others are side by side.
 
     Args:
-        title: Stands above it.
+        title: The title above it.
         shape: Size of every dimension.
         cells: In order, last dimension fastest.
-        width: Of a cell, in rem.
-        first: The numbers of the first row and column; below 0 where cells beyond the edge are drawn.
+        width: Width of a cell, in rem.
+        first: The numbers of the first row and column; negative if cells before the edge are drawn.
     """
     if len(cells) != math.prod(shape):
         raise ValueError(f"a grid of shape {tuple(shape)} expected {math.prod(shape)} cells, got {len(cells)}")
@@ -83,17 +83,17 @@ def grid(title: str, shape: Sequence[int], cells: Sequence[Cell], width: float =
 
 
 def strip(title: str, cells: Sequence[Cell]) -> str:
-    """A storage as markup: its cells in a row, which goes on in the next line where the page ends."""
+    """Markup of a storage: its cells in a row that wraps at the end of the page."""
     return _panel(title, f'<div class="strip">{"".join(map(_cell, cells))}</div>' if cells else '<p class="none">It has no elements.</p>')
 
 
 def in_pairs(panels: Sequence[str]) -> str:
-    """Panels as markup, two in a row; on a phone one below the other."""
+    """Markup of panels, two in a row; on a phone one below the other."""
     return f'<div class="pairs">{"".join(panels)}</div>'
 
 
 def stacked(panels: Sequence[str]) -> str:
-    """Panels as markup, one below the other."""
+    """Markup of panels, one below the other."""
     return f'<div class="stack">{"".join(panels)}</div>'
 
 
@@ -102,14 +102,14 @@ def draw(panels: Sequence[str], key: str, on_pick: Callable[[], None]) -> None:
 
     Args:
         panels: Markup from `grid` and `strip`.
-        key: Keeps the picture in place while it changes; the clicked cell's `pick` stands in `session_state[key].picked`.
-        on_pick: Called after a click on a cell that can be picked.
+        key: Keeps the figure in place while it changes; the clicked cell's `pick` is in `session_state[key].picked`.
+        on_pick: Called after a click on a clickable cell.
     """
     _picture(data="".join(panels), key=key, on_picked_change=on_pick)
 
 
 def _lines(cells: Sequence[Cell], columns: int, dims: int, first: tuple[int, int]) -> Iterator[str]:
-    """The cells of one grid row by row, with the numbers of rows and columns beside them."""
+    """The cells of one grid row by row, with row and column numbers."""
     if dims:
         yield '<i aria-hidden="true"></i>' + "".join(f'<i aria-hidden="true">{first[1] + column}</i>' for column in range(columns))
     for row in range(len(cells) // columns):
@@ -118,7 +118,7 @@ def _lines(cells: Sequence[Cell], columns: int, dims: int, first: tuple[int, int
 
 
 def _cell(cell: Cell) -> str:
-    """One cell; a button if it can be picked. The keyboard picks by the fields of the page, so Tab need not stop at every cell."""
+    """One cell; a button if it can be clicked. The keyboard selects with the fields of the page, so Tab need not stop at every cell."""
     say = "; ".join(part for part in (cell.note or cell.text, LOOKS.get(cell.look, "")) if part)
     toned = "" if cell.tone is None else "tone below" if cell.tone < 0 else "tone"
     facts = {
@@ -136,7 +136,7 @@ def _cell(cell: Cell) -> str:
 
 
 def _panel(title: str, inner: str) -> str:
-    """Something with a title above it."""
+    """Content with a title above it."""
     return f'<section aria-label="{html.escape(title)}"><h4>{html.escape(title)}</h4>{inner}</section>'
 
 

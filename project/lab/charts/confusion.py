@@ -1,4 +1,4 @@
-"""The table of confusions: how often what was taken for what."""
+"""The confusion matrix: how often each class was predicted for each true class."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ WIDTH = 1.7
 
 
 def panel(counts: Sequence[Sequence[int]]) -> str:
-    """The table as markup: right ones blue, confusions orange, each the deeper the larger its share of the row.
+    """Markup of the matrix: correct predictions blue, confusions orange, each the darker the larger its share of the row.
 
     Args:
-        counts: counts[i][j] is how often i was taken for j.
+        counts: counts[i][j] is how often class j was predicted for class i.
     """
     cells = []
     for i, row in enumerate(counts):
@@ -27,7 +27,7 @@ def panel(counts: Sequence[Sequence[int]]) -> str:
 
 
 def in_words(counts: Sequence[Sequence[int]]) -> str:
-    """The most frequent confusion, and the class with the smallest share of right answers."""
+    """The most frequent confusion, and the class with the lowest accuracy."""
     wrong = sum(count for i, row in enumerate(counts) for j, count in enumerate(row) if i != j)
     total = sum(map(sum, counts))
     if not wrong:

@@ -1,4 +1,4 @@
-"""Tensors as tables of coloured cells, in HTML that a screen reader can read."""
+"""Tensors as tables of colored cells, in HTML that a screen reader can read."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ POSITIVE, NEGATIVE = "31, 111, 178", "217, 112, 30"
 
 
 def grid(values: np.ndarray, title: str) -> str:
-    """A tensor as tables: the last two dimensions are rows and columns, one table for each index of the others.
+    """A tensor as tables: the last two dimensions are rows and columns, with one table for each index of the others.
 
     Args:
         values: Its elements, in its shape.
-        title: Stands above, such as "x"; the shape is added.
+        title: The title above it, such as "x"; the shape is added.
     """
     heading = f"<b>{escape(title)}</b> <span style='opacity:.75'>shape {escape(str(values.shape))}</span>"
     if not values.size:
@@ -39,7 +39,7 @@ def grid(values: np.ndarray, title: str) -> str:
 
 
 def side_by_side(grids: list[str]) -> str:
-    """Several of them in a row, which wraps on a narrow page."""
+    """Several of them in a row that wraps on a narrow page."""
     return f"<div style='display:flex;flex-wrap:wrap;gap:1rem 2rem'>{''.join(grids)}</div>"
 
 
@@ -67,7 +67,7 @@ def _shown(length: int) -> list[int | None]:
 
 
 def _cell(value: np.generic | None, largest: float) -> str:
-    """One number, the bluer the larger, the more orange the smaller it is below zero; … for those left out."""
+    """One number, blue if positive and orange if negative, the darker the larger; … for those left out."""
     if value is None:
         return "<td style='text-align:center;padding:.1rem .3rem'>…</td>"
     number = float(value)

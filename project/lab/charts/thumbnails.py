@@ -1,4 +1,4 @@
-"""Small arrays as small pictures: every pixel stays a square, and each has a text for those who do not see it."""
+"""Small arrays as small images: every pixel stays a square, and each image has a text alternative."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ POSITIVE, NEGATIVE = (np.array(list(bytes.fromhex(color[1:]))) for color in (BLU
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A picture with words.
+    """An image with text.
 
     Attributes:
         pixels: Rows, columns and red, green, blue, from 0 to 255.
-        says: What it shows, for those who do not see it.
-        caption: Stands below.
+        says: The text alternative.
+        caption: The caption below.
     """
 
     pixels: np.ndarray
@@ -39,11 +39,11 @@ def ink(image: np.ndarray) -> np.ndarray:
 
 
 def signed(values: np.ndarray, most: float) -> np.ndarray:
-    """Numbers as pixels: white for 0, blue above, orange below.
+    """Numbers as pixels: white for 0, blue for positive, orange for negative.
 
     Args:
         values: Rows, columns.
-        most: The size of a number that has the full colour.
+        most: The absolute value with the full color.
     """
     share = np.clip(np.nan_to_num(values) / (most or 1.0), -1, 1)[:, :, None]
     return np.rint(255 + np.abs(share) * (np.where(share < 0, NEGATIVE, POSITIVE) - 255)).astype(np.uint8)
@@ -66,13 +66,13 @@ def png(pixels: np.ndarray) -> bytes:
 
 
 def markup(thumbnails: Sequence[Thumbnail], width: float, gap: float = 0.6, columns: int | None = None) -> str:
-    """Pictures side by side; what does not fit goes on below.
+    """Images side by side, in rows that wrap.
 
     Args:
         thumbnails: In order.
-        width: Of a picture, in rem.
-        gap: Between two, in rem.
-        columns: How many stand in a row at most; None for as many as fit.
+        width: Width of an image, in rem.
+        gap: Space between two, in rem.
+        columns: The maximum number in a row; None for as many as fit.
     """
     figures = []
     for each in thumbnails:

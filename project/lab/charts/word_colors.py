@@ -1,4 +1,4 @@
-"""Sentences whose words are coloured by what they do to the answer of a network, and the words that do most."""
+"""Sentences whose words are colored by their effect on the output of a network, and the words with the largest effect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEEPEST = 0.6
 
 
 def markup(reading: Reading) -> str:
-    """A sentence: blue behind words that speak for praise, orange behind those for blame, and each with its weight below."""
+    """A sentence: blue for words that make it more positive, orange for words that make it more negative, with the weight below each."""
     most = max(0.02, *(abs(weight) for weight in reading.weights))  # else a sentence of words that do nothing looks full of meaning
     words = []
     for word, weight in zip(reading.words, reading.weights, strict=True):
@@ -30,12 +30,12 @@ def markup(reading: Reading) -> str:
 
 
 def telling(sentences: Sequence[str], read: Callable[[Sequence[str]], np.ndarray], least: int = 2) -> list[tuple[str, float, int]]:
-    """Of every word the mean weight over its places, and the number of these, the heaviest praise first.
+    """The mean weight of every word over its occurrences, and their number, the most positive word first.
 
     Args:
-        sentences: Words between blanks.
-        read: Gives for sentences the probability that each is positive.
-        least: Words with fewer places are left out: what stands beside them decides.
+        sentences: Words separated by spaces.
+        read: Returns the probability that each of some sentences is positive.
+        least: Words with fewer occurrences are left out, because their context decides.
     """
     split = [words for sentence in sentences if (words := sentence.split())]
     asked = [" ".join(words) for words in split]

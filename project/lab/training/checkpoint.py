@@ -1,4 +1,4 @@
-"""Checkpoints: all that a training run needs to go on, in one file that is there in full or not at all."""
+"""Checkpoints: everything that a training run needs to resume, in one file that is complete or does not exist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANEW = "to begin anew, delete it and leave out --resume"
 
 
 class CheckpointError(ValueError):
-    """A file that is no checkpoint, or cannot be read as one; the message names it and says what to do."""
+    """A file that is not a checkpoint or cannot be read; the message names it and says what to do."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Checkpoint:
     """The state of a training run between two steps.
 
     Attributes:
-        about: Whatever JSON can hold: settings, history, the states of random generators, numbers.
-        arrays: Weights and the like, by name.
+        about: JSON data: settings, history, the states of random generators, numbers.
+        arrays: Weights and other arrays, by name.
     """
 
     about: dict[str, Any]
@@ -37,17 +37,17 @@ class Checkpoint:
 
 
 def save(path: str | Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint in one step: whenever the program or the machine stops, the file holds this one or the one before in full.
+    """Write a checkpoint atomically: whenever the program or the machine stops, the file is complete, either this one or the one before.
 
-    It is a safetensors file. Its arrays and what JSON holds lie in it together, so that they never come from two moments, with a checksum
+    It is a safetensors file. It contains arrays and JSON data together, so that they always belong to the same step, with a checksum
     over both.
 
     Args:
         path: The file; its folder must exist.
-        checkpoint: What to write.
+        checkpoint: The checkpoint.
 
     Raises:
-        OSError: If it cannot be written; the file before is left as it was.
+        OSError: If it cannot be written; the earlier file is unchanged.
     """
     about = json.dumps(checkpoint.about)
     notes = {"format": FORMAT, "about": about, "checksum": digest(about, checkpoint.arrays)}
@@ -58,7 +58,7 @@ def load(path: str | Path) -> Checkpoint:
     """Read a checkpoint.
 
     Raises:
-        CheckpointError: If there is none, or it is damaged, or something else.
+        CheckpointError: If there is none, or the file is damaged or of another kind.
     """
     path = Path(path)
     if not path.is_file():
@@ -80,7 +80,7 @@ def load(path: str | Path) -> Checkpoint:
 
 
 def digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
-    """A checksum of a text and of named arrays, whatever order these stand in."""
+    """A checksum of a text and of named arrays, independent of their order."""
     state = hashlib.blake2b(text.encode(), digest_size=16)
     for name in sorted(arrays):
         array = np.asarray(arrays[name], order="C")

@@ -1,4 +1,4 @@
-"""Training of a classifier on mini-batches, with a validation set: the setting of a run, and a trainer that can stop after any step."""
+"""Training of a classifier on mini-batches, with a validation set: the settings of a run, and a trainer that can stop after any step."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from project.lab.training.settings import BaseSetting, option
 
 @dataclass(frozen=True)
 class ClassifierSetting(BaseSetting):
-    """What the training of every classifier depends on. A subclass adds its own, or declares one of these again for another default.
+    """The settings of every classifier. A subclass adds its own, or redefines one of these with another default.
 
     Attributes:
         log: The file that a report's log is written to.
-        dataset: What is trained on.
-        epochs: How often the training data is gone through.
+        dataset: The data set.
+        epochs: Number of epochs.
         rate: Learning rate.
-        batch: How many examples make a batch.
+        batch: Batch size.
         seed: For the initial weights, the order of the examples and dropout.
     """
 
@@ -41,12 +41,12 @@ class ClassifierSetting(BaseSetting):
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch came to.
+    """The results of an epoch.
 
     Attributes:
-        loss: Mean over the training examples, each as the network saw it when its batch had its turn.
-        train: Share of training examples that were right then (with dropout, and by weights that still changed).
-        valid: Share of the whole validation set that is right at the end of the epoch.
+        loss: Mean over the training examples, each as the network saw it in its batch.
+        train: Training accuracy, measured in the same way (with dropout, and with weights that still changed).
+        valid: Validation accuracy at the end of the epoch.
         seconds: The time it took, validation included.
     """
 
@@ -57,26 +57,26 @@ class Epoch:
 
 
 class ClassifierTrainer:
-    """Steps down along the mean gradient of a batch, epoch after epoch; after each epoch the network is tried on the validation set.
+    """Gradient descent on mini-batches, epoch after epoch, with validation after each epoch.
 
-    Between any two steps `checkpoint` gives all that `restore` needs to go on as if nothing had happened. Random numbers are the run's
-    own, and follow those of the first weights: what else draws some in between changes nothing.
+    Between any two steps, `checkpoint` returns everything that `restore` needs to continue as if nothing had happened. The run has its own
+    random numbers, which follow those of the initial weights: random numbers drawn elsewhere in between change nothing.
 
     Args:
-        setting: What to train.
-        network: The Module, made just now, after `minitorch.manual_seed(setting.seed)`.
+        setting: The settings.
+        network: The Module, just created, after `minitorch.manual_seed(setting.seed)`.
         optimizer: Over its parameters.
-        loader: Gives the batches of an epoch, each a tuple; a DataLoader or its like.
-        examples: How many there are for training, and how many for validation.
-        fingerprint: A digest of the data, by which a checkpoint of other data is found out.
+        loader: Yields the batches of an epoch, each a tuple; a DataLoader or similar.
+        examples: The numbers of training and validation examples.
+        fingerprint: A digest of the data, which detects a checkpoint of other data.
 
     Attributes:
         about: A line on the data, printed before the log; "" for none.
-        history: What every finished epoch came to.
-        step: How many steps of the current epoch are done.
-        steps: How many an epoch has.
+        history: The results of every finished epoch.
+        step: Number of finished steps in the current epoch.
+        steps: Number of steps in an epoch.
         loss: Sum over the examples of the current epoch so far.
-        right: How many of them were right.
+        right: The number of them that were correct.
         compiling: Seconds that the first step took to compile its kernels.
     """
 
@@ -102,36 +102,36 @@ class ClassifierTrainer:
     # What a subclass defines
 
     def batch_loss(self, *batch: Any) -> tuple[minitorch.Tensor, int, int]:
-        """The mean loss of a batch, how many of its examples are right, and how many it has."""
+        """The mean loss of a batch, the number of its correct examples, and its size."""
         raise NotImplementedError(f"{type(self).__name__} has no batch_loss; define batch_loss(self, *batch) in the class")
 
     def validate(self) -> float:
-        """The share of the validation set that is right; the network is in evaluation mode, and no gradients are recorded."""
+        """The validation accuracy; the network is in evaluation mode, and no gradients are recorded."""
         raise NotImplementedError(f"{type(self).__name__} has no validate; define validate(self) in the class")
 
     def details(self) -> dict[str, Any]:
-        """What a page is told of the latest epoch beside its numbers, as JSON can hold it."""
+        """JSON data about the latest epoch for a page, besides its numbers."""
         return {}
 
     def closing(self) -> str:
-        """A sentence to end the summary with, asked for once, when all epochs are finished; "" for none."""
+        """A sentence at the end of the summary, requested once, when all epochs are finished; "" for none."""
         return ""
 
     # What programs and pages call
 
     @property
     def epoch(self) -> int:
-        """How many epochs are finished."""
+        """Number of finished epochs."""
         return len(self.history)
 
     @property
     def finished(self) -> int:
-        """How many steps are finished, of `total`: for the training loop."""
+        """Number of finished steps, of `total`, for the training loop."""
         return self.epoch * self.steps + self.step
 
     @property
     def total(self) -> int:
-        """How many steps there are in all epochs."""
+        """Number of steps in all epochs."""
         return self.setting.epochs * self.steps
 
     @property
@@ -141,11 +141,11 @@ class ClassifierTrainer:
 
     @property
     def best(self) -> int:
-        """The first epoch, counted from 1, after which most of the validation set was right; 0 before any is finished."""
+        """The first epoch, counted from 1, with the highest validation accuracy; 0 before any is finished."""
         return 1 + max(range(self.epoch), key=lambda i: self.history[i].valid, default=-1)
 
     def advance(self) -> None:
-        """Train one batch; the last of an epoch is followed by validation."""
+        """Train one batch; the last one of an epoch is followed by validation."""
         begun = time.perf_counter()
         batch = next(self._batches)
         with self._own_random_numbers():
@@ -165,19 +165,19 @@ class ClassifierTrainer:
                 self._seconds += time.perf_counter() - begun
 
     def run_epoch(self) -> None:
-        """Train to the end of the current epoch; nothing if all are done."""
+        """Train to the end of the current epoch; do nothing if all are done."""
         target = min(self.epoch + 1, self.setting.epochs)
         while self.epoch < target:
             self.advance()
 
     def run_for(self, seconds: float) -> None:
-        """Train until the time is used up or all epochs are done; a step that has been begun is finished."""
+        """Train until the time is up or all epochs are done; a step in progress is finished."""
         end = time.perf_counter() + seconds
         while not self.done and time.perf_counter() < end:
             self.advance()
 
     def checkpoint(self) -> Checkpoint:
-        """All that `restore` needs."""
+        """Everything that `restore` needs."""
         arrays = {f"parameter.{name}": parameter.value.to_numpy() for name, parameter in self.network.named_parameters()}
         kept = self.optimizer.state_dict()
         memories = {str(number): dict(memory) for number, memory in kept["state"].items()}
@@ -201,10 +201,10 @@ class ClassifierTrainer:
         return Checkpoint(about, arrays)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on where a checkpoint was made.
+        """Continue where a checkpoint was made.
 
         Raises:
-            CheckpointError: If it is one of other data, or of a network with other parameters.
+            CheckpointError: If it belongs to other data, or to a network with other parameters.
         """
         about, arrays = checkpoint.about, checkpoint.arrays
         if about["data"] != self.fingerprint:
@@ -241,7 +241,7 @@ class ClassifierTrainer:
         self._batches = iter(self.loader)
 
     def _end_epoch(self, begun: float) -> None:
-        """Validate, and enter the epoch into the record."""
+        """Validate, and add the epoch to the record."""
         valid = self._validated()
         next(self._batches, None)  # lets the loader see that its epoch is over
         count = self.examples[0]
@@ -259,7 +259,7 @@ class ClassifierTrainer:
             self.network.train()
 
     def _compile(self, batch: Any) -> None:
-        """Go through a batch and validation without learning, so that every kernel is there and no epoch's time holds their compilation."""
+        """Run a batch and validation without learning, so that all kernels are compiled and no epoch's time includes compilation."""
         begun = time.perf_counter()
         before = generator.bit_generator.state
         loss, _, _ = self.batch_loss(*batch)
@@ -270,7 +270,7 @@ class ClassifierTrainer:
         self.compiling = time.perf_counter() - begun
 
     def _try_step(self) -> None:
-        """A step by a copy of the optimizer, which is taken back."""
+        """A step of a copy of the optimizer, which is undone."""
         spare = copy.copy(self.optimizer)
         spare.load_state_dict(self.optimizer.state_dict())  # with memories of its own
         held = [(parameter, parameter.value.detach().clone()) for parameter in self.network.parameters()]
@@ -280,7 +280,7 @@ class ClassifierTrainer:
 
     @contextmanager
     def _own_random_numbers(self) -> Iterator[None]:
-        """Within, minitorch draws from the run's own random numbers; after it, everybody else's go on where they were."""
+        """Inside, minitorch draws from the run's own random numbers; afterwards, the others continue where they were."""
         others = generator.bit_generator.state
         generator.bit_generator.state = self._random
         try:

@@ -1,4 +1,4 @@
-"""What all programs share on the command line: options read by typer, messages of one line, a progress bar, and an orderly end."""
+"""The command line of all programs: options parsed by typer, one-line messages, a progress bar, and an orderly exit."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class UsageError(Exception):
 
 
 def call(program: str, command: Callable[..., int], arguments: Sequence[str] | None, description: str | None = None) -> int:
-    """Call a command with the options of a command line; a wrong one ends the program with one line.
+    """Call a command with the options of a command line; a wrong option ends the program with one line.
 
     Args:
         program: Name of the file in project/.
-        command: Its parameters are the options, annotated as typer reads them. Returns the exit status.
+        command: Its parameters are the options, annotated for typer. Returns the exit status.
         arguments: The command line; that of the process if None.
         description: What the program does, for --help; the docstring of the command if None.
 
@@ -59,7 +59,7 @@ def call(program: str, command: Callable[..., int], arguments: Sequence[str] | N
 
 
 def number(text: str) -> int | float | str:
-    """The integer or else the float that a text shows; the text itself if it shows none: who checks the value refuses it."""
+    """Parse an integer or a float; return other text unchanged, for the validation of the value to reject."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -69,7 +69,7 @@ def number(text: str) -> int | float | str:
 
 
 def decimal(text: str) -> float | str:
-    """The float that a text shows; the text itself if it shows none: who checks the value refuses it."""
+    """Parse a float; return other text unchanged, for the validation of the value to reject."""
     try:
         return float(text)
     except ValueError:
@@ -77,7 +77,7 @@ def decimal(text: str) -> float | str:
 
 
 def at_least(low: int) -> Callable[[Any], int]:
-    """A parser, for typer, of whole numbers that are not below a bound."""
+    """A typer parser of integers that are not below a bound."""
 
     def parse(value: Any) -> int:
         found = number(value) if isinstance(value, str) else value
@@ -89,12 +89,12 @@ def at_least(low: int) -> Callable[[Any], int]:
 
 
 def whole(low: int, help: str) -> Any:
-    """An option, for typer, that takes a whole number of at least `low`."""
+    """A typer option for an integer of at least `low`."""
     return typer.Option(parser=at_least(low), metavar="N", help=help)
 
 
 def positive(value: Any) -> float:
-    """A parser, for typer, of numbers above 0."""
+    """A typer parser of numbers above 0."""
     found = decimal(value) if isinstance(value, str) else value
     if not isinstance(found, float) or not 0 < found < math.inf:
         raise typer.BadParameter(f"expected a number above 0, got {found!r}")
@@ -102,10 +102,10 @@ def positive(value: Any) -> float:
 
 
 def report_folder(path: Path | None) -> Path | None:
-    """The folder for a report, made if it is missing, before the time for training is spent.
+    """The folder for a report, created if it is missing, before any training.
 
     Raises:
-        UsageError: If it cannot be made or written into.
+        UsageError: If it cannot be created or written to.
     """
     if path is None:
         return None
@@ -120,26 +120,26 @@ def report_folder(path: Path | None) -> Path | None:
 
 
 def print_stopped(program: str, summary: str) -> None:
-    """Say on standard error that a run was interrupted, and how far it came."""
+    """Say on standard error that a run was interrupted, and how far it got."""
     print(f"{program}: stopped. {summary}", file=sys.stderr)
 
 
 def print_report(path: Path, interrupted: bool | int) -> None:
-    """Say where the report is; of an interrupted run on standard error."""
+    """Say where the report is; for an interrupted run on standard error."""
     print(f"Report: {path}", file=sys.stderr if interrupted else sys.stdout)
 
 
 @contextmanager
 def progress_bar(total: int, unit: str, done: int = 0) -> Iterator[Callable[[int], None]]:
-    """A bar on the terminal; nothing where standard error is none, so that files and pipes stay clean.
+    """A progress bar on the terminal; nothing if standard error is not one, so that files and pipes stay clean.
 
     Args:
-        total: How many units there are.
-        unit: What is counted: "epoch", "step".
-        done: How many were done before.
+        total: Number of units.
+        unit: The unit: "epoch", "step".
+        done: Number of units done before.
 
     Yields:
-        What is called with the number of units that are done now.
+        A function to call with the number of finished units.
     """
     columns = (TextColumn(unit), MofNCompleteColumn(), BarColumn(bar_width=None), TimeRemainingColumn())
     bar = Progress(
@@ -165,10 +165,10 @@ def progress_bar(total: int, unit: str, done: int = 0) -> Iterator[Callable[[int
 
 @contextmanager
 def ctrl_c_after_the_step() -> Iterator[Callable[[], bool]]:
-    """Within, the first Ctrl-C is only noted, so that nothing is left half done; the second interrupts as ever.
+    """Inside, the first Ctrl-C is only recorded, so that nothing is left half done; the second interrupts as usual.
 
     Yields:
-        Whether Ctrl-C has been pressed.
+        A function that tells whether Ctrl-C was pressed.
     """
     if threading.current_thread() is not threading.main_thread():  # only there signals arrive
         yield lambda: False
@@ -189,7 +189,7 @@ def ctrl_c_after_the_step() -> Iterator[Callable[[], bool]]:
 
 
 def run(prog: str, main: Callable[[], int]) -> NoReturn:
-    """Run a program to its exit status; unwritten code, Ctrl-C and a full disk end it with one line instead of a traceback."""
+    """Run a program; unwritten code, Ctrl-C and a full disk end it with one line instead of a traceback. Returns the exit status."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that lacks a sign gets a question mark
     try:
@@ -212,7 +212,7 @@ def run(prog: str, main: Callable[[], int]) -> NoReturn:
 
 
 def _drop_output() -> None:
-    """Send what cannot be printed to nowhere: else Python tries once more when it ends, and complains."""
+    """Discard output that cannot be printed; otherwise Python tries again at exit, and complains."""
     try:
         sys.stdout.flush()
     except OSError:

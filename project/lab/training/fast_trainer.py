@@ -43,18 +43,18 @@ class FastSetting(Setting):
 
 
 class FastTrainer(Trainer):
-    """A step down for every ten points, along their mean gradient; in every epoch the points are shuffled.
+    """Gradient descent on mini-batches of ten points; the points are shuffled in every epoch.
 
-    `losses` holds means over all points of the epoch, each point as the network saw it when its batch had its turn. Before the first
-    epoch comes a step of length 0: it compiles the kernels, which no epoch's time should hold, and teaches nothing.
+    `losses` holds means over all points of the epoch, each point as the network saw it in its batch. Before the first
+    epoch, a step of length 0 compiles the kernels, so that no epoch's time includes compilation; it changes no weights.
 
     Args:
-        setting: What to train.
-        make_network: Makes a Module from the size of its hidden layers and a backend, that maps points, shape (n, 2), to their
+        setting: The settings.
+        make_network: Makes a Module from the size of its hidden layers and a backend, which maps points, shape (n, 2), to their
             probabilities of label 1, shape (n,); called once, after `minitorch.manual_seed`.
 
     Attributes:
-        backend: What computes.
+        backend: The backend.
         points: The data set in the order of this epoch, shape (N, 2).
         labels: Its labels, shape (N,).
     """
@@ -70,7 +70,7 @@ class FastTrainer(Trainer):
         minitorch.manual_seed(seed)
 
     def compile(self) -> None:
-        """Take a step of length 0, so that every kernel is there."""
+        """Take a step of length 0, so that all kernels are compiled."""
         begun = time.perf_counter()
         rate, self.optimizer.lr = self.optimizer.lr, 0.0
         loss, _ = self._forward(0)
@@ -99,21 +99,21 @@ class FastTrainer(Trainer):
             return self.network(minitorch.tensor(points, backend=self.backend)).tolist()
 
     def _forward(self, first: int) -> tuple[minitorch.Tensor, int]:
-        """The mean loss of a mini-batch, and how many of its points have the right label."""
+        """The mean loss of a mini-batch, and the number of its correct points."""
         points, labels = self.points[first : first + BATCH], self.labels[first : first + BATCH]
         output = self.network(points)
         probability = output * labels + (1 - output) * (1 - labels)  # of the right label
         return -probability.log().mean(), int((probability.to_numpy() > 0.5).sum())
 
     def _shuffle(self) -> None:
-        """Begin an epoch: all points in a new order."""
+        """Start an epoch: all points in a new order."""
         order = self._random.sample(range(self.graph.N), self.graph.N)
         self.points = minitorch.tensor([self.graph.X[i] for i in order], backend=self.backend)
         self.labels = minitorch.tensor([self.graph.y[i] for i in order], backend=self.backend, dtype=self.points.dtype)
         self._first = 0
 
     def advance(self) -> None:
-        """Train the smallest step; at first compile."""
+        """Train the smallest unit; compile first."""
         if not self.compiling:
             self.compile()
         else:

@@ -1,4 +1,4 @@
-"""Which data sets lie on this machine: a page offers no other, as it would have to wait for a download."""
+"""The data sets on this machine: a page offers no others, because it would have to wait for a download."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from minitorch.data.mnist import HASHES
 
 
 def image_sets() -> list[str]:
-    """What the program for images can be trained on."""
+    """The data sets for the image program."""
     found = {part: all(_there("mnist", name, name.removesuffix(".gz")) for name in HASHES if name.startswith(part)) for part in _PARTS}
     return ["digits", *(["mnist"] if found["t10k"] else []), *(["mnist-all"] if all(found.values()) else [])]
 
 
 def sentence_sets() -> list[str]:
-    """What the program for sentences can be trained on."""
+    """The data sets for the sentence program."""
     unpacked = all(_there("sst2", f"{split}.tsv") for split in ("train", "dev"))
     return ["sentences", *(["sst2"] if unpacked or _there("sst2", "SST-2.zip") else [])]
 
 
 def word_vectors() -> list[str]:
-    """Where vectors of words can come from."""
+    """The sources of word vectors."""
     found = ["drawn"]
     folder = _folder("glove")
     if folder is not None and any(folder.glob("glove*.txt")):
@@ -45,6 +45,6 @@ def _folder(name: str) -> Path | None:
 
 
 def _there(name: str, *files: str) -> bool:
-    """Whether one of some files lies in the folder of a data set."""
+    """Whether one of some files exists in the folder of a data set."""
     folder = _folder(name)
     return folder is not None and find_file(folder, list(files)) is not None

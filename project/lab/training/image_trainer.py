@@ -1,4 +1,4 @@
-"""Training of a network that tells what an image shows: the data sets, their split, and what is right and wrong in validation."""
+"""Training of an image classifier: the data sets, their split, and the validation results."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ SPLITS: dict[str, Callable[[], Split]] = {
 
 @dataclass(frozen=True)
 class ImageSetting(ClassifierSetting):
-    """A setting with images.
+    """Settings for images.
 
     Attributes:
         dataset: A name in SPLITS.
-        momentum: How much of the last step goes into the next; 0 is plain gradient descent.
-        limit: Train on the first so many images, and validate on a quarter as many; None for all.
-        dtype: What is computed in.
+        momentum: The fraction of the last step that is added to the next; 0 is plain gradient descent.
+        limit: Train on this many images, and validate on a quarter as many; None for all.
+        dtype: The dtype of the computation.
     """
 
     program: ClassVar[str] = "run_mnist_multiclass"
@@ -66,18 +66,18 @@ class ImageSetting(ClassifierSetting):
 
 
 class ImageTrainer(ClassifierTrainer):
-    """Gradient descent on batches of images; the loss is the mean of -log(probability of the right class).
+    """Gradient descent on batches of images; the loss is the mean of -log(probability of the correct class).
 
     Args:
-        setting: What to train.
-        make_network: Makes a Module from the height (and width) of the images and the size of the pooling windows, that maps images,
+        setting: The settings.
+        make_network: Makes a Module from the height (and width) of the images and the size of the pooling windows, which maps images,
             shape (B, 1, H, W), to the logarithms of the probabilities of the classes, shape (B, 10); called once, after seeding.
-        split: The images; those that the setting names if left out.
+        split: The images; those of the settings if left out.
 
     Attributes:
-        train: The images that are trained on.
-        valid: The images that are not.
-        log_probabilities: What the network gave for `valid` after the latest epoch, shape (images, 10).
+        train: The training images.
+        valid: The validation images.
+        log_probabilities: The network's output for `valid` after the latest epoch, shape (images, 10).
     """
 
     def __init__(self, setting: ImageSetting, make_network: Callable[[int, int], Any], split: Split | None = None) -> None:
@@ -151,10 +151,10 @@ class ImageTrainer(ClassifierTrainer):
 
 
 def logged(trainer: ImageTrainer) -> Iterator[tuple[int, float, int, int, list[float], Any]]:
-    """Train, and give after every epoch what the published log function takes.
+    """Train, and yield the arguments of the published log function after every epoch.
 
     Yields:
-        The epoch, its loss, how many images of the validation set are right, how many there are, the losses of all epochs, the network.
+        The epoch, its loss, the number of correct validation images, their total, the losses of all epochs, the network.
     """
     while not trainer.done:
         trainer.run_epoch()
@@ -164,5 +164,5 @@ def logged(trainer: ImageTrainer) -> Iterator[tuple[int, float, int, int, list[f
 
 
 def as_images(images: Any, one_hot: Any) -> ImageDataset:
-    """Images and one-hot labels, as `make_mnist` gives them, as a data set."""
+    """Images and one-hot labels, as returned by `make_mnist`, as a data set."""
     return ImageDataset(np.asarray(images, np.float32)[:, None], np.asarray(one_hot).argmax(1), [str(digit) for digit in range(CLASSES)])
