@@ -173,7 +173,7 @@ def test_a_forged_outcome_earns_nothing_and_shows(body: str, visible: str, marke
 def test_visible_tests_that_fail_where_the_probes_pass_are_flagged_and_the_mark_stays(marked: Callable[..., TaskResult]) -> None:
     result = marked("0.1", f"import sys\nassert 'pytest' not in sys.modules\n{BODY}")
     assert (result.verdict, result.mark, result.disagrees) == (PASS, 10, True)
-    assert result.note == f"all probes pass, but not {TESTS}::test_relu"
+    assert result.note.startswith(f"all probes pass, but not {TESTS}::test_relu; look at the code: ")
 
 
 @pytest.mark.exhaustive
