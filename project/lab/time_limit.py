@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 LIMIT = 4.0
@@ -99,11 +99,17 @@ class _Watchdog(threading.Thread):
         self._seconds, self._outer = {}, []
 
     def stop(self) -> None:
-        """Stop sampling, and cancel an exception that is still pending."""
+        """Stop sampling, and discard an exception that is still pending. Runs in the target thread.
+
+        CPython would never clear its flag for a pending exception that is canceled; code under a profiler or a debugger would then hang.
+        """
         with self._lock:
             self._stopped.set()
-            if self.exceeded is not None:
-                _raise_in(self.target, None)
+        if self.exceeded is not None:
+            with suppress(TimeLimitExceeded):
+                _raise_in(self.target, TimeLimitExceeded)  # replaces one that is pending
+                while True:
+                    pass
 
     def _sample(self, elapsed: float) -> None:
         """Add the elapsed time to the calls that are still running; interrupt the innermost one that exceeds the limit."""
@@ -132,6 +138,6 @@ def _stack(frame: FrameType | None) -> list[FrameType]:
     return frames
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Raise an exception in a thread at its next bytecode instruction; None cancels one that is pending."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error) if error else None)
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Raise an exception in a thread, at one of its next bytecode instructions."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))

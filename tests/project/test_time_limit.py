@@ -1,6 +1,8 @@
 """The time limit: an endless loop in student code is interrupted and shown; slow code of others is not."""
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from types import ModuleType
@@ -131,6 +133,26 @@ def test_a_call_that_returns_just_in_time_raises_nothing_later():
         end = time.monotonic() + 0.15
         while time.monotonic() < end:  # a late exception would be raised here
             pass
+
+
+PROFILED = """
+import sys
+from project.lab import guard, time_limit
+time_limit.LIMIT, time_limit.PERIOD = 0.2, 0.05
+names = {}
+exec(compile("def f():\\n    while True:\\n        pass\\n", %r, "exec"), names)
+try:
+    with guard.limited():
+        names["f"]()
+except time_limit.TimeLimitExceeded:
+    sys.setprofile(lambda *event: None)
+    print("profiled", sum(range(3)))
+"""
+
+
+def test_profiled_code_runs_after_an_interrupted_call():
+    done = subprocess.run([sys.executable, "-c", PROFILED % OPERATORS], text=True, capture_output=True, timeout=60, check=False, cwd=ROOT)
+    assert (done.stdout, done.returncode) == ("profiled 3\n", 0), done.stderr
 
 
 def test_nested_guards_share_one_limit_and_leave_no_thread():
