@@ -176,8 +176,9 @@ def test_what_was_not_run_is_not_recorded(workspace: Workspace, state: str) -> N
 def test_the_commands_record_runs_and_hints(handed_out: Workspace) -> None:
     root = handed_out.root
     handed_out.course("start", "0.2")
+    handed_out.mend("minitorch/sums.py", "if x < 7 else 0", "if x < 6 else 0")
     run_tasks(["0.2"], root)
-    handed_out.mend("minitorch/sums.py", "if x < 7 else 0", "if x < 8 else 0")
+    handed_out.mend("minitorch/sums.py", "if x < 6 else 0", "if x < 8 else 0")
     run_tasks(["0.2"], root)
     open_hint(root, task_of(handed_out, "0.2"))
     about = read_activity(root)["0.2"]

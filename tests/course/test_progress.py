@@ -407,13 +407,12 @@ def test_an_unknown_task_is_refused(workspace: Workspace) -> None:
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "new" / "results.json"
     write_json(path, {"old": 1})
-    write_bytes = Path.write_bytes
 
-    def half(self: Path, data: bytes) -> None:
-        write_bytes(self, data[: len(data) // 2])
+    def full(self: Path, target: Path) -> None:
+        self.write_bytes(self.read_bytes()[:5])
         raise OSError("disk full")
 
-    monkeypatch.setattr(Path, "write_bytes", half)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="disk full"):
         write_json(path, {"new": 2})
     assert json.loads(path.read_text(encoding="utf-8")) == {"old": 1}

@@ -14,7 +14,7 @@ from typing import Any
 from course.manifest import Manifest, Task
 from course.runner.gpu import environment
 from course.staff import StaffError
-from course.staff.proofs.answers import WrongAnswer, graded_files, patched
+from course.staff.proofs.answers import WrongAnswer, executable_source, graded_files, patched
 from course.staff.proofs.prove import COMPILED, PLAIN, without_kernels
 from course.staff.proofs.runs import LIMIT, Run, copy, each, run_tests
 from course.workspace.atomic_files import write_json
@@ -60,17 +60,18 @@ class Patterns:
 
 
 def hash_of(answer: WrongAnswer) -> str:
-    """A hash of what a wrong answer does."""
-    return _hash(json.dumps([sorted(answer.patch.items()), answer.compiled]).encode())
+    """A hash of what a wrong answer does: of its code without comments and docstrings."""
+    patch = sorted((full, executable_source(definition)) for full, definition in answer.patch.items())
+    return _hash(json.dumps([patch, answer.compiled]))
 
 
 def hash_of_tests(paths: Iterable[str], root: Path) -> dict[str, str]:
-    """Hashes of files of tests; of one that is not there an empty one."""
-    return {path: _hash((root / path).read_bytes()) if (root / path).is_file() else "" for path in paths}
+    """Hashes of the code of test files, without comments and docstrings; an empty string for a file that does not exist."""
+    return {path: _hash(executable_source((root / path).read_text(encoding="utf-8"))) if (root / path).is_file() else "" for path in paths}
 
 
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:12]
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def collect_patterns(

@@ -194,15 +194,17 @@ def handout_files(
     reference = select(root, manifest, last)
     if all(task.stage != last for task in manifest.tasks):  # its solutions would go out whole
         raise RequestError(f"Module {last} has no tasks yet; hand out a range that ends with {manifest.tasks[-1].stage}")
+    common = {full for task in manifest.tasks for full in task.write}
     if variant is not None:
         manifest, reference = variant.apply(manifest, reference)
+    added = {full for task in manifest.tasks for full in task.write} - common
     _check_tested(manifest, last, reference)
     names, left_out, modules = write_names(manifest, last), left_out_names(manifest, last), left_out_modules(manifest, last)
     files = leave_out_modules(leave_out(stub_files(reference, names, bare=style == BARE), left_out), modules)
     files["README.md"] = _known_programs((TEMPLATES / "README.md").read_text(encoding="utf-8"), files)
     removed = {path: {**names.get(path, {}), **left_out.get(path, {})} for path in [*names, *left_out]}
     also = bodies_of_modules(reference, modules)
-    if troubles := leaks_of(reference, files, removed, also):
+    if troubles := leaks_of(reference, files, removed, also, added):
         raise StaffError("the handout would give solutions away:\n" + "\n".join(f"  {trouble}" for trouble in troubles))
     if staff is not None:
         files |= released_files(released_bodies(root, manifest, reference, staff), manifest, staff)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from course.staff.handout.shapes import find_near_copies
@@ -112,6 +112,7 @@ def leaks_of(
     files: Mapping[str, str | bytes],
     names: Mapping[str, Mapping[str, str]],
     also: Mapping[str, str] | None = None,
+    stated: Collection[str] = (),
 ) -> list[str]:
     """What still shows solutions, one line each: pieces and near copies of removed bodies, and private helpers that only they used.
 
@@ -120,6 +121,7 @@ def leaks_of(
         files: The workspace.
         names: The functions that were removed from files, as in `write_names`.
         also: Other bodies of which no long piece may show, by name.
+        stated: Functions whose whole definition the workspace states in words; near copies of them show nothing new.
     """
     orphans = [
         f"{path}: only removed solutions use {name}; define it in the function that uses it, or add it to `write` or `leave_out`"
@@ -127,7 +129,8 @@ def leaks_of(
         for name in find_orphans(str(reference[path]), str(files[path]))
     ]
     removed = removed_bodies(reference, names)
-    return [*map(str, find_leaks(removed, files, also)), *map(str, find_near_copies(removed, files)), *orphans]
+    solutions = {name: body for name, body in removed.items() if name not in stated}
+    return [*map(str, find_leaks(removed, files, also)), *map(str, find_near_copies(solutions, files)), *orphans]
 
 
 def removed_bodies(reference: Mapping[str, str | bytes], names: Mapping[str, Mapping[str, str]]) -> dict[str, str]:

@@ -61,6 +61,7 @@ REVIEWED = {
     ): "the name of the function and the docstring of log give the formula",
     ("minitorch.tensor:Tensor.__sub__", "minitorch/tensor.py", "Tensor.__rsub__"): "given as the example that the task's hint points to",
     ("minitorch.scalar_functions:Mul.backward", "minitorch/scalar_functions.py", "Pow.backward"): "returns two products, of other factors",
+    ("project.run_sentiment:CNNSentimentKim.__init__", "project/lab/typed/steps.py", "_part"): "checks the parts of an index",
     ("minitorch.scalar_functions:Sigmoid.backward", "minitorch/optim/arithmetic.py", "running_mean_square"): "a moving average",
     ("minitorch.tensor_functions:Sigmoid.backward", "minitorch/optim/arithmetic.py", "running_mean_square"): "a moving average",
 }
