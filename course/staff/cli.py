@@ -70,7 +70,7 @@ def handout(
     out.print(f"{escape(str(folder))}: {made.files} files, {made.stubs} functions to write, {history}", soft_wrap=True)
     if staff is not None:
         out.print(f"released: the bodies up to Module {staff}, which students take by course start TASK --staff {staff}", soft_wrap=True)
-    out.print(f"next: cd {escape(str(folder))} && make app", soft_wrap=True)
+    out.print(f"next: cd {escape(str(folder))} && make course", soft_wrap=True)
 
 
 @app.command("grade-doctor")
@@ -223,7 +223,7 @@ def adopt(
         raise RequestError(f"nothing in {folder} is written; name the folder that holds the student's work", "course-staff adopt --help")
     if workspace:
         write_workspace(adopted, course(), out_folder)
-        out.print(f"next: cd {escape(str(out_folder))} && make app", soft_wrap=True)
+        out.print(f"next: cd {escape(str(out_folder))} && make course", soft_wrap=True)
     else:
         write_submission(adopted, out_folder)
         out.print(f"next: course-staff grade {escape(str(out_folder))} --out graded --profile published", soft_wrap=True)

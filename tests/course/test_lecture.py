@@ -8,6 +8,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Collection
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -339,10 +340,8 @@ def test_no_name_of_a_student_gets_into_the_page_or_the_numbers(tmp_path: Path) 
 def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:
     """Run the command line; gives its exit code and what it printed."""
     printed = io.StringIO()
-    monkeypatch.setattr(cli.out, "file", printed)
-    monkeypatch.setattr(cli.err, "file", printed)
     monkeypatch.setattr("sys.argv", ["course-staff", "lecture", *arguments])
-    with pytest.raises(SystemExit) as end:
+    with redirect_stdout(printed), redirect_stderr(printed), pytest.raises(SystemExit) as end:
         cli.main()
     return int(end.value.code or 0), printed.getvalue()
 

@@ -591,5 +591,5 @@ def test_handout_says_what_it_made_and_what_comes_next(desk: Desk, tmp_path: Pat
     files = sum(file.is_file() and ".git" not in file.parts for file in (tmp_path / "h").rglob("*"))
     assert result.output.splitlines() == [
         f"{tmp_path}/h: {files} files, 2 functions to write, one commit",
-        f"next: cd {tmp_path}/h && make app",
+        f"next: cd {tmp_path}/h && make course",
     ]
