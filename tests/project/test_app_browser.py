@@ -304,7 +304,7 @@ def test_a_network_is_trained_on_images_and_says_what_a_drawn_digit_is_on_a_phon
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(f"{address}/m4_images?images_limit=48&images_epochs=2&images_batch=48")
     button(page, "images_start").click()
-    page.get_by_text("after epoch 2 the network says").wait_for(timeout=2 * PATIENCE)
+    page.get_by_text("After epoch 2, the network predicts").wait_for(timeout=2 * PATIENCE)
     assert epoch(page) == 2
     page.get_by_role("img", name="7 taken for 7").wait_for()
     pad = page.get_by_role("application")

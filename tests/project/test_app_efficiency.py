@@ -226,12 +226,12 @@ def test_the_speed_up_page_measures_and_draws(monkeypatch):
     app = open_page("m3_speed", op="map", backends=["simple", "numpy", "cuda"])
     monkeypatch.setattr(cuda_device, "available", lambda: False)
     assert app.code[0].value.startswith("python project/timing.py --op map --up-to 10000000 --dtype float32 --backends simple")
-    assert "Press Start to measure" in app.info[0].value
+    assert "Press **Start** to measure" in app.info[0].value
     app.selectbox[0].set_value(1000).run()
     app.button(key="start").click().run()
     until_done(app)
     assert len(app.get("vega_lite_chart")) == 1
-    assert any("At 1,000 elements, as fast as simple" in text for text in texts(app.caption))
+    assert any("At 1,000 elements, speed relative to simple: numpy" in text for text in texts(app.caption))
     assert list(app.dataframe[0].value["backend"]) == ["simple", "numpy"]
     assert not app.button(key="start").disabled
 

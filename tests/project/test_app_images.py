@@ -23,20 +23,20 @@ SMALL = {"images_limit": "48", "images_epochs": "2", "images_batch": "48"}
 @pytest.mark.exhaustive
 def test_a_run_from_start_to_what_the_network_sees():
     app = open_page("m4_images", **SMALL)
-    assert "Press Start to train" in app.info[0].value
+    assert "Press **Start** to train" in app.info[0].value
     command = "python project/run_mnist_multiclass.py --dataset digits --epochs 2 --rate 0.1 --batch 48 --seed 0 --momentum 0.0"
     assert app.code[0].value == f"{command} --limit 48 --dtype float32"
     app.button(key="images_start").click().run()
     until_done(app, "images")
     assert not app.exception
     assert app.metric[0].value == "2 / 2"
-    assert "Of 48 training examples" in everything(app)
+    assert "on 48 training examples and " in everything(app)
     assert "of 12 are wrong" in everything(app) or "All 12 are right" in everything(app)
-    assert "after epoch 2 the network says" in everything(app)
-    assert "conv2: 4 to 8 channels, 3×3 weights each" in texts(app.caption)
+    assert "After epoch 2, the network predicts" in everything(app)
+    assert "conv2: 4 input and 8 output channels, kernel size 3×3" in texts(app.caption)
     shown = pictures(app)
-    assert shown.count('title="conv1, from channel 0') == 4
-    assert shown.count('title="conv2, from channel') == 32
+    assert shown.count('title="conv1, input channel 0') == 4
+    assert shown.count('title="conv2, input channel') == 32
     assert shown.count('title="channel') == 4 + 8
     assert len(app.get("download_button")) == 1
     assert app.button(key="images_resume").disabled
@@ -49,7 +49,7 @@ def test_a_run_from_start_to_what_the_network_sees():
     drawn = digit_pad.small([[(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]])
     probabilities = learned_network.predict(network, drawn).probabilities
     assert probabilities.sum() == pytest.approx(1, abs=1e-5)
-    said = f"The network says {probabilities.argmax()}, with probability {probabilities.max():.0%}."
+    said = f"The network predicts {probabilities.argmax()} with probability {probabilities.max():.0%}."
     assert said in everything(app)
     assert 'title="your drawing in 8 by 8 pixels"' in pictures(app)
 
@@ -64,7 +64,7 @@ def test_a_run_from_start_to_what_the_network_sees():
         network.linear2 = network.conv1
         return network
 
-    with pytest.raises(WrongResult, match="your Network has other parameters than the one that was trained: press Start"):
+    with pytest.raises(WrongResult, match="the parameters of your Network differ from those of the trained one; press Start"):
         learned_network.image_network(run, other, 8)
 
 

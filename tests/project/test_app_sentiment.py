@@ -18,7 +18,7 @@ def test_a_run_from_start_to_the_most_telling_words():
         "python project/run_sentiment.py --dataset sentences --epochs 2 --rate 0.01 --batch 20 --seed 0 --embeddings drawn --train 20 "
         "--valid 10 --optimizer sgd"
     )
-    assert any("The data set sentences is synthetic" in text for text in texts(app.caption))
+    assert any("The data set *sentences* is synthetic" in text for text in texts(app.caption))
     app.button(key="sentiment_start").click().run()
     until_done(app, "sentiment")
     assert not app.exception
@@ -31,27 +31,26 @@ def test_a_run_from_start_to_the_most_telling_words():
     assert set(table["sentence"]) == set(kept.sentences)
     truth = {sentence: int(label) for sentence, label in zip(kept.sentences, kept.labels, strict=True)}
     for _, row in table.iterrows():
-        assert row["is"] == ("blame", "praise")[truth[row["sentence"]]]
-        assert row["right"] == ("✓" if (row["praise"] > 0.5) == (row["is"] == "praise") else "✗")
-    off = [abs(row["praise"] - truth[row["sentence"]]) for _, row in table.iterrows()]
+        assert row["label"] == ("negative", "positive")[truth[row["sentence"]]]
+        assert row["correct"] == ("✓" if (row["positive"] > 0.5) == (row["label"] == "positive") else "✗")
+    off = [abs(row["positive"] - truth[row["sentence"]]) for _, row in table.iterrows()]
     assert off == sorted(off, reverse=True)
 
     reader = app.session_state["sentiment_reader"]
-    assert reader.read(list(table["sentence"])) == pytest.approx(list(table["praise"]), abs=1e-3)
-    assert any("For praise" in text for text in texts(app.markdown))
+    assert reader.read(list(table["sentence"])) == pytest.approx(list(table["positive"]), abs=1e-3)
+    assert any("Most positive" in text for text in texts(app.markdown))
 
     app.text_input(key="sentiment_typed").set_value("A Wonderful <b>xyzzy</b> film").run()
     probability = float(reader.read(["a wonderful <b>xyzzy</b> film"])[0])
-    verdict = (
-        f"After epoch 2 the network says {'praise' if probability > 0.5 else 'blame'}: the probability of praise is {probability:.3f}."
-    )
-    assert verdict in everything(app)
+    answer = "positive" if probability > 0.5 else "negative"
+    prediction = f"After epoch 2, the network predicts {answer}: the probability of positive is {probability:.3f}."
+    assert prediction in everything(app)
     assert "&lt;b&gt;xyzzy&lt;/b&gt;" in pictures(app)
-    assert any("It was not trained on:" in text and "<b>xyzzy</b>" in text for text in texts(app.caption))
+    assert any("Not in the training data:" in text and "<b>xyzzy</b>" in text for text in texts(app.caption))
 
     app.text_input(key="sentiment_typed").set_value("  ").run()
     assert not app.exception
-    assert "Type a sentence." in texts(app.info)
+    assert "Enter a sentence." in texts(app.info)
 
 
 def test_unwritten_and_failing_programs_become_cards(nothing_runs):  # noqa: F811  the fixture
