@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from project.lab import sources
+from project.lab.training import kernel_check
 from project.lab.training.jobs import Job
 
 LIMIT = 30.0
@@ -23,4 +24,4 @@ def check() -> None:
 @st.cache_data(show_spinner="Checking that your kernels return …", max_entries=4)
 def _check(files: sources.Stamp) -> None:
     """Run the check again when a file has changed. A failed check is not cached."""
-    Job("lab/training/kernel_check.py", environment={"NUMBA_DISABLE_JIT": "1"}).wait(LIMIT)
+    Job(kernel_check.PROGRAM, environment={"NUMBA_DISABLE_JIT": "1"}).wait(LIMIT)

@@ -108,10 +108,10 @@ def test_a_task_that_is_not_written_ran_nowhere(kernels: Workspace) -> None:
 
 
 @pytest.mark.exhaustive
-def test_what_passed_in_the_simulator_is_not_known_on_a_machine_with_a_gpu(kernels: Workspace, driver, monkeypatch) -> None:
+def test_what_passed_in_the_simulator_is_run_again_on_a_machine_with_a_gpu(kernels: Workspace, driver, monkeypatch) -> None:
     run_tasks(["1.2"], kernels.root)
     driver(1)
-    assert cached_states(kernels.root)["1.2"].state == "unknown"
+    assert cached_states(kernels.root)["1.2"].state == "stale"
     monkeypatch.setenv("CARD", "1")
     assert run_tasks(["1.2"], kernels.root)["1.2"] == TaskState("1.2", "passed", passed=1, total=1, device="gpu")
 

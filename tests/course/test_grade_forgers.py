@@ -45,4 +45,5 @@ def test_a_right_answer_gets_all_and_right_tests_notice_all_wrong_code(id: str, 
     task, own = course().task(id), [test for test in OWN_TESTS if test.task == id]
     right = {path: text.encode() for path, text in reference.prepared(task).right.items()}
     result = mark_task(reference, Submission("ann", right), task, own)
-    assert (result.verdict, result.flagged) == (PASS, False), result
+    assert result.verdict in (PASS, f"{PASS} (sim)"), result  # Tasks 3.3 and 3.4 run in the simulator without a GPU
+    assert not result.flagged, result
