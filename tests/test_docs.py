@@ -105,7 +105,8 @@ def test_every_chapter_is_in_the_table_of_contents_of_its_module() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_commands_that_a_page_shows_exist(page) -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    workspaces = ROOT / "course" / "staff" / "handout" / "templates" / "Makefile.jinja"
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8") + workspaces.read_text(encoding="utf-8")
     for command in commands(page):
         program, *arguments = shlex.split(command, comments=True)
         flags = [argument for argument in arguments if argument.startswith("-")]
@@ -133,7 +134,7 @@ def test_the_first_hour_shows_the_numbers_of_today() -> None:
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "task0_1", "tests/test_operators.py"]
     collected = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
     count = sum("::" in line for line in collected.splitlines())
-    assert set(re.findall(r"of (\d+) tests\s+\S todo|Of (\d+) tests", text)) >= {(str(count), ""), ("", str(count))}
+    assert str(count) in re.findall(r"Of (\d+) tests", text)
     lines = (ROOT / "tests" / "test_operators.py").read_text(encoding="utf-8").splitlines()
     (shown,) = re.findall(r"tests/test_operators\.py:(\d+)\n +(.+)", text)
     assert lines[int(shown[0]) - 1].strip() == shown[1]
