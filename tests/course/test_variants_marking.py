@@ -1,4 +1,4 @@
-"""Submissions marked by their students' variants, and copies that the teacher hears of: `course-staff mark` and `grade --term`."""
+"""Submissions marked by their students' variants, and copies that are reported to the teacher: `course-staff mark` and `grade --term`."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ def check_page(folder, page, file, qualified, start):
     assert f"{file}, line {seen['line']}: this loop did not end within" in cards[0]
     assert "while y == 3:" in cards[0]
     assert "y = 3" in cards[0].partition("Variables when it was stopped")[2]
-    job = start.endswith("_start")  # another process trains; the training page itself makes a new network from the mended file
+    job = start.endswith("_start")  # another process trains; the training page itself creates a new network when the file changes
     assert seen["after"] == (seen["errors"] if job else []), "a failed job stays on the page until the next one"
     assert seen["exceptions"] == []
     assert seen["complete"]
