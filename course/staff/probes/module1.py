@@ -226,10 +226,28 @@ def chain_rule(p: Program, row: tuple[str, int, Any], kind: str, x: float, y: fl
     same(untouched, None, of="no derivative to be added to an input,")
 
 
-@probe("1.3", "chain_rule of a Scalar that no function made is an error", edge=True)
+@probe("1.3", "chain_rule of a Scalar that no function made is a RuntimeError", edge=True)
 def chain_rule_of_a_leaf(p: Program) -> Check:
     """Of a leaf, and of a constant; what is an error for every other Scalar as well earns nothing."""
     yield from chain_rule(p, LINKS[0], "leaves", 2.0, 3.0, -1.5)
     for leaf in ((1.0,), (1.0, None)):
         q = Program()
-        yield from raises(q.find("builtins:list")(q.find(SCALAR)(*leaf).chain_rule(1.0)), "Exception")
+        yield from raises(q.find("builtins:list")(q.find(SCALAR)(*leaf).chain_rule(1.0)), "RuntimeError")
+
+
+@probe(
+    "1.3",
+    "chain_rule of a function that returns the wrong number of derivatives is a ValueError",
+    edge=True,
+    examples=[(1, 0), (1, 2), (2, 1), (2, 3), (2, None)],
+)
+def wrong_number_of_derivatives(p: Program, count: int, returned: int | None) -> Check:
+    """Of functions of one and of two inputs, whose backward returns a tuple or a number; what fails for every Scalar earns nothing."""
+    yield from chain_rule(p, LINKS[count - 1], "leaves", 2.0, 3.0, -1.5)
+    q = Program()
+    static, inputs = q.find("builtins:staticmethod"), [q.find(SCALAR)(2.0), q.find(SCALAR)(3.0)][:count]
+    forward = q.function(1 + count, lambda _, ctx, *values: values[0])
+    backward = q.function(2, lambda _, ctx, d: d if returned is None else (d,) * returned)
+    methods = q.find("builtins:dict")(forward=static(forward), backward=static(backward))
+    function = q.find("builtins:type")("Odd", (q.find(f"{FUNCTIONS}:ScalarFunction"),), methods)
+    yield from raises(q.find("builtins:list")(function.apply(*inputs).chain_rule(1.0)), "ValueError")
