@@ -175,6 +175,19 @@ def test_an_entry_of_the_glossary_leads_to_a_heading_of_a_page(term) -> None:
         assert anchor in headings(DOCS / target), f"{term} links to {target}#{anchor}"
 
 
+def test_each_section_on_python_names_a_task_and_a_file_that_use_it() -> None:
+    text = FENCE.sub("", (DOCS / "primer" / "python.md").read_text(encoding="utf-8"))
+    tasks = {task.id for task in course().tasks}
+    for section in text.split("\n## ")[1:]:
+        title, *uses = section.split("**In the course:**")
+        used = " ".join(use.partition("\n\n")[0] for use in uses)
+        named = set(re.findall(r"\b\d\.\d\b", used))
+        assert named, f"{title.splitlines()[0]} names no task"
+        assert named <= tasks
+        for file in re.findall(r"`([\w/]+\.py)`", used):
+            assert (ROOT / file).is_file()
+
+
 def test_nothing_is_loaded_from_another_host() -> None:
     sources = [*PAGES, *DOCS.glob("_static/*"), *DOCS.glob("_templates/*"), *DOCS.glob("_ext/*.py"), DOCS / "conf.py"]
     for source in sources:
