@@ -1,4 +1,4 @@
-"""Reproduce published results: what others have printed beside what our library computes, with a verdict.
+"""Reproduce published results: print the published values next to those that our library computes, with a verdict.
 
 python project/reproduce.py list
 python project/reproduce.py NAME ...
@@ -25,13 +25,13 @@ from project.reproductions import article, course_results, linear_ops, norch, re
 from project.reproductions.results import ALL, DIFFERS, MEASURED, NOT_RUN, REPRODUCED, Absent, Reproduction
 
 ABSENT = 3
-"""Exit status: data are not there."""
+"""Exit status: data are missing."""
 
 COLOURS = {REPRODUCED: "green", DIFFERS: "red", MEASURED: "", NOT_RUN: "yellow"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Reproduce what the command line names; returns the exit status."""
+    """Run the command line; returns the exit status."""
     return command_line.call("reproduce.py", command, arguments, __doc__)
 
 
@@ -59,13 +59,13 @@ def command(
 
 
 def _list(console: Console) -> None:
-    """Every reproduction, what it needs and its source."""
+    """Print every reproduction, what it needs and its source."""
     for one in ALL.values():
         _say(console, Text.assemble((f"{one.name:18}", "bold"), one.source, (f"; needs {one.needs}" if one.needs else "", "yellow")))
 
 
 def _reproduce(console: Console, one: Reproduction, verdicts: Counter[str]) -> bool:
-    """Print the rows of a reproduction as they come; whether its data are there."""
+    """Print the rows of a reproduction as they are computed; return whether its data are available."""
     _say(console, Text.assemble(("\n" + one.name, "bold"), f"  {one.source}\n  python project/reproduce.py {one.name}"))
     start, found = perf_counter(), True
     try:
@@ -82,7 +82,7 @@ def _reproduce(console: Console, one: Reproduction, verdicts: Counter[str]) -> b
 
 
 def _say(console: Console, text: str | Text) -> None:
-    """Print a line as it is: a narrow terminal folds it."""
+    """Print a line; a narrow terminal wraps it."""
     console.print(text, soft_wrap=True, markup=False)
 
 

@@ -1,4 +1,4 @@
-"""Pooling window by window: the numbers of a window, what becomes of them, and where the gradient goes back to."""
+"""Pooling window by window: the values of each window, their maximum or mean, and the gradient that each value receives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RULES = {
     "shared": "your code shares the gradient among them",
     "one": "your code gives the gradient to one of them",
 }
-"""What may happen where several numbers of a window are equally large."""
+"""The accepted gradients if several values of a window are equal to its maximum."""
 
 
 @dataclass(frozen=True)
@@ -41,52 +41,52 @@ class Pooling:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the result."""
+        """The shape of the result."""
         return self.image.shape[0] // self.window[0], self.image.shape[1] // self.window[1]
 
     @property
     def size(self) -> int:
-        """How many windows there are."""
+        """The number of windows."""
         return self.shape[0] * self.shape[1]
 
     @cached_property
     def tiles(self) -> np.ndarray:
-        """The numbers of each window in a row: shape (rows, columns, numbers of a window)."""
+        """The values of each window in the last dimension, shape (rows, columns, values per window)."""
         windows = np.lib.stride_tricks.sliding_window_view(self.image, self.window)[:: self.window[0], :: self.window[1]]
         return windows.reshape(*self.shape, -1)
 
     @property
     def expected(self) -> np.ndarray:
-        """The result."""
+        """The correct result."""
         return self.tiles.max(2) if self.kind == KINDS[0] else self.tiles.mean(2)
 
     def index(self, number: int) -> tuple[int, int]:
-        """The window with this number, from 0."""
+        """Return the index of a window from its number, which starts at 0."""
         return divmod(number, self.shape[1])
 
     def window_of(self, row: int, column: int) -> tuple[int, int]:
-        """The window that a pixel lies in."""
+        """Return the index of the window that contains a pixel."""
         return row // self.window[0], column // self.window[1]
 
     def back(self, gradient: np.ndarray) -> np.ndarray:
-        """Numbers of the windows as numbers of the pixels: every pixel has that of its window."""
+        """Give each pixel the value of its window."""
         return gradient.repeat(self.window[0], 0).repeat(self.window[1], 1)
 
     @cached_property
     def chosen(self) -> np.ndarray:
-        """Which pixels are the largest of their window."""
+        """Whether each pixel is equal to the maximum of its window."""
         return self.image == self.back(self.tiles.max(2))
 
     @cached_property
     def ties(self) -> np.ndarray:
-        """Of every window, how many of its numbers are the largest."""
+        """The number of values in each window that are equal to its maximum."""
         return (self.tiles == self.tiles.max(2, keepdims=True)).sum(2)
 
     def gradients(self, grad_output: np.ndarray) -> dict[str, np.ndarray]:
-        """The gradient of the image, by the rule for windows where several numbers are the largest.
+        """Return the correct gradients of the image, by rule for equal maxima.
 
         Args:
-            grad_output: That of the result.
+            grad_output: The gradient of the result.
         """
         spread = self.back(grad_output)
         if self.kind == KINDS[1]:
@@ -95,7 +95,7 @@ class Pooling:
 
 
 def rule_of(pooling: Pooling, grad_output: np.ndarray, gradient: np.ndarray) -> str | None:
-    """Which of RULES a gradient of the image follows; None if it is wrong."""
+    """Return the rule in RULES that a gradient of the image follows; None if it is wrong."""
     for rule, expected in pooling.gradients(grad_output).items():
         if np.allclose(gradient, expected, rtol=1e-6, atol=1e-6):
             return rule
@@ -106,11 +106,11 @@ def rule_of(pooling: Pooling, grad_output: np.ndarray, gradient: np.ndarray) -> 
     return "one" if one and pooling.chosen[gradient != 0].all() else None
 
 
-# In words
+# Text
 
 
 def sentence(pooling: Pooling, number: int) -> str:
-    """Where the window lies after so many of them."""
+    """Describe the position of the window after `number` windows."""
     if not number:
         kh, kw = pooling.window
         return f"{pooling.size} windows of {kh} by {kw}, side by side: the result will have shape {pooling.shape}."
@@ -119,7 +119,7 @@ def sentence(pooling: Pooling, number: int) -> str:
 
 
 def arithmetic(pooling: Pooling, number: int) -> str:
-    """What becomes of the numbers of the latest window."""
+    """Return the computation for the last window."""
     if not number:
         what = "max of" if pooling.kind == KINDS[0] else "mean of"
         return f"out[y, x] = {what} in[y·{pooling.window[0]} + i, x·{pooling.window[1]} + j]"
@@ -133,7 +133,7 @@ def arithmetic(pooling: Pooling, number: int) -> str:
 
 
 def back_arithmetic(pooling: Pooling, number: int, grad_output: np.ndarray, gradient: np.ndarray) -> str:
-    """What the numbers of the latest window get of its gradient."""
+    """Return the gradients that the values of the last window receive."""
     if not number:
         return "in.grad[row, column] = share of out.grad at the window of the pixel"
     y, x = pooling.index(number - 1)
@@ -143,7 +143,7 @@ def back_arithmetic(pooling: Pooling, number: int, grad_output: np.ndarray, grad
 
 
 def lesson(pooling: Pooling, rule: str | None) -> str:
-    """How the gradient is shared, in a sentence."""
+    """Describe how the gradient is distributed within a window."""
     if pooling.kind == KINDS[1]:
         return f"Every number of a window has the same share in the mean, 1/{pooling.window[0] * pooling.window[1]}: so it gets that share."
     tied = int((pooling.ties > 1).sum())
@@ -156,21 +156,21 @@ def lesson(pooling: Pooling, rule: str | None) -> str:
 
 
 def _span(first: int, length: int) -> str:
-    """From … to …"""
+    """Return a range as text."""
     return f"{first} to {first + length - 1}" if length > 1 else str(first)
 
 
-# The picture
+# Drawing
 
 
 def forward_panels(pooling: Pooling, number: int, out: np.ndarray, tiles: np.ndarray) -> list[str]:
-    """The markup of image, tile and result.
+    """Return the markup of image, tile and result.
 
     Args:
-        pooling: What is computed.
-        number: How many windows are done.
+        pooling: The pooling.
+        number: The number of windows computed so far.
         out: The result.
-        tiles: The windows, each as a row.
+        tiles: The windows, each flattened in the last dimension.
     """
     winners = pooling.chosen & (pooling.kind == KINDS[0])
     image = _image_panel(pooling, number, pooling.image, "image", winners)
@@ -178,7 +178,7 @@ def forward_panels(pooling: Pooling, number: int, out: np.ndarray, tiles: np.nda
 
 
 def back_panels(pooling: Pooling, number: int, grad_output: np.ndarray, gradient: np.ndarray) -> list[str]:
-    """The markup of the image, of the gradient that arrives and of that which goes on."""
+    """Return the markup of the image, of the gradient of the result and of the gradient of the image."""
     back = _image_panel(pooling, number, gradient, "gradient of the image", gradient != 0)
     arrives = _result_panel(pooling, number, grad_output, grad_output, "gradient of the result", whole=True)
     winners = pooling.chosen & (pooling.kind == KINDS[0])
@@ -186,7 +186,7 @@ def back_panels(pooling: Pooling, number: int, grad_output: np.ndarray, gradient
 
 
 def _image_panel(pooling: Pooling, number: int, values: np.ndarray, title: str, winners: np.ndarray) -> str:
-    """Numbers of the pixels; the latest window stands out, and in it the pixels that are marked."""
+    """Return one value per pixel. The current window is highlighted, and its winners differently from its other pixels."""
     current = pooling.index(number - 1) if number else None
     scale, cells = largest(values), []
     for row, column in np.ndindex(values.shape):
@@ -200,7 +200,7 @@ def _image_panel(pooling: Pooling, number: int, values: np.ndarray, title: str, 
 
 
 def _tile_panel(pooling: Pooling, number: int, tiles: np.ndarray) -> str:
-    """The windows as rows."""
+    """Return the flattened windows."""
     current = pooling.index(number - 1) if number else None
     scale, cells = largest(tiles), []
     for y, x, k in np.ndindex(tiles.shape):
@@ -212,7 +212,7 @@ def _tile_panel(pooling: Pooling, number: int, tiles: np.ndarray) -> str:
 
 
 def _result_panel(pooling: Pooling, number: int, out: np.ndarray, expected: np.ndarray, title: str, whole: bool = False) -> str:
-    """Numbers of the windows."""
+    """Return one value per window; `whole` shows all of them."""
     scale, cells = largest(out), []
     for at, (y, x) in enumerate(np.ndindex(pooling.shape)):
         value, there, tag = float(out[y, x]), whole or at < number, f"w{y},{x}"
