@@ -218,7 +218,7 @@ class MyLinear(Linear):
         if input.backend.cuda or input.dtype != weight.dtype or not input.dims or input.shape[-1] != weight.shape[1]:
             raise ValueError(
                 f"MyLinear expected input of shape (…, {weight.shape[1]}) and {weight.dtype.name} on the CPU, got {input.shape} and "
-                f"{input.dtype.name} on {input.device}; give it such input, or use nn.Linear"
+                f"{input.dtype.name} on {input.device}; pass such input, or use nn.Linear"
             )
         rows = input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
         return LinearFunction.apply(rows, weight, self.bias and self.bias.value).view(*input.shape[:-1], weight.shape[0])
@@ -245,7 +245,7 @@ class BiasSiLU(Module):
         if not input.dims or input.shape[-1:] != bias.shape or input.dtype != bias.dtype:
             raise ValueError(
                 f"BiasSiLU expected input of shape (…, {bias.size}) and {bias.dtype.name}, got {input.shape} and {input.dtype.name}; "
-                "build it for that size, or convert"
+                "build it for that size, or convert it"
             )
         return BiasSiLUFunction.apply(input.reshape(math.prod(input.shape[:-1]), bias.size), bias).view(*input.shape)
 
@@ -360,8 +360,8 @@ def compared(batch: int, hidden: int, width: int, dtype: str, seed: int, repeats
     print(f"linear: {batch} rows of 784, {hidden} hidden; SiLU: {batch} rows of {width}\n{HEAD}", flush=True)
     for contest in (
         linear_contest(batch, hidden, dtype, seed),
-        silu_contest(ComposedSiLU, "SiLU for 3 operations", batch, width, dtype, seed),
-        silu_contest(SummedSiLU, "SiLU for 2 operations", batch, width, dtype, seed),
+        silu_contest(ComposedSiLU, "SiLU against 3 ops", batch, width, dtype, seed),
+        silu_contest(SummedSiLU, "SiLU against 2 ops", batch, width, dtype, seed),
     ):
         contest.run(repeats)
         good = good and contest.apart() <= EQUAL[dtype]

@@ -107,11 +107,11 @@ def command(
         mixed.append(other)
         skipped += not taken
         if not taken or i % max(1, steps // 20) == 0 or i == steps - 1:
-            print(f"{i:>5} {one:>9.4f} {other:>9.4f} {current:>10.0f}{'' if taken else '  overflow: step left out'}", flush=True)
+            print(f"{i:>5} {one:>9.4f} {other:>9.4f} {current:>10.0f}{'' if taken else '  overflow: step skipped'}", flush=True)
     last = slice(-max(1, steps // 10), None)
     one, other = sum(plain[last]) / len(plain[last]), sum(mixed[last]) / len(mixed[last])
     apart = abs(other - one)
-    print(f"last tenth: float32 {one:.4f}, {dtype} {other:.4f}, {apart:.4f} apart; {skipped} of {steps} steps left out")
+    print(f"last tenth: float32 {one:.4f}, {dtype} {other:.4f}, difference {apart:.4f}; {skipped} of {steps} steps skipped")
     return 0 if apart <= 0.05 * max(1.0, one) else 1
 
 

@@ -60,7 +60,7 @@ def command(
             print("\n".join(map(fitted, told)), flush=True)
     if level and not as_json:
         for report in reports:
-            print(f"\n{f' {report.function.upper()}: what numba says ':=^{min(80, width())}}\n{report.raw or report.problem}")
+            print(f"\n{f' {report.function.upper()}: report from numba ':=^{min(80, width())}}\n{report.raw or report.problem}")
     return 0 if good else 1
 
 

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def command(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help=f"all, list, or some of {', '.join(ALL)}")],
-    offline: Annotated[bool, typer.Option("--offline", help="leave out what needs data that may have to be downloaded")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="skip what needs data that may have to be downloaded")] = False,
 ) -> int:
     """Reproduce some of the results, print them, and return the exit status."""
     if unknown := [name for name in names if name not in (*ALL, "all", "list")]:
@@ -52,7 +52,7 @@ def command(
     absent = [one for one in chosen if (one.needs and offline) or not _reproduce(console, one, verdicts)]
     _say(console, "\n" + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COLOURS))
     for one in absent:
-        _say(console, f"left out: {one.name}, for want of {one.needs}")
+        _say(console, f"skipped: {one.name}, which needs {one.needs}")
     if verdicts[DIFFERS]:
         return 1
     return ABSENT if absent and "all" not in names else 0

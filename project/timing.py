@@ -26,7 +26,7 @@ Op = Literal["map", "zip", "reduce", "matmul"]
 
 
 Size = Annotated[
-    int | None, typer.Option(parser=command_line.number, metavar="N", help="the largest size; the largest there is if left out")
+    int | None, typer.Option(parser=command_line.number, metavar="N", help="the largest size to measure; all sizes if omitted")
 ]
 
 

@@ -58,7 +58,7 @@ def _numpy() -> Iterator[Row]:
     array = np.ones(3)
     shared = from_numpy(array)
     array[0], shared[1] = 7.0, 8.0
-    yield equal("changes seen on both sides", ([7.0, 8.0, 1.0], [7.0, 8.0, 1.0]), (shared.tolist(), array.tolist()))
+    yield equal("changes visible on both sides", ([7.0, 8.0, 1.0], [7.0, 8.0, 1.0]), (shared.tolist(), array.tolist()))
 
 
 def _files() -> Iterator[Row]:
@@ -70,7 +70,7 @@ def _files() -> Iterator[Row]:
         other = Linear(3, 2)
         other.load_state_dict(minitorch.load(path))
     kept = all(np.array_equal(model.state_dict()[name].numpy(), other.state_dict()[name].numpy()) for name in model.state_dict())
-    yield equal("a state saved and loaded", "the same", "the same" if kept else "another")
+    yield equal("a state saved and loaded", "the same", "the same" if kept else "different")
 
 
 def _accumulated() -> Iterator[Row]:

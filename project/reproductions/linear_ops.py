@@ -58,7 +58,7 @@ class LinearFunction(Function):
         )
 
 
-@reproduction("mylinearops", f"{SOURCE}: gradients by hand, a product of 4098, MNIST's MLP 23.47 s by PyTorch's 26.59 s (not a fair race)")
+@reproduction("mylinearops", f"{SOURCE}: gradients by hand, a product of 4098, MLP on MNIST in 23.47 s, PyTorch's in 26.59 s (unfair)")
 def linear_ops() -> Iterator[Row]:
     """Gradients checked in float64, a product of a size that no tile divides, and training steps compared with PyTorch's."""
     rng = np.random.default_rng(0)
@@ -74,13 +74,13 @@ def linear_ops() -> Iterator[Row]:
     left, right = (rng.standard_normal((size, size)).astype(np.float32) for _ in range(2))
     ours = (tensor(left, FastBackend) @ tensor(right, FastBackend)).to_numpy()
     apart = float(np.abs(ours - left @ right).max() / np.abs(ours).max())
-    yield at_most(f"product of {size}, from NumPy's", "right", apart, 1e-5)
+    yield at_most(f"product of size {size}, difference from NumPy's", "right", apart, 1e-5)
     if find_spec("torch") is None:
-        yield not_run("training, in times PyTorch's", "0.88", "PyTorch is not installed: pip install -r requirements.torch.txt")
+        yield not_run("training time relative to PyTorch's", "0.88", "PyTorch is not installed: pip install -r requirements.torch.txt")
         return
     first, second = _race(("ours", "theirs")), _race(("theirs", "ours"))
     times = {name: median([*first[name], *second[name]]) for name in first}
-    yield measured("a step, in times PyTorch's", "0.88", f"{times['ours'] / times['theirs']:.2f} ({1e3 * times['ours']:.2f} ms)")
+    yield measured("time of a step relative to PyTorch's", "0.88", f"{times['ours'] / times['theirs']:.2f} ({1e3 * times['ours']:.2f} ms)")
 
 
 def _checked(check: Callable[[], None]) -> str:

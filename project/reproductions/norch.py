@@ -57,7 +57,7 @@ def toy_losses(dtype: Any, backend: Any) -> list[float]:
     return losses
 
 
-@reproduction("norch-toy", f"{SOURCE}, the closing program: sin² learned, ten losses")
+@reproduction("norch-toy", f"{SOURCE}, the final program: a network learns sin², ten losses")
 def toy() -> Iterator[Row]:
     """The ten losses in both dtypes, on the CPU and, if there is one, on the GPU."""
     for dtype in (float32, float64):

@@ -40,12 +40,12 @@ def trace() -> Iterator[Row]:
     assert y.grad is not None
     yield close("∂z/∂x, ∂z/∂y", [1 / 3 + 1 / 2, -2 / 9], [x.grad.item(), y.grad.item()], 6)
     value, tangent = minitorch.jvp(lambda a, b: a.log() + a * b - b.sin(), (2.0, 5.0), (1.0, 0.0))
-    yield close("forward: y, its tangent for x₁", [11.652, 5.5], [value, tangent], 3)
+    yield close("forward mode: y, ∂y/∂x₁", [11.652, 5.5], [value, tangent], 3)
     a, b = Scalar(2.0), Scalar(5.0)
     (a.log() + a * b - b.sin()).backward()
     assert a.derivative is not None
     assert b.derivative is not None
-    yield close("reverse: by x₁, by x₂", [5.5, 2 - np.cos(5.0)], [a.derivative, b.derivative], 3)
+    yield close("reverse mode: ∂y/∂x₁, ∂y/∂x₂", [5.5, 2 - np.cos(5.0)], [a.derivative, b.derivative], 3)
 
 
 @reproduction("thunder-mnist", f"{SOURCE}: MNIST, 784 → 256 → 100 → 10, batches of 128, momentum 0.9, 100 steps", needs="MNIST")

@@ -21,9 +21,9 @@ def panel(counts: Sequence[Sequence[int]]) -> str:
         total = sum(row) or 1
         for j, count in enumerate(row):
             share = (count / total) ** 0.5  # on a linear scale, the few mistakes would be invisible
-            note = f"{i} taken for {j}: {count} of {sum(row)}"
+            note = f"label {i}, predicted {j}: {count} of {sum(row)}"
             cells.append(Cell(str(count) if count else "", f"{i},{j}", (f"{i},{j}",), note, tone=share if i == j else -share))
-    return grid("Is (row), taken for (column)", (len(counts), len(counts)), cells, WIDTH)
+    return grid("Label (row) and prediction (column)", (len(counts), len(counts)), cells, WIDTH)
 
 
 def in_words(counts: Sequence[Sequence[int]]) -> str:
@@ -31,11 +31,11 @@ def in_words(counts: Sequence[Sequence[int]]) -> str:
     wrong = sum(count for i, row in enumerate(counts) for j, count in enumerate(row) if i != j)
     total = sum(map(sum, counts))
     if not wrong:
-        return f"All {total:,} are right."
+        return f"All {total:,} predictions are correct."
     most, i, j = max((count, -i, -j) for i, row in enumerate(counts) for j, count in enumerate(row) if i != j)
     shares = [(row[k] / sum(row), k) for k, row in enumerate(counts) if sum(row)]
     least, k = min(shares)
     return (
-        f"{wrong:,} of {total:,} are wrong. Most often {-i} was taken for {-j}: {most} time{'s' * (most != 1)}. "
-        f"Hardest is {k}: {least:.0%} of its images are right."
+        f"{wrong:,} of {total:,} predictions are wrong. The most frequent mistake is {-j} for {-i} ({most} time{'s' * (most != 1)}). "
+        f"The lowest accuracy is {least:.0%}, for {k}."
     )

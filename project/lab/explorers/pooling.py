@@ -15,7 +15,7 @@ from project.lab.typed.source import Refused
 KINDS = ("max", "average")
 RULES = {
     "all": "your code gives each of them the whole gradient",
-    "shared": "your code shares the gradient among them",
+    "shared": "your code divides the gradient among them",
     "one": "your code gives the gradient to one of them",
 }
 """The accepted gradients if several values of a window are equal to its maximum."""
@@ -113,7 +113,7 @@ def sentence(pooling: Pooling, number: int) -> str:
     """Describe the position of the window after `number` windows."""
     if not number:
         kh, kw = pooling.window
-        return f"{pooling.size} windows of {kh} by {kw}, side by side: the result will have shape {pooling.shape}."
+        return f"{pooling.size} windows of {kh} by {kw} without overlap. The result will have shape {pooling.shape}."
     (y, x), (kh, kw) = pooling.index(number - 1), pooling.window
     return f"out[{y}, {x}]: the window covers rows {_span(y * kh, kh)} and columns {_span(x * kw, kw)}."
 
@@ -135,23 +135,23 @@ def arithmetic(pooling: Pooling, number: int) -> str:
 def back_arithmetic(pooling: Pooling, number: int, grad_output: np.ndarray, gradient: np.ndarray) -> str:
     """Return the gradients that the values of the last window receive."""
     if not number:
-        return "in.grad[row, column] = share of out.grad at the window of the pixel"
+        return "in.grad[row, column] = the part of out.grad that the pixel receives from its window"
     y, x = pooling.index(number - 1)
     shares = Pooling(gradient, pooling.window, pooling.kind).tiles[y, x]
     given = f"out.grad[{y}, {x}] = {figure(grad_output[y, x])}"
-    return f"{given}\nto the numbers {', '.join(map(figure, pooling.tiles[y, x]))}\ngo             {', '.join(map(figure, shares))}"
+    return f"{given}\nvalues    {', '.join(map(figure, pooling.tiles[y, x]))}\ngradients {', '.join(map(figure, shares))}"
 
 
 def lesson(pooling: Pooling, rule: str | None) -> str:
     """Describe how the gradient is distributed within a window."""
     if pooling.kind == KINDS[1]:
-        return f"Every number of a window has the same share in the mean, 1/{pooling.window[0] * pooling.window[1]}: so it gets that share."
+        return f"Each value has weight 1/{pooling.window[0] * pooling.window[1]} in the mean and receives that fraction of the gradient."
     tied = int((pooling.ties > 1).sum())
-    says = "Only the largest number of a window has a part in the result: the others get 0."
+    says = "The result depends only on the largest value of each window, so the gradient of the others is 0."
     if not tied or rule is None:
         return says
-    where = f"In {tied} of {pooling.size} windows several numbers are the largest"
-    choice = "The derivative has a kink there, and any of these is accepted; the published course multiplies by argmax: the whole to each."
+    where = f"In {tied} of {pooling.size} windows, several values are equal to the maximum"
+    choice = "The maximum is not differentiable there, so other choices are accepted; the published course gives each the whole gradient."
     return f"{says} {where}: {RULES[rule]}. {choice}"
 
 
@@ -208,7 +208,7 @@ def _tile_panel(pooling: Pooling, number: int, tiles: np.ndarray) -> str:
         wrong = not np.isclose(value, pooling.tiles[y, x, k])
         look = "wrong" if wrong else "read" if (y, x) == current else ""
         cells.append(Cell(short(value), tag, (tag,), f"tile[{y}, {x}, {k}] = {figure(value)}", look, f"{y},{x}", tone=value / scale))
-    return grid(f"tile, shape {tiles.shape}: a window in a row", tiles.shape, cells, cell_width(tiles.shape[2]))
+    return grid(f"tile, shape {tiles.shape}: one window per row", tiles.shape, cells, cell_width(tiles.shape[2]))
 
 
 def _result_panel(pooling: Pooling, number: int, out: np.ndarray, expected: np.ndarray, title: str, whole: bool = False) -> str:
@@ -219,7 +219,7 @@ def _result_panel(pooling: Pooling, number: int, out: np.ndarray, expected: np.n
         wrong = there and not np.isclose(value, expected[y, x])
         look = "wrong" if wrong else "changed" if at == number - 1 else "" if there else "faint"
         note = f"{title}[{y}, {x}]" + (f" = {figure(value)}" if there else ", not computed yet")
-        note += f"; it must be {figure(float(expected[y, x]))}" if wrong else ""
+        note += f"; expected {figure(float(expected[y, x]))}" if wrong else ""
         tone = value / scale if there and np.isfinite(value) else None
         cells.append(Cell(short(value) if there else "", tag, (tag,), note, look, f"{y},{x}", tone=tone))
     return grid(f"{title}, shape {pooling.shape}", pooling.shape, cells, cell_width(pooling.shape[1]))

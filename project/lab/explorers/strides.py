@@ -89,11 +89,11 @@ class Run:
     def sharing(self, steps: Sequence[Step]) -> str:
         """Return a sentence on whether the result shares the storage of x, or which operations made a copy."""
         if len(self.stages) == 1:
-            return "No step was taken: this is x itself."
+            return "There are no operations: this is x itself."
         if self.result.data._storage is self.stages[0].data._storage:
-            return "The result shares the storage of x: no number was moved, and what is written into one is seen in the other."
+            return "The result shares the storage of x: no element was copied, and a change to one is visible in the other."
         copies = [step.text for step, stage in zip(steps, self.stages[1:], strict=False) if stage.made == "copy"]
-        return f"The result has a storage of its own: {' and '.join(copies)} made a copy. Writing into it leaves x as it is."
+        return f"The result has its own storage: {' and '.join(copies)} made a copy. Changing it does not change x."
 
 
 def run(shape: tuple[int, ...], steps: Sequence[Step]) -> Run:
@@ -134,7 +134,7 @@ def follow(before: Stage, step: Step) -> Stage:
     after = after or _permute(before, order or ())
     if after.data.dims > MOST_DIMS or after.data.size > MOST_ELEMENTS:
         raise Refused(
-            f"{step.text} gives shape {after.data.shape}; what can be drawn has at most {MOST_DIMS} dimensions and {MOST_ELEMENTS} elements"
+            f"{step.text} gives shape {after.data.shape}; at most {MOST_DIMS} dimensions and {MOST_ELEMENTS} elements can be drawn"
         )
     return after
 
@@ -166,14 +166,14 @@ def _permute(before: Stage, order: tuple[int, ...]) -> Stage:
         forgot = "; is the return missing?" if permuted is None else ""
         raise WrongResult(f"{call} expected to return TensorData, got {permuted!r:.60}{forgot}")
     if (data.shape, data.strides, data.offset) != given:
-        raise WrongResult(f"{call} expected to leave the tensor it is called on as it was, got another layout of it; make a new TensorData")
+        raise WrongResult(f"{call} expected to leave its own tensor unchanged, got another layout of it; create a new TensorData")
     shape, strides = np.take(data.shape, order).tolist(), np.take(data.strides, order).tolist()
     shape, strides = tuple(shape), tuple(strides)
     facts = f"shape {tuple(permuted.shape)}, strides {tuple(permuted.strides)}, offset {permuted.offset}"
     wanted = f"shape {shape}, strides {strides}, offset {data.offset}"
     wrong = "" if facts == wanted else f"{call} expected {wanted}, got {facts}"
     if permuted._storage is not data._storage:
-        wrong = wrong or f"{call} expected to share the storage, got a copy of it; pass the storage itself on"
+        wrong = wrong or f"{call} expected to share the storage, got a copy of it; pass on the storage itself"
     if tuple(permuted.shape) != shape:
         raise WrongResult(wrong)
     return Stage(permuted, before.values.transpose(order), "view", wrong)
@@ -186,7 +186,7 @@ def _view(before: Stage, shape: Sequence[int]) -> Stage:
         rest = -math.prod(sizes)
         sizes[sizes.index(-1)] = before.data.size // rest if rest else 0
     if any(size < 0 for size in sizes):
-        raise ValueError(f"expected sizes of at least 0, one of them perhaps -1, got {tuple(shape)}")
+        raise ValueError(f"expected sizes of at least 0, and at most one -1, got {tuple(shape)}")
     return Stage(before.data.reshape(sizes), before.values.reshape(sizes), "view")
 
 
@@ -209,7 +209,7 @@ def _index(before: Stage, index: tuple[Any, ...]) -> Stage:
     data = before.data
     index = tuple(np.array(part, dtype=np.int64) if isinstance(part, list) else part for part in index)
     if is_element(index, data.dims):
-        raise ValueError("it names one element and gives a plain number; write a slice such as 1:2, or pick the cell below")
+        raise ValueError("it selects one element, which is a plain number; write a slice such as 1:2, or select the cell below")
     if is_basic(index):
         return Stage(basic_view(data, index), before.values[index], "view")
     values = before.values.reshape(-1)[selected_elements(data.shape, index)]
@@ -272,7 +272,7 @@ def complaint(stage: Stage, found: Sequence[Place]) -> str:
     forgot = "; is the return missing?" if first.answer is None else ""
     return (
         f"index_to_position({first.index}, {tuple(data.strides)}) expected {terms} = {first.right - data.offset}, got {first.answer!r:.40}"
-        f"{forgot} ({len(wrong)} of {len(found)} cells are looked for in the wrong place)"
+        f"{forgot} ({len(wrong)} of {len(found)} cells are read from the wrong position)"
     )
 
 
@@ -358,10 +358,10 @@ def _cells(stage: Stage, found: Sequence[Place], picked: tuple[int, ...] | None,
         return [Cell(str(int(stage.values[index])), f"c{n}", (f"c{n}",)) for n, index in enumerate(indices)]
     cells = []
     for place in found:
-        reads = "no place in the storage" if place.position is None else f"storage position {place.position}"
+        reads = "no position in the storage" if place.position is None else f"storage position {place.position}"
         note = f"result{list(place.index)} = {'?' if place.value is None else place.value}, {reads}"
         if place.wrong:
-            note += f"; it must be {place.expected}, position {place.right}"
+            note += f"; expected {place.expected} at position {place.right}"
         look = "picked" if place.index == picked else "linked" if position is not None and place.position == position else ""
         where = "nowhere" if place.position is None else f"s{place.position}"
         text = "?" if place.value is None else str(place.value)

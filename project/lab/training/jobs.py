@@ -94,7 +94,7 @@ class Job:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             self.stop()
-            raise Failed(f"it did not end within {seconds:g} seconds; is there a loop without an end?") from None
+            raise Failed(f"it did not end within {seconds:g} seconds; is there an endless loop?") from None
         self.read()
 
     def _raise(self, said: str) -> None:

@@ -170,7 +170,7 @@ class LearnedTrainer(SentimentTrainer):
 
     def about_words(self, sentences: TextDataset) -> str:
         """See `SentimentTrainer.about_words`."""
-        return f"learned vectors for its {len(self.vocabulary) - 2} words that come at least twice"
+        return f"learned vectors for its {len(self.vocabulary) - 2} words that occur at least twice"
 
     def inputs(self, sentences: Encoded, rows: np.ndarray) -> minitorch.Tensor:
         """See `SentimentTrainer.inputs`."""

@@ -55,7 +55,7 @@ def markdown(run: Run) -> str:
             run.setting.command(),
             "```",
             "",
-            "![Loss, and the shares of training and validation examples that are right, over the epochs](curves.png)",
+            "![Loss, training accuracy and validation accuracy per epoch](curves.png)",
             "",
             "```",
             training_report.text(kept, 1).rstrip(),
