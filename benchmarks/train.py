@@ -33,7 +33,7 @@ MEMORY = 1.3
 
 
 class Row(NamedTuple):
-    """What is measured.
+    """One row of the table.
 
     Attributes:
         shown: The name in the table.

@@ -1,4 +1,4 @@
-"""The laboratory: `streamlit run project/app.py`, or `streamlit run project/app.py -- 1` to open Module 1. This file only routes."""
+"""The app: `streamlit run project/app.py`, or `streamlit run project/app.py -- 1` to open Module 1. This file only routes."""
 
 import gc
 import sys
