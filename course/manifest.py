@@ -50,6 +50,7 @@ class Task:
             "minitorch.kernels.elementwise"; handouts leave them out.
         gpu: Whether its tests need a GPU or numba's simulator.
         extra: Whether its points are extra credit.
+        minutes: An estimate of how long it takes, None if there is none.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Task:
     leave_out: tuple[str, ...] = ()
     gpu: bool = False
     extra: bool = False
+    minutes: int | None = None
 
     @property
     def worth(self) -> str:
@@ -165,6 +167,8 @@ def _trouble(task: Task, ids: list[str], number: int, stages: tuple[Stage, ...])
         return f"expected the mark task{task.id.replace('.', '_')}, got {task.mark}"
     if isinstance(task.points, bool) or not isinstance(task.points, int) or task.points < 1:
         return f"expected a whole number of points, at least 1, got {task.points!r}"
+    if task.minutes is not None and (isinstance(task.minutes, bool) or not isinstance(task.minutes, int) or task.minutes < 1):
+        return f"expected a whole number of minutes, at least 1, got {task.minutes!r}"
     for name in ("gpu", "extra"):
         if not isinstance(getattr(task, name), bool):
             return f"expected true or false for {name}, got {getattr(task, name)!r}"

@@ -108,6 +108,19 @@ def test_points_that_are_no_whole_number_are_told(path: Path, points: str) -> No
     assert spoilt(path, "points = 10", f"points = {points}") == message
 
 
+def test_a_task_may_state_how_many_minutes_it_takes(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("points = 10\n", "points = 10\nminutes = 45\n", 1), encoding="utf-8")
+    assert [task.minutes for task in load(path).tasks[:2]] == [45, None]
+
+
+@pytest.mark.parametrize("minutes", ['"45"', "0", "1.5", "true"])
+def test_invalid_minutes_are_rejected(path: Path, minutes: str) -> None:
+    shown = repr(tomllib.loads(f"x = {minutes}")["x"])
+    message = f"{path}: task 0.1 expected a whole number of minutes, at least 1, got {shown}"
+    assert spoilt(path, "points = 10\n", f"points = 10\nminutes = {minutes}\n") == message
+
+
 def test_a_string_in_the_place_of_a_list_is_told(path: Path) -> None:
     message = f"{path}: task 0.1 expected a list of strings for requires, got '0.2'"
     assert spoilt(path, "requires = []", 'requires = "0.2"') == message
@@ -216,6 +229,10 @@ def test_every_task_is_worth_something_and_the_stages_with_tasks_come_first(ours
     assert all(task.points > 0 for task in ours.tasks)
     stages = sorted({task.stage for task in ours.tasks})
     assert stages == [stage.number for stage in ours.stages][: len(stages)]
+
+
+def test_every_task_states_how_long_it_takes(ours: Manifest) -> None:
+    assert [task.id for task in ours.tasks if not task.minutes] == []
 
 
 def test_the_modules_exist(ours: Manifest) -> None:

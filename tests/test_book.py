@@ -1,0 +1,130 @@
+"""The built book in a browser: every page on a phone, in light and dark, without errors and other hosts, and the search."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from .course.test_class_page import browser, needs_chromium  # noqa: F401  # browser is a fixture
+from .test_docs import DOCS, PAGES, ROOT, name
+
+PHONE = 390
+"""The width of a phone in pixels."""
+
+GENERATED = ["genindex", "py-modindex", "search"]
+"""Pages that have no source."""
+
+CONTRAST = """() => {
+  const brush = document.createElement("canvas").getContext("2d", {willReadFrequently: true})
+  const seen = new Map()
+  const rgba = color => {
+    if (!seen.has(color)) {
+      brush.clearRect(0, 0, 1, 1)
+      brush.fillStyle = color
+      brush.fillRect(0, 0, 1, 1)
+      seen.set(color, [...brush.getImageData(0, 0, 1, 1).data])
+    }
+    return seen.get(color)
+  }
+  const over = (front, back) => [0, 1, 2].map(i => (front[i] * front[3] + back[i] * (255 - front[3])) / 255)
+  const behind = element => element ? over(rgba(getComputedStyle(element).backgroundColor), behind(element.parentElement)) : [255, 255, 255]
+  const linear = value => value <= 10.3 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4
+  const luminance = color => 0.2126 * linear(color[0]) + 0.7152 * linear(color[1]) + 0.0722 * linear(color[2])
+  const low = []
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT)
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement
+    const text = texts.currentNode.data.trim()
+    if (!text || !element.getClientRects().length) continue
+    const svg = element.closest("svg")
+    const back = behind(svg ? svg.parentElement : element)
+    const front = over(rgba(getComputedStyle(element)[svg ? "fill" : "color"]), back)
+    const [light, dark] = [luminance(front), luminance(back)].sort((a, b) => b - a)
+    const contrast = (light + 0.05) / (dark + 0.05)
+    if (contrast < 4.5) low.push(`${contrast.toFixed(1)}: ${text.slice(0, 40)}`)
+  }
+  return low
+}"""
+"""The visible texts of a page whose contrast with what is behind them is below 4.5, WCAG's limit for body text (level AA)."""
+
+WIDE = """width => [...document.querySelectorAll("body *")]
+  .filter(element => element.getBoundingClientRect().right > width + 1)
+  .map(element => `${element.tagName} ${element.className} ${element.textContent.trim().slice(0, 40)}`)"""
+"""The elements that extend beyond a width."""
+
+UNNAMED = """() => [...document.querySelectorAll("main svg, main img")]
+  .filter(image => !image.closest("figure")?.querySelector("figcaption")?.textContent.trim()
+    && !image.getAttribute("alt") && !image.getAttribute("aria-label") && !image.querySelector("title")
+    && !image.closest("a, button, summary, [aria-hidden=true]"))
+  .map(image => image.outerHTML.slice(0, 80))"""
+"""The images without a text alternative; icons of links and buttons have the text of these."""
+
+pytestmark = [pytest.mark.exhaustive, needs_chromium]
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the built book: that of `make docs` if it is newer than all its sources, else one built here, once for all processes."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with FileLock(shared / "book.lock"):
+        if not (shared / "book" / "objects.inv").is_file():
+            shutil.rmtree(shared / "book", ignore_errors=True)
+            if _up_to_date():
+                shutil.copytree(DOCS / "_build" / "html", shared / "book")
+        if not (shared / "book" / "objects.inv").is_file():
+            build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(shared / "book")]
+            built = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, timeout=1500)
+            assert built.returncode == 0, built.stderr
+    return shared / "book"
+
+
+def _up_to_date() -> bool:
+    """Whether docs/_build/html is complete, which its last file shows, and was built after the last change of a source."""
+    last = DOCS / "_build" / "html" / "objects.inv"
+    sources = [*PAGES, DOCS / "conf.py", ROOT / "course" / "tasks.toml"]
+    sources += [file for folder in ("_ext", "_static", "_templates") for file in (DOCS / folder).iterdir() if file.is_file()]
+    return last.is_file() and last.stat().st_mtime > max(file.stat().st_mtime for file in sources)
+
+
+@pytest.fixture
+def phone(browser: Any) -> Iterator[Any]:  # noqa: F811
+    """A page of a browser as wide as a phone that notes errors and requests to hosts."""
+    page = browser.new_page(viewport={"width": PHONE, "height": 800})
+    page.troubles = []
+    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    page.on("console", lambda message: page.troubles.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("request", lambda request: page.troubles.append(request.url) if not request.url.startswith(("file:", "data:")) else None)
+    yield page
+    page.close()
+
+
+def test_the_pages_that_are_built_are_the_pages_that_these_tests_open(book: Path) -> None:
+    built = {page.relative_to(book).with_suffix("").as_posix() for page in book.rglob("*.html") if "_static" not in page.parts}
+    assert built == {*map(name, PAGES), *GENERATED}
+
+
+@pytest.mark.parametrize("page", [*map(name, PAGES), *GENERATED])
+def test_a_page_fits_a_phone_is_readable_in_light_and_dark_and_loads_nothing_from_a_host(book: Path, phone: Any, page: str) -> None:
+    phone.goto((book / f"{page}.html").as_uri())
+    phone.evaluate("document.querySelectorAll('main details').forEach(folded => { folded.open = true })")
+    assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE, phone.evaluate(WIDE, PHONE)
+    for theme in ("light", "dark"):
+        phone.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+        assert phone.evaluate(CONTRAST) == [], theme
+    assert phone.evaluate(UNNAMED) == [], "an image without a text alternative"
+    assert phone.troubles == []
+
+
+def test_the_search_finds_a_word_without_a_server(book: Path, phone: Any) -> None:
+    phone.goto((book / "search.html").as_uri() + "?q=broadcasting")
+    phone.locator("#search-results a", has_text="Broadcasting").first.wait_for()
+    links = phone.locator("#search-results a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    assert any(link.startswith("module2/broadcasting.html") for link in links)
+    assert phone.troubles == []
