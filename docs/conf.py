@@ -55,6 +55,8 @@ nb_execution_show_tb = True
 nb_output_stderr = "show" if figures.waits_for_tasks() else "warn"  # a cell that warns
 nb_execution_timeout = 120
 nb_merge_streams = True
+nb_code_prompt_show = "Show the code"
+nb_code_prompt_hide = "Hide the code"
 
 # The API pages, from docstrings
 autodoc_member_order = "bysource"

@@ -295,6 +295,50 @@ def test_a_known_task_becomes_a_box_with_nested_dropdowns(tmp_path) -> None:
     assert html.index("</details>") > html.rindex("<details")  # the third opens before the first closes
 
 
+@pytest.mark.parametrize("page", [*CHAPTERS, *(page for page in PAGES if page.parent.name == "primer" and page.stem != "index")], ids=name)
+def test_every_chapter_states_its_difficulty(page) -> None:
+    assert re.match(r"---\n(?:(?!---\n).*\n)*difficulty: [123]\n", page.read_text(encoding="utf-8"))
+
+
+def test_the_head_of_a_chapter_states_times_and_difficulty() -> None:
+    code = """
+from chapter_head import head
+from course.manifest import course
+print(head(200, "1", []))
+print(head(201, "3", [task for task in course().tasks if task.id in ("1.3", "1.4")]))
+"""
+    tasks = course().task("1.3"), course().task("1.4")
+    assert run_extension(code).stdout.splitlines() == [
+        "Estimated time: 1 minute of reading · Difficulty: easy",
+        f"Estimated time: 2 minutes of reading, {tasks[0].minutes} minutes for Task 1.3, {tasks[1].minutes} minutes for Task 1.4 · "
+        "Difficulty: hard",
+    ]
+
+
+def test_a_block_of_code_counts_half_as_reading_and_outputs_do_not_count() -> None:
+    code = """
+from chapter_head import words
+from docutils.nodes import container, literal_block, paragraph, section
+output = container("", paragraph("", "7"), classes=["cell_output"])
+print(words(section("", paragraph("", "One two three."), literal_block("", "x = a + b + c"), output)))
+"""
+    assert run_extension(code).stdout == "6.5\n"
+
+
+@pytest.mark.parametrize(("difficulty", "message"), [("2", ""), ("4", "index: expected a difficulty of 1, 2 or 3, got 4")])
+def test_the_head_stands_below_the_title(tmp_path, difficulty, message) -> None:
+    (tmp_path / "conf.py").write_text("extensions = ['myst_parser', 'chapter_head']\n")
+    (tmp_path / "index.md").write_text(f"---\ndifficulty: {difficulty}\n---\n\n# Book\n\nText.\n")
+    build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(tmp_path), str(tmp_path / "out")]
+    result = subprocess.run(build, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert (result.returncode == 0) == (message == "")
+    assert message in result.stderr
+    if not message:
+        html = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+        line = "Estimated time: 1 minute of reading · Difficulty: medium"
+        assert re.search(rf'</h1>\s*<p class="chapter-head">{line}</p>\s*<p>Text.</p>', html)
+
+
 def test_a_question_is_numbered_and_its_answer_folded(tmp_path) -> None:
     (tmp_path / "conf.py").write_text(
         "extensions = ['myst_parser', 'sphinx_design', 'check_yourself']\nmyst_enable_extensions = ['colon_fence']\n"
@@ -345,6 +389,11 @@ for figure in (lines({"a": [(0, 1), (1, float("inf")), (2, 3)]}, "One < two"), g
     assert "<figcaption>Twice</figcaption>" in box_graph
 
 
+def test_a_figure_needs_a_caption() -> None:
+    result = run_extension("from figures import graph\ngraph({'y': ['x']}, ' ')")
+    assert "ValueError: a figure needs a caption, which says in words what it shows" in result.stderr
+
+
 def test_a_layout_shows_every_view_over_one_storage() -> None:
     # The transposed table's cell (2, 0) is 30, which lies at position 2; a cell is 26 wide and the strip begins at 10.
     code = """
@@ -371,6 +420,13 @@ print(layout([10, 20, 30, 40, 50, 60], {"t": ((3, 2), (1, 3), 0), "part": ((2,),
     ]
     assert drawn.count('class="graph-node marked"') == 2  # the cell and its place
     assert re.findall(r'class="graph-edge" d="M23 .* 75 [\d.]+"', drawn), "no arrow from the first column to the middle of place 2"
+
+
+def test_steps_show_the_positions_and_one_arrow_for_each_dimension() -> None:
+    drawn = run_extension("from tensor_figures import steps\nprint(steps({'m': (2, 3), 'c': (2, 1, 2)}, 'C')._repr_html_())").stdout
+    texts = re.findall(r">([^<>]+)</text>", drawn)
+    assert texts == ["m", "strides (3, 1)", *"012345", "c", "strides (2, 2, 1)", *"0123", "+1", "+3", "+1", "+2", "+2"]
+    assert drawn.count('class="graph-edge"') == 5
 
 
 def test_cells_that_share_a_column_and_a_place_share_an_arrow() -> None:
@@ -423,6 +479,13 @@ def test_a_tree_halves_its_row_in_every_round() -> None:
     assert texts == ["1", "2", "3", "4", "threads 0 to 1", "4", "6", "thread 0", "10"]
     assert drawn.count('class="graph-edge"') == 6  # four numbers go in, then two
     assert drawn.count('class="graph-node marked"') == 1
+
+
+def test_memories_belong_to_threads_to_blocks_and_to_the_whole_gpu() -> None:
+    drawn = run_extension("from cuda_figures import memories\nprint(memories(2, 3, 'C')._repr_html_())").stdout
+    texts = re.findall(r">([^<>]+)</text>", drawn)
+    found = [texts.count(text) for text in ("grid", "block 1", "thread 2", "registers", "shared memory", "global memory")]
+    assert found == [1, 1, 2, 6, 2, 1]
 
 
 def test_tiles_are_numbered_in_the_order_in_which_a_block_brings_them() -> None:
@@ -515,6 +578,14 @@ print(grids([x, "→", Grid("y", [[9]])], "C")._repr_html_())
     assert float(boxes[4][2]) - float(boxes[0][2]) == 26 + 8
     assert [i for i, (kind, _, _) in enumerate(boxes) if "marked" in kind] == [6]
     assert drawn.count("stroke-dasharray") == 1
+
+
+def test_bars_are_as_high_as_their_numbers() -> None:
+    drawn = run_extension("from window_figures import bars\nprint(bars({'x': [1, 4, 0], 'max': [4]}, 'C')._repr_html_())").stdout
+    assert re.findall(r">([^<>]+)</text>", drawn) == ["x", "1", "4", "0", "max", "4"]
+    heights = [float(height) for height in re.findall(r'<rect[^>]* height="([\d.]+)"', drawn)]
+    assert [height / heights[1] for height in heights] == [0.25, 1, 0, 1]
+    assert drawn.count('class="graph-node marked"') == 2
 
 
 def test_a_picture_is_clear_where_it_is_smallest_and_solid_where_it_is_largest() -> None:

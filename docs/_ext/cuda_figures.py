@@ -1,4 +1,4 @@
-"""Figures of a GPU's work: threads in blocks over elements, the tree of a reduction, and the tiles of a matrix product."""
+"""Figures of a GPU's work: threads in blocks over elements, memories, the tree of a reduction, and the tiles of a matrix product."""
 
 from __future__ import annotations
 
@@ -29,6 +29,35 @@ def threads(size: int, per_block: int, caption: str) -> Figure:
             parts.append(_text(x + thread * CELL + CELL / 2, 44, str(thread), note=True))
             parts.append(_cell(x + thread * CELL, 50, CELL, str(i), dashed=i >= size))
     return _figure(parts, left + blocks * (length + GAP), 94, caption)
+
+
+def memories(blocks: int, per_block: int, caption: str) -> Figure:
+    """A grid of blocks of threads, with the memory that belongs to each of the three, and how long a read takes.
+
+    Args:
+        blocks: Blocks of the grid.
+        per_block: Threads of a block.
+        caption: The figure in words.
+    """
+    width, left = 88, 14.0
+    length = per_block * width
+    right = left + blocks * (length + GAP) - GAP
+    parts = [_frame(4, 4, right + 6, 164, "grid")]
+    for block in range(blocks):
+        x = left + block * (length + GAP)
+        parts += [_frame(x, 30, length, 130, f"block {block}"), _cell(x + 6, 126, length - 12, "shared memory")]
+        for thread in range(per_block):
+            parts.append(_frame(x + thread * width + 6, 58, width - 12, 60, f"thread {thread}"))
+            parts.append(_cell(x + thread * width + 10, 84, width - 20, "registers"))
+    parts.append(_cell(4, 178, right + 6, "global memory"))
+    parts += [_text(right + 20, y, time, "start", note=True) for y, time in ((102, "at once"), (144, "30 cycles"), (196, "hundreds"))]
+    return _figure(parts, right + 78, 214, caption)
+
+
+def _frame(x: float, y: float, width: float, height: float, title: str) -> str:
+    """A box around others with its title on top."""
+    box = f'<rect class="graph-edge" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6"/>'
+    return box + _text(x + width / 2, y + 18, title, strong=True)
 
 
 def tree(values: Sequence[float], caption: str) -> Figure:

@@ -19,9 +19,18 @@ _serial = count()
 CONFIG = {
     "background": None,
     "view": {"stroke": None},
-    "axis": {"labelColor": INK, "titleColor": INK, "domainColor": INK, "tickColor": INK, "gridColor": INK, "gridOpacity": 0.12},
+    "axis": {
+        "labelColor": INK,
+        "labelFontSize": 12,
+        "titleColor": INK,
+        "titleFontSize": 12,
+        "domainColor": INK,
+        "tickColor": INK,
+        "gridColor": INK,
+        "gridOpacity": 0.12,
+    },
     "axisX": {"grid": False},
-    "legend": {"labelColor": INK, "titleColor": INK},
+    "legend": {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12},
     "title": {"color": INK},
     "header": {"labelColor": INK, "labelFontSize": 13},
     "range": {"category": ["#3b82c4", "#e07b1a", "#2f9e6e", "#b455a0"]},
@@ -29,9 +38,15 @@ CONFIG = {
 
 
 class Figure:
-    """An SVG with its text alternative, which stands below it for everyone to read."""
+    """An SVG with its text alternative, which stands below it for everyone to read.
+
+    Raises:
+        ValueError: If the caption is empty.
+    """
 
     def __init__(self, svg: str, caption: str) -> None:
+        if not caption.strip():
+            raise ValueError("a figure needs a caption, which says in words what it shows")
         prefix = f"f{next(_serial)}-"  # ids must differ between the figures of a page
         self.svg = re.sub(r'( id="|url\(#)', rf"\g<1>{prefix}", svg).replace("<svg", '<svg aria-hidden="true"', 1)
         self.caption = caption

@@ -18,6 +18,8 @@ Shape = tuple[int, ...]
 View = tuple[Shape, Shape, int]
 """Shape, strides and offset."""
 
+Point = tuple[float, float]
+
 
 def layout(
     storage: Sequence[float], views: Mapping[str, View], caption: str, marked: Mapping[str, Sequence[Shape]] | None = None
@@ -60,6 +62,45 @@ def layout(
         curve = f"M{x:g} {y:g}C{x:g} {strip - 20:g} {end:g} {y + 20:g} {end:g} {strip - 1:g}"
         over.append(f'<path class="graph-edge" d="{curve}" marker-end="url(#tip)"/>')
     return _figure([*under, *over], max(left - 24, 20 + width * len(storage)), strip + CELL + 24, caption)
+
+
+def steps(shapes: Mapping[str, Shape], caption: str) -> Figure:
+    """Contiguous tensors as grids of positions, with an arrow for one step along each dimension, labeled with its stride.
+
+    Args:
+        shapes: The shapes by the name that stands above the grid; one to three dimensions, each of at least 2.
+        caption: The figure in words.
+    """
+    left, top, over, under, bottom = 34.0, 66.0, [], [], 0.0
+    for name, shape in shapes.items():
+        strides = tuple(int(np.prod(shape[dim + 1 :])) for dim in range(len(shape)))
+        note = f"strides {strides}"
+        under += [_text(left, 14, name, "start", strong=True), _text(left, 30, note, "start", note=True)]
+        right = left + 7.2 * max(len(name), len(note))
+        for index in np.ndindex(shape):
+            x, y = _corner(index, shape, CELL, left, top)
+            under.append(_cell(x, y, CELL, str(int(np.dot(index, strides)))))
+            right, bottom = max(right, x + CELL), max(bottom, y + CELL)
+        middle, low = left + CELL / 2, top + CELL * (shape[-2] if len(shape) > 1 else 1)
+        for dim, stride in enumerate(reversed(strides)):
+            if dim == 0:  # to the next column, above the grid
+                over.append(
+                    _arc(
+                        (middle, top + 1), (middle + CELL / 2, top - 14), (middle + CELL, top), f"+{stride}", (middle + CELL / 2, top - 11)
+                    )
+                )
+            elif dim == 1:  # to the next row, on its left
+                over.append(
+                    _arc((left + 1, top + 13), (left - 16, top + CELL), (left, top + CELL + 13), f"+{stride}", (left - 22, top + CELL + 4))
+                )
+            else:  # to the next part, below it
+                far = CELL * shape[-1] + GAP
+                over.append(
+                    _arc((middle, low - 1), (middle + far / 2, low + 24), (middle + far, low), f"+{stride}", (middle + far / 2, low + 27))
+                )
+                bottom = max(bottom, low + 30)
+        left = right + 56
+    return _figure([*under, *over], left - 46, bottom + 10, caption)
 
 
 def alignment(shapes: Mapping[str, Shape], caption: str) -> Figure:
@@ -137,6 +178,12 @@ def _corner(index: Shape, shape: Shape, width: float, left: float, top: float) -
     """Upper left corner of a cell; the parts of a tensor of three dimensions stand beside each other."""
     part, row, column = (0,) * (3 - len(index)) + tuple(index)
     return left + part * (shape[-1] * width + GAP) + column * width, top + row * CELL
+
+
+def _arc(start: Point, bend: Point, end: Point, label: str, place: Point) -> str:
+    """An arrow from one point to another, pulled toward a third, with a label."""
+    curve = "M{:g} {:g}Q{:g} {:g} {:g} {:g}".format(*start, *bend, *end)
+    return f'<path class="graph-edge" d="{curve}" marker-end="url(#tip)"/>' + _text(*place, label, note=True)
 
 
 def _width(texts: Sequence[str]) -> float:

@@ -1,8 +1,8 @@
-"""Figures of windows: one that slides along a row of numbers, grids with windows cut out or marked, and pictures in shades of the text."""
+"""Figures of windows: one that slides along a row of numbers, and grids with windows cut out or marked; bars, and pictures in shades."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -89,6 +89,28 @@ def grids(parts: Sequence[str | Grid], caption: str) -> Figure:
                 drawn.append(_cell(*at, width, f"{value:g}", (i, j) in part.marked, (i, j) in part.dashed))
         x += length + 8
     return _figure(drawn, x + 2, top + tall + 10, caption)
+
+
+def bars(panels: Mapping[str, Sequence[float]], caption: str) -> Figure:
+    """Numbers as bars, panel beside panel, each panel with a scale of its own.
+
+    Args:
+        panels: The numbers, none negative, by the title of their panel.
+        caption: The figure in words.
+    """
+    tall, width, x, parts = 90, 34, 10.0, []
+    for title, numbers in panels.items():
+        length = max(width * len(numbers), 7.6 * len(title))
+        start = x + (length - width * len(numbers)) / 2
+        parts.append(_text(x + length / 2, 16, title, strong=True))
+        for i, number in enumerate(numbers):
+            high = tall * number / max(numbers)
+            left, top = start + width * i, 44 + tall - high
+            kind = "graph-node marked" if number == max(numbers) else "graph-node"
+            parts.append(f'<rect class="{kind}" x="{left + 4:g}" y="{top:g}" width="{width - 8}" height="{high:g}"/>')
+            parts.append(_text(left + width / 2, top - 6, f"{number:.2g}"))
+        x += length + 26
+    return _figure(parts, x - 16, 44 + tall + 8, caption)
 
 
 def shades(pictures: Sequence[tuple[str, Sequence[Sequence[float]]]], caption: str, columns: int = 5, pixel: float = 12) -> Figure:
