@@ -17,6 +17,7 @@ from rich.table import Table
 
 from course.manifest import ROOT, ManifestError, Task, course
 from course.staff import RequestError, StaffError
+from course.staff.exam.commands import add_commands as add_exam
 from course.staff.lecture.commands import add_commands as add_lecture
 from course.staff.similarity.commands import add_commands as add_similarity
 from course.staff.term.commands import add_commands
@@ -342,6 +343,7 @@ def classroom(
 add_similarity(app, out, err)
 add_commands(app, out, err, lambda: _Shown())
 add_lecture(app, out, err)
+add_exam(app, out, err)
 add_variants(app, out, err)
 
 

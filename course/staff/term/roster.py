@@ -108,7 +108,7 @@ def import_roster(folder: Path, table: Path, manifest: Manifest) -> Imported:
         RequestError: If the table cannot be read, has no column with ids, or holds an id twice; nothing is written then.
     """
     known = read_policy(folder, manifest).students
-    rows, warnings = _rows(table)
+    rows, warnings = read_rows(table)
     added = [row for row in rows if row["id"].casefold() not in map(str.casefold, known)]
     text = (folder / FILE).read_text(encoding="utf-8")
     for row in added:
@@ -148,8 +148,12 @@ def read_text(path: Path) -> tuple[str, bool]:
         ) from None
 
 
-def _rows(path: Path) -> tuple[list[dict[str, str]], tuple[str, ...]]:
-    """The students of a table, each with the fields that it has, and warnings."""
+def read_rows(path: Path) -> tuple[list[dict[str, str]], tuple[str, ...]]:
+    """The students of a table, each with the fields that it has, and warnings.
+
+    Raises:
+        RequestError: If the table cannot be read, has no column with ids, or holds an id twice.
+    """
     text, certain = read_text(path)
     table = next((table for sign in ",;\t" if (table := _Table(text, sign)).places["id"]), None)
     if table is None:
