@@ -104,7 +104,7 @@ def test_an_answer_that_all_students_share_is_in_the_solutions_once(tmp_path: Pa
     write_exam(draw_exam("MiniTorch", "seed", module.questions, CLASS), tmp_path)
     text = (tmp_path / "solutions.md").read_text(encoding="utf-8")
     assert text.count("Because it is so.") == 1
-    assert "### 1. All students" in text
+    assert "### All students" in text
 
 
 def test_a_page_is_complete_and_loads_and_runs_nothing(tmp_path: Path) -> None:

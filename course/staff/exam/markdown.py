@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Sequence
 
 Text = str | Sequence[str]
 """Markdown: one paragraph or several."""
 
+RAISED = str.maketrans("-0123456789x", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹ˣ")
+
 
 def paragraphs(text: Text) -> str:
-    """Paragraphs, each dedented, with blank lines between them."""
-    return "\n\n".join(map(inspect.cleandoc, [text] if isinstance(text, str) else text))
+    """Paragraphs, each dedented, with blank lines between them. Exponents such as 10^-6 and e^x are raised."""
+    joined = "\n\n".join(map(inspect.cleandoc, [text] if isinstance(text, str) else text))
+    return re.sub(r"\^(-?(?:\d+|x\b))", lambda match: match[1].translate(RAISED), joined)
 
 
 def parts(*texts: str) -> str:

@@ -195,11 +195,12 @@ def boundary(rng: Rng) -> Exercise:
             f"Two people of x and y kg may ride an elevator if x + y <= {limit}. The function and its test:",
             code(
                 f"def may_ride(x, y):\n    return 1.0 if x + y < {limit} else 0.0\n\n"
-                f"@given(st.floats(0, {limit}), st.floats(0, {limit}))\ndef test_may_ride(x, y):\n"
+                f"@given(st.floats(30, {limit}), st.floats(30, {limit}))\ndef test_may_ride(x, y):\n"
                 f"    if x + y <= {limit}:\n        assert may_ride(x, y) == 1.0"
             ),
             parts(
-                "The test passes in most runs. Which inputs does the function get wrong, and why does random search hardly ever draw one?",
+                "The test passes in nearly every run. Which inputs does the function get wrong, and why does random search hardly ever "
+                "draw one?",
                 f"Add one line to the test so that every run catches the mistake. Use x = {x}.",
                 "The test has a second weakness: a function that always returns 1.0 passes it. Say what is missing.",
             ),
@@ -357,10 +358,9 @@ def linear_boundary(rng: Rng) -> Exercise:
         ],
         [
             parts(
-                "Score and answer:",
+                "See the table.",
                 f"{w1} x_1{signed(w2)} x_2{signed(b)} = 0 gives x_2 = {number(slope)} x_1{signed(cut)}.",
-                "Boundary and answers stay the same, since every score keeps its sign. The sigmoid moves toward 0 or 1: a sharper opinion "
-                "about the same line.",
+                "Boundary and answers stay the same, since every score keeps its sign. The sigmoid moves toward 0 or 1.",
             ),
             table(["point", "score", "answer"], rows),
         ],

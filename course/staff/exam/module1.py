@@ -32,8 +32,8 @@ def differences(rng: Rng) -> Exercise:
             f"({number(a * (x + h) ** 3)} - {number(a * (x - h) ** 3)}) / {number(2 * h)} = {number(central)}",
             f"({number(a * (x + h) ** 3)} - {number(a * x**3)}) / {h} = {number(one_sided)}",
             f"The exact derivative is {exact}, so the errors are {number(central - exact)} and {number(one_sided - exact)}. The curvature "
-            "of f raises both neighbors equally; in the central difference it cancels. The central error falls with ε², to about a "
-            "hundredth; the one-sided one with ε, to about a tenth.",
+            "of f adds the same to f(x + ε) and f(x - ε), so it cancels in the central difference. The central error falls with ε², to "
+            "about a hundredth; the one-sided one with ε, to about a tenth.",
         ),
         [(2, "both values"), (1, "the curvature cancels"), (1, "ε² and ε")],
         {"a": a, "x": x, "epsilon": h},
@@ -150,7 +150,7 @@ def cut_graph(rng: Rng) -> Exercise:
         parts(
             f"`z.data` is {(a + b) * a}, which is right. `x.derivative` is {a + b}, the part through the product; right is {2 * a + b}. "
             f"`y.derivative` is `None`; right is {a}. The sum is a new leaf, so no derivative flows on from it.",
-            "The value is computed correctly; only the history is missing. Parameters that reach the loss through a sum alone get no "
+            "The value is computed correctly; only the history is missing. Parameters that reach the loss only through sums get no "
             "derivative: they never change, and the loss stays high. The method must call `Add.apply(self, b)`.",
         ),
         [(2, "the values, with None for y"), (1, "the value is right, the history is missing; parameters do not move")],

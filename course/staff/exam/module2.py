@@ -77,8 +77,8 @@ def permuted(rng: Rng) -> Exercise:
             f"Shape {new}, strides {strides}: dimension i of b is dimension order[i] of a, whose strides are {strides_of(shape)}. b is "
             "not contiguous, as its last stride is not 1.",
             f"{' + '.join(f'{i} · {s}' for i, s in zip(index, strides, strict=True))} = {position}",
-            f"permute{inverse}, the inverse order. Swapping two dimensions is its own inverse, so a wrong order that equals the right one "
-            "there goes unnoticed.",
+            f"permute{inverse}, the inverse order. Swapping two dimensions is its own inverse, so for a matrix the order and its inverse "
+            "give the same result.",
         ),
         [(2, "shape, strides, not contiguous"), (1, "the position"), (2, "the inverse order, and why a transposition hides the mistake")],
         {"shape": shape, "order": order, "index": index},
@@ -229,7 +229,7 @@ def broadcast_elements(rng: Rng) -> Exercise:
         [(2, "the product"), (1, "both indices"), (1, "stride 0 where an operand is stretched")],
         {"column": column, "row": row, "at": (i, j)},
         {"result": result, "index": [(i, 0), (j,)]},
-    )  # fmt: skip
+    )
 
 
 @MODULE.question("2.3", MISTAKE, 4)
@@ -359,7 +359,7 @@ def layer_shapes(rng: Rng) -> Exercise:
         (points, outputs),
     ]
     stored = [math.prod(shapes[2]), math.prod(shapes[4])]
-    names = ["inputs, viewed", "weights, viewed", "products", "sum along the inputs", "result, viewed"]
+    names = ["the viewed inputs", "the viewed weights", "the products", "their sum along the inputs", "the viewed result"]
     return exercise(
         [
             f"A linear layer of Task 2.5 gets {points} points of {inputs} numbers and returns {outputs} numbers for each.",

@@ -29,7 +29,7 @@ def speedup(rng: Rng) -> Exercise:
             parts(
                 f"Compute the speedup over one thread for {few} and for {many} iterations.",
                 "From how many iterations on is the parallel loop faster?",
-                f"Of a program, a fraction of {share} is serial. What is its speedup on {cores} threads, and what is the limit for any "
+                f"A fraction of {share} of a program is serial. What is its speedup on {cores} threads, and what is the limit for any "
                 "number of threads?",
             ),
         ],
@@ -166,13 +166,8 @@ def stride_aligned(rng: Rng) -> Exercise:
             table(["input", "shape", "strides"], cases),
         ],
         [
-            parts(
-                *(
-                    f"{name}: "
-                    f"{'aligned: shape and strides are equal' if ok else 'not aligned: equal positions are different elements, or none'}"
-                    for (name, _, _), ok in zip(cases, aligned, strict=True)
-                )
-            ),
+            table(["input", "allowed"], [[name, "yes" if ok else "no"] for (name, *_), ok in zip(cases, aligned, strict=True)]),
+            "It needs the same shape and the same strides. Otherwise, equal positions belong to different elements. "
             "An expanded row and a broadcast row have storages that are shorter than out, so later positions are past the end.",
         ],
         [(2, "the four cases; one point with one mistake"), (1, "wrong elements, or a read past the end")],
@@ -342,7 +337,7 @@ def tree_sum(rng: Rng) -> Exercise:
 @MODULE.question("3.4", COMPUTE, 4)
 def tiled_reads(rng: Rng) -> Exercise:
     """Reads of global memory in a tiled matrix product."""
-    n, tile = rng.choice([(12, 4), (10, 4), (9, 3), (14, 4), (15, 5), (11, 3)])
+    n, tile = rng.choice([(10, 4), (11, 3), (14, 4), (13, 5), (10, 3), (11, 4), (13, 3)])
     blocks = -(-n // tile)
     plain, tiled = 2 * n**3, 2 * blocks * n * n
     shared = 2 * tile**2 * blocks**3
@@ -363,12 +358,12 @@ def tiled_reads(rng: Rng) -> Exercise:
             f"There are {blocks} × {blocks} blocks. Each column of blocks reads all of a, each row of blocks all of b: 2 · {blocks} · "
             f"{n}² = {tiled}. Each element is read {blocks} times, once for each block that needs it.",
             f"2 · {tile}² in each of {blocks} steps of {blocks * blocks} blocks: {shared}. In the last step the tile would otherwise "
-            "hold numbers of the step before, and these would be added. If the tile divides the matrix, there is no such place." ,
+            "hold numbers of the step before, and these would be added.",
         ),
         [(1, "reads without tiles"), (2, "reads with tiles, times per element"), (1, "writes, and old numbers in the last tile")],
         {"n": n, "tile": tile},
         {"plain": plain, "tiled": tiled, "shared": shared},
-    )  # fmt: skip
+    )
 
 
 @MODULE.question("3.4 3.5", EXPLAIN, 4)

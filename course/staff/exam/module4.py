@@ -363,7 +363,7 @@ LOGS = {
     ),
     "b": (
         "loss 2.30, 0.60, 0.05, 0.01; training 100 %, validation 85 %",
-        "Overfitting: the network knows its training images by heart. More data or dropout help.",
+        "Overfitting: the network has memorized its training images. More data or dropout help.",
     ),
     "c": (
         "loss 2.30, 1.90, 6.70, nan; training 10 %, validation 10 %",
@@ -382,7 +382,7 @@ def curves(rng: Rng) -> Exercise:
     keys, images = rng.sample(list(LOGS), 3), rng.choice([16, 20, 25])
     return exercise(
         [
-            "Four losses over the epochs, and the last accuracies, of three networks for ten classes:",
+            "Losses at four epochs and the last accuracies of three networks for ten classes:",
             parts(*(LOGS[key][0] for key in keys)),
             f"Say for each what is going on and what you would do. Then: accuracy was measured on {images} validation images. How far "
             "apart are two networks that differ in one image, and what is wrong with choosing the best epoch by these images and "

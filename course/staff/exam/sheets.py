@@ -88,12 +88,12 @@ def _solutions(exam: Exam) -> str:
     """The solutions, by question: what all have in common, then each student's answer."""
     parts = [
         f"# {exam.title}: solutions",
-        f"{len(exam.questions)} questions, {exam.points} points, {len(exam.students)} sheets. Not for students.",
+        f"{len(exam.questions)} questions, {exam.points} points. Not for students.",
     ]
     for place, question in enumerate(exam.questions, 1):
         drawn = {id: exercises[place - 1] for id, exercises in exam.drawn.items()}
         first = next(iter(drawn.values()))
-        about = f"{question.topic}. Tasks {', '.join(question.tasks)}; `{question.id}` in the bank."
+        about = f"{question.topic}. Task {' and '.join(question.tasks)}; `{question.id}` in the bank."
         rubric = "\n".join(f"- {points} {'point' if points == 1 else 'points'}: {text}" for points, text in first.rubric)
         parts += [f"## Question {place} ({question.points} points)", about, rubric]
         answers: dict[tuple[str, str], list[str]] = {}
@@ -101,7 +101,7 @@ def _solutions(exam: Exam) -> str:
             answers.setdefault((each.text, each.answer), []).append(id)
         for (text, answer), ids in answers.items():
             whose = "All students" if len(ids) == len(drawn) > 1 else ", ".join(_shown(exam, id) for id in ids)
-            parts += [f"### {place}. {whose}", quote(text), answer]
+            parts += [f"### {whose}", quote(text), answer]
     return "\n\n".join(parts) + "\n"
 
 
