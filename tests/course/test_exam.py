@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from course.manifest import ROOT, course
 from course.staff import RequestError, cli
 from course.staff.exam.bank import QUESTIONS, choose, find
 from course.staff.exam.question import KINDS, MISTAKE, Module, Rng, exercise
-from course.staff.exam.sheets import draw_exam, write_exam
+from course.staff.exam.sheets import draw_exam, quote, write_exam
 from course.staff.handout.selection import select
 
 from .test_class_page import Page
@@ -302,3 +303,41 @@ def test_a_roster_with_an_id_that_cannot_be_a_file_name_is_refused(run: Run, tmp
     assert errors[0] == (
         f"error: {tmp_path / 'class.csv'} expected an id without @ and slashes that does not begin with one of . = + -, got 'a/b'"
     )
+
+
+# The page for teachers
+
+PAGE = (ROOT / "docs" / "teachers" / "exam.md").read_text(encoding="utf-8")
+
+
+def test_the_page_shows_what_the_command_prints(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("class.csv").write_text("id,name\nada,Ada\nbob,Bob\n", encoding="utf-8")
+    command, printed = re.findall(r"(?s)```text\n(.*?)```", PAGE)[:2]
+    code, lines, errors = run(*shlex.split(command)[2:])
+    assert (code, lines, errors) == (0, printed.splitlines(), [])
+
+
+def test_the_page_shows_two_questions_as_they_are() -> None:
+    ids = re.findall(r"--ask (\S+)", PAGE)
+    assert len(ids) >= 2
+    for question in find(list(dict.fromkeys(id for id in ids if id != "ID`"))):
+        drawn = question.draw("an example", "ada")
+        assert quote(drawn.text) in PAGE
+        assert drawn.answer in PAGE
+        assert all(text in PAGE for _, text in drawn.rubric)
+
+
+def test_the_question_that_the_page_adds_is_one() -> None:
+    (source,) = re.findall(r"(?s)```python\n(.*?)```", PAGE)
+    module = Module(0)
+    exec(f"from __future__ import annotations\n{source}", {"MODULE": module, "COMPUTE": KINDS[0], "exercise": exercise})
+    (question,) = module.questions
+    drawn = question.draw("seed", "ada")
+    assert (question.id, sum(points for points, _ in drawn.rubric)) == ("0-square", question.points)
+    assert drawn.expected == {"derivative": 2 * drawn.given["x"]}
+
+
+def test_the_page_counts_the_bank() -> None:
+    assert f"a bank of {len(QUESTIONS)}," in PAGE
+    assert min(sum(question.module == module for question in QUESTIONS) for module in range(5)) == 12
