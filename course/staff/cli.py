@@ -20,6 +20,7 @@ from course.staff import RequestError, StaffError
 from course.staff.exam.commands import add_commands as add_exam
 from course.staff.lecture.commands import add_commands as add_lecture
 from course.staff.similarity.commands import add_commands as add_similarity
+from course.staff.slides.commands import add_commands as add_slides
 from course.staff.term.commands import add_commands
 from course.staff.variants.commands import VariantTerm, add_variants, variant_named
 
@@ -344,6 +345,7 @@ add_similarity(app, out, err)
 add_commands(app, out, err, lambda: _Shown())
 add_lecture(app, out, err)
 add_exam(app, out, err)
+add_slides(app, out)
 add_variants(app, out, err)
 
 

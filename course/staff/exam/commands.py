@@ -54,7 +54,7 @@ def add_commands(app: typer.Typer, out: Console, err: Console) -> None:
         from course.staff.exam.bank import choose, find
         from course.staff.exam.sheets import SHEETS, SOLUTIONS, draw_exam, write_exam
 
-        covered = _modules(modules)
+        covered = read_modules(modules)
         if show:
             out.print(_table([question for question in BANK if question.module in covered]))
             return
@@ -85,8 +85,12 @@ def _suggestion() -> str:
     return secrets.token_hex(SHORT // 2)
 
 
-def _modules(text: str) -> list[int]:
+def read_modules(text: str, next: str = HELP) -> list[int]:
     """The modules of a list such as 0,1 or 0-2; all for an empty one.
+
+    Args:
+        text: The list.
+        next: The next step after an error.
 
     Raises:
         RequestError: If it is not such a list.
@@ -97,7 +101,7 @@ def _modules(text: str) -> list[int]:
     ranges = [re.fullmatch(r"(\d+)(?:-(\d+))?", each.strip()) for each in text.split(",")]
     found = sorted({number for each in ranges if each for number in range(int(each[1]), int(each[2] or each[1]) + 1)})
     if None in ranges or not found or not set(found) <= set(known):
-        raise RequestError(f"--modules expected modules from {known[0]} to {known[-1]}, such as 0,1 or 0-2, got {text!r}", HELP)
+        raise RequestError(f"--modules expected modules from {known[0]} to {known[-1]}, such as 0,1 or 0-2, got {text!r}", next)
     return found
 
 
