@@ -17,6 +17,7 @@ import pytest
 import minitorch
 from course.manifest import course
 from course.staff.exam.bank import QUESTIONS
+from course.staff.exam.markdown import number
 from course.staff.exam.module0 import WRONG_MAXIMA
 from course.staff.exam.module3 import LOOPS
 from course.staff.exam.question import KINDS, Question
@@ -666,6 +667,23 @@ def _4_network_shapes(given: Values, expected: Values) -> None:
 @check
 def _4_curves(given: Values, expected: Values) -> None:
     assert given["images"] * expected["percent"] == pytest.approx(100)
+
+
+def leaves(value: Any) -> list[float]:
+    """The numbers in nested lists and dictionaries, truth values left out."""
+    if isinstance(value, (Mapping, list, tuple)):
+        return [leaf for each in (value.values() if isinstance(value, Mapping) else value) for leaf in leaves(each)]
+    return [value] if isinstance(value, (int, float)) and not isinstance(value, bool) else []
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.id)
+def test_the_numbers_that_are_compared_are_those_of_the_answer(question: Question) -> None:
+    elsewhere = {"1-step-size", "3-shared-buffer", "4-softmax"}  # in the question, in neither, as fractions
+    for student in STUDENTS:
+        drawn = question.draw("seed", student)
+        for value in leaves(drawn.expected) if question.id not in elsewhere else ():
+            shown = {number(value), number(value, 2), number(abs(value)), str(value)}
+            assert any(text in drawn.answer for text in shown), value
 
 
 def test_every_question_is_compared() -> None:

@@ -223,8 +223,6 @@ def reduce_order(rng: Rng) -> Exercise:
     steps = [start]
     for x in ls:
         steps.append(factor * steps[-1] - x)
-    a, b, c = ls
-    right = factor * a - (factor * b - (factor * c - start))
     return exercise(
         [
             code(f"fn = lambda so_far, x: {factor} * so_far - x\nresult = operators.reduce(fn, {start})"),
@@ -241,7 +239,7 @@ def reduce_order(rng: Rng) -> Exercise:
         ),
         [(2, "the three steps, from the left"), (1, "the start value, with the reason"), (1, "0 and 1, the neutral elements")],
         {"start": start, "ls": ls, "factor": factor},
-        {"left": steps[-1], "empty": start, "other order": right},
+        {"left": steps[-1], "empty": start},
     )
 
 

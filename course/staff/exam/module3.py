@@ -16,7 +16,8 @@ MODULE = Module(3)
 @MODULE.question("3.1", COMPUTE, 4)
 def speedup(rng: Rng) -> Exercise:
     """Speedup with a cost per launch, and Amdahl's law."""
-    threads, wake = rng.choice([2, 4, 8]), rng.integer(2, 6)
+    threads = rng.choice([2, 4, 8])
+    wake = rng.integer(threads // 2 + 1, threads + 2)
     few, many = threads, threads * rng.integer(50, 90)
     share, cores = rng.choice([0.05, 0.1, 0.2]), rng.choice([10, 20, 40])
     times = [n / threads + 2 * wake for n in (few, many)]
@@ -282,7 +283,7 @@ def threads(rng: Rng) -> Exercise:
             ),
         ],
         parts(
-            f"{blocks} blocks, {blocks * block - size} threads without an element; {block_id} · {block} + {thread} = "
+            f"{blocks} blocks; threads without an element: {blocks * block - size}; {block_id} · {block} + {thread} = "
             f"{block_id * block + thread}.",
             f"2 launches, with {cells} cells and 1 cell; the last cell has {length} - {cells - 1} · 1024 = {length - (cells - 1) * 1024} "
             "numbers.",
