@@ -237,7 +237,7 @@ def reduce_order(rng: Rng) -> Exercise:
             f"{start}. An empty list has no first element to start from, and the start value decides the result.",
             "0 and 1: the number that leaves every element unchanged, 0 + x = x and 1 · x = x.",
         ),
-        [(2, "the three steps, from the left"), (1, "the start value, with the reason"), (1, "0 and 1, the neutral elements")],
+        [(2, "the three steps, from the left"), (1, "the start value, with the reason"), (1, "0 and 1, the identity elements")],
         {"start": start, "ls": ls, "factor": factor},
         {"left": steps[-1], "empty": start},
     )
