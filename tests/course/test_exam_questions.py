@@ -365,6 +365,14 @@ def _2_wrong_end(given: Values, expected: Values) -> None:
     assert tuple(at) == expected["got"] != expected["right"]
     minitorch.to_index(given["ordinal"], given["shape"], at)
     assert tuple(at) == expected["right"]
+    a, b = np.arange(math.prod(given["shape"]), dtype=float).reshape(given["shape"]), np.arange(given["shape"][1]) * 10.0
+    out = np.full(given["shape"], np.nan)
+    for ordinal in range(out.size):  # a zip with this function visits all elements
+        exec(given["body"], {"shape": given["shape"], "ordinal": ordinal, "out_index": at})
+        small = [0]
+        minitorch.broadcast_index(at, out.shape, b.shape, small)
+        out[tuple(at)] = a[tuple(at)] + b[tuple(small)]
+    assert (out == a + b).all()
 
 
 @check
@@ -607,6 +615,9 @@ def _4_tiles(given: Values, expected: Values) -> None:
     moved = images.view(*expected["cut"]).permute(*expected["order"])
     assert moved.shape == expected["moved"]
     assert (moved.contiguous().view(*expected["final"]).to_numpy() == result.to_numpy()).all()
+    height, (kh, _) = given["images"][2], given["kernel"]
+    split_wrongly = np.arange(height).reshape(kh, height // kh)
+    assert split_wrongly[:, 0].tolist() == list(range(0, height, expected["cut"][2]))
 
 
 @check

@@ -94,9 +94,10 @@ def draw_figure(source: str, where: str) -> str:
         figure = eval(compile(ast.Expression(last.value), where, "eval"), names) if isinstance(last, ast.Expr) else None
     except Exception as error:
         raise StaffError(f"{where}: the figure raised {type(error).__name__}: {error}") from error
-    if not hasattr(figure, "_repr_html_"):
+    html = getattr(figure, "_repr_html_", None)
+    if html is None:
         raise StaffError(f"{where}: a figure block expected a figure in its last line, got {type(figure).__name__}")
-    return figure._repr_html_()
+    return html()
 
 
 def quote_source(arguments: Sequence[str], where: str) -> str:
