@@ -194,6 +194,17 @@ def test_the_command_asks_the_questions_that_are_named_in_the_order_of_their_nam
     assert places == sorted(places)
 
 
+def test_sheets_leave_space_in_proportion_to_the_points_and_solutions_do_not(run: Run, tmp_path: Path) -> None:
+    ids = ["0-sigmoid", "1-backward-pass"]
+    code, *_ = run("--seed", SEED, "--student", "ada", "--ask", ids[0], "--ask", ids[1], "--space", "--out", str(tmp_path))
+    heights = re.findall(
+        r'<div class="space" style="height: (\d+)mm"></div>', (tmp_path / "sheets" / "ada.html").read_text(encoding="utf-8")
+    )
+    assert (code, heights) == (0, [str(15 * question.points) for question in find(ids)])
+    assert 'class="space"' not in (tmp_path / "solutions.html").read_text(encoding="utf-8")
+    assert 'class="space"' not in (tmp_path / "sheets" / "ada.md").read_text(encoding="utf-8")
+
+
 def test_a_short_seed_is_a_warning_with_a_better_one(run: Run, tmp_path: Path) -> None:
     code, _, errors = run("--seed", "7", "--student", "ada", "--out", str(tmp_path))
     assert code == 0
@@ -282,6 +293,13 @@ def test_a_wrong_request_says_what_was_expected_and_writes_nothing(
     expected = [line.replace("OUT", out) if "DIR" not in line else line for line in lines]
     assert [line[: len(start)] for line, start in zip(errors, expected, strict=True)] == expected
     assert not (tmp_path / "out").exists()
+
+
+def test_names_in_an_uncertain_encoding_are_a_warning(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "class.csv").write_bytes("SID,Name\nzoe,Zoë\n".encode("cp1252"))
+    code, _, errors = run("--seed", SEED, "--roster", str(tmp_path / "class.csv"), "--out", str(tmp_path / "out"))
+    assert (code, errors) == (0, ["class.csv is not UTF-8 and was read as Windows-1252; check the names, such as Zoë"])
+    assert "Zoë (zoe)" in (tmp_path / "out" / "sheets" / "zoe.html").read_text(encoding="utf-8")
 
 
 def test_a_roster_without_students_is_refused(run: Run, tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ def add_commands(app: typer.Typer, out: Console, err: Console) -> None:
         questions: Annotated[int | None, typer.Option(metavar="N", help=f"How many questions are chosen; {QUESTIONS} if left out.")] = None,
         ask: Annotated[list[str] | None, typer.Option(metavar="QUESTION", help="Ask this question instead; may be repeated.")] = None,
         folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the exam goes.")] = None,
+        space: Annotated[bool, typer.Option("--space", help="Leave blank space for the answers on the printed sheets.")] = False,
         show: Annotated[bool, typer.Option("--list", help="List the questions, and write nothing.")] = False,
     ) -> None:
         """Write an exam: a sheet with numbers of their own for each student, and the solutions."""
@@ -66,12 +67,12 @@ def add_commands(app: typer.Typer, out: Console, err: Console) -> None:
             got = "--modules" if questions is None else "--questions"
             raise RequestError(f"--ask expected neither --questions nor --modules beside it, got {got}", HELP)
         chosen = find(ask) if ask else choose(seed, covered, QUESTIONS if questions is None else questions)
-        students = _students(student, roster)
+        students = _students(student, roster, err)
         if len(seed) < SHORT:
             size = f"{len(seed)} character{'' if len(seed) == 1 else 's'}"
             err.print(f"[yellow]a seed of {size} can be guessed; for an exam use one such as {_suggestion()}[/yellow]")
         written = draw_exam(course().title, seed, chosen, students)
-        write_exam(written, folder)
+        write_exam(written, folder, space)
         many = f"{len(students)} {'student' if len(students) == 1 else 'students'}"
         out.print(f"{many}, {len(chosen)} questions, {written.points} points", soft_wrap=True)
         out.print(f"sheets     {escape(str(folder / SHEETS))}", soft_wrap=True)
@@ -105,8 +106,8 @@ def read_modules(text: str, next: str = HELP) -> list[int]:
     return found
 
 
-def _students(student: str, roster: Path | None) -> dict[str, str]:
-    """The names of the students by id.
+def _students(student: str, roster: Path | None, err: Console) -> dict[str, str]:
+    """The names of the students by id. A warning asks to check names in an uncertain encoding.
 
     Raises:
         RequestError: If neither a student nor a roster is given, or both, or an id cannot be part of a file name.
@@ -121,7 +122,10 @@ def _students(student: str, roster: Path | None) -> dict[str, str]:
     elif roster.suffix == ".toml":
         found = {id: each.name for id, each in parse_policy(read_text(roster)[0], roster, course()).students.items()}
     else:
-        found = {row["id"]: row["name"] for row in read_rows(roster)[0]}
+        rows, warnings = read_rows(roster)
+        for warning in warnings:
+            err.print(f"[yellow]{escape(warning)}[/yellow]")
+        found = {row["id"]: row["name"] for row in rows}
     if not found:
         raise RequestError(
             f"{roster} expected students, got none", f"course-staff roster STUDENTS.csv --term {roster.parent if roster else ''}"

@@ -16,6 +16,9 @@ HERE = Path(__file__).parent
 SHEETS, SOLUTIONS = "sheets", "solutions"
 """The folder of the sheets, and the name of the solutions."""
 
+SPACE = 15
+"""Millimeters of blank space for each point."""
+
 
 @dataclass(frozen=True)
 class Exam:
@@ -44,12 +47,13 @@ def draw_exam(title: str, seed: str, questions: Sequence[Question], students: Ma
     return Exam(title, questions, students, {id: [question.draw(seed, id) for question in questions] for id in students})
 
 
-def write_exam(exam: Exam, folder: Path) -> list[Path]:
+def write_exam(exam: Exam, folder: Path, space: bool = False) -> list[Path]:
     """Write a sheet for each student and the solutions; returns the paths.
 
     Args:
         exam: The exam.
         folder: Where to. Earlier files of the same students are replaced.
+        space: Whether the HTML of the sheets has blank space for the answers, in proportion to the points.
 
     Raises:
         RequestError: If the folder holds sheets of other students: the solutions would not cover them.
@@ -63,10 +67,12 @@ def write_exam(exam: Exam, folder: Path) -> list[Path]:
             f"{folder} expected no sheets of other students, got {others[0]}{more}; the solutions would not cover them",
             "choose another folder for --out",
         )
+    blank = [question.points if space else 0 for question in exam.questions]
     written = []
     for path, text in texts.items():
         name = path.rpartition("/")[2]
-        for suffix, data in ((".md", text), (".html", _html(text, f"{exam.title}: {name}"))):
+        html = _html(text, f"{exam.title}: {name}", [0] * len(blank) if path == SOLUTIONS else blank)
+        for suffix, data in ((".md", text), (".html", html)):
             written.append(folder / f"{path}{suffix}")
             write_bytes(written[-1], data.encode("utf-8", "replace"))
     return written
@@ -116,8 +122,14 @@ def quote(text: str) -> str:
     return "\n".join(f"> {row}".rstrip() for row in text.splitlines())
 
 
-def _html(text: str, title: str) -> str:
-    """A page of Markdown."""
+def _html(text: str, title: str, blank: Sequence[int]) -> str:
+    """A page of Markdown, with blank space below each question.
+
+    Args:
+        text: The Markdown.
+        title: The title of the page.
+        blank: The height of the space for each question, in units of SPACE.
+    """
     from jinja2 import Environment, StrictUndefined
     from markdown_it import MarkdownIt  # rich needs it, too
     from markupsafe import Markup
@@ -127,4 +139,5 @@ def _html(text: str, title: str) -> str:
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
     page = environment.from_string((HERE / "exam.html").read_text(encoding="utf-8"))
     style = (HERE / "exam.css").read_text(encoding="utf-8")
-    return page.render(title=title, style=style, first=Markup(first), sections=[Markup(f"<h2>{section}") for section in sections]) + "\n"
+    filled = [(Markup(f"<h2>{section}"), SPACE * height) for section, height in zip(sections, blank, strict=True)]
+    return page.render(title=title, style=style, first=Markup(first), sections=filled) + "\n"
