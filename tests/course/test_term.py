@@ -155,12 +155,12 @@ def folder(tmp_path: Path) -> Path:
 def test_lists_of_every_lms_are_taken(source: str, folder: Path) -> None:
     table = folder / "list.csv"
     table.write_text(LISTS[source], encoding="utf-8")
-    assert roster.import_roster(folder, table, course()) == roster.Imported(2, 0, ())
+    assert roster.import_roster(folder, table, course()) == roster.ImportResult(2, 0, ())
     students = parse_policy((folder / FILE).read_text(), folder, course()).students
     assert list(students) == ["ada", "bob", "s1", "s2"]
     assert students["s1"].name in ("Grace Hopper", "Hopper, Grace")
     assert students["s1"].canvas == ("21" if source == "canvas" else "")
-    assert roster.import_roster(folder, table, course()) == roster.Imported(0, 2, ()), "again, nobody is new"
+    assert roster.import_roster(folder, table, course()) == roster.ImportResult(0, 2, ()), "again, nobody is new"
 
 
 @pytest.mark.parametrize(
@@ -619,7 +619,7 @@ def test_a_full_disk_loses_nothing_and_is_told(folder: Path, grader: Grader, mon
 def test_two_at_once_are_told(folder: Path, grader: Grader) -> None:
     from course.staff.grading.journal import Journal
 
-    with Journal(folder / "graded").locked(), pytest.raises(RequestError, match="another run grades into"):
+    with Journal(folder / "graded").lock(), pytest.raises(RequestError, match="another run is writing to"):
         mark(folder)
 
 

@@ -447,7 +447,7 @@ def test_a_stopped_batch_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     def run() -> tuple[int, int]:
         done = batch.make_handouts(ROOT, course(), 0, tmp_path / "out", variants)
-        return done.made, done.kept
+        return done.written, done.kept
 
     with pytest.raises(KeyboardInterrupt):
         run()

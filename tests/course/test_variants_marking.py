@@ -15,9 +15,9 @@ import pytest
 
 from course.manifest import course
 from course.staff import cli
-from course.staff.grading.bases import finished
+from course.staff.grading.bases import complete_workspace
 from course.staff.grading.grader import Class
-from course.staff.grading.grading_env import Desk
+from course.staff.grading.grading_env import GradingEnv
 from course.staff.grading.journal import Interrupted, Journal
 from course.staff.grading.marking import mark_task
 from course.staff.grading.reference import Reference
@@ -88,7 +88,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
     check._probes["0.1"] = [check.Probe("0.1", "relu(x) is x where x > 0", 3, relu, {}, (), 0, 5.0)]
     registry.FAMILIES["scaled"] = SCALED
     root, manifest = miniature.write(tmp_path_factory.mktemp("miniature"))
-    yield Reference(root, manifest, Desk(Sandbox(), 7), tmp_path_factory.mktemp("home"))
+    yield Reference(root, manifest, GradingEnv(Sandbox(), 7), tmp_path_factory.mktemp("home"))
     del registry.FAMILIES["scaled"]
     check._probes.clear()
     check._probes.update(own)
@@ -98,7 +98,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
 def marked(reference: Reference) -> Callable[..., TaskResult]:
     """Marks a student's operators.py, which has a right relu and what a test adds."""
     task = reference.manifest.task("0.1")
-    right = str(finished(reference.root, reference.manifest, task)[OPERATORS])
+    right = str(complete_workspace(reference.root, reference.manifest, task)[OPERATORS])
 
     def marked(added: str, variant: Variant | None = MINE) -> TaskResult:
         return mark_task(reference, Submission("ann", {OPERATORS: (right + added).encode()}), task, [], variant)
@@ -313,7 +313,7 @@ def test_grade_uses_the_variants_of_a_term(run: Callable[..., tuple[int, str]], 
     code, printed = run("grade", str(places["ada"]), "cid@x", "eve", "--out", "graded-alone", "--term", ".")
     assert code == 0
     assert grades == {places["ada"].name: of("ada"), "cid@x": of("cid")}
-    assert "eve is nobody's on the roster and is graded without a variant; name it ID@TIME" in printed
+    assert "eve matches no student and is graded without a variant; name it ID@TIME" in printed
     assert "3 graded, 0 refused, 1 to look at\n  look at: cid@x\n" in printed
     assert "cid@x: Task 0.1 carries the variant of bob" in printed
     assert read_result(folder / "graded-alone" / "results" / "cid@x.json").tasks[0].carries == ("bob",)

@@ -16,6 +16,9 @@ MOST_CLASSES = 100
 def readable(data: bytes) -> str:
     """Decode a student's file and normalize its line endings.
 
+    Returns:
+        The text.
+
     Raises:
         Unreadable: If the file is not valid Python, or defines too many classes.
     """

@@ -1,4 +1,4 @@
-"""Typical answers: twenty right ones in twenty styles. What stands in one of them, several students would write on their own."""
+"""Typical answers: twenty correct ones in different styles. Code in one of them is code that several students write independently."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ def typical_answers() -> Mapping[str, Mapping[str, str]]:
 
 
 def ordinary_runs(reader: Reader, but: Iterable[str] = ()) -> np.ndarray:
-    """Hashes of the runs of tokens that are no evidence, sorted: those of given code and of typical answers.
+    """Hashes of the runs of tokens that are not evidence: those of given code and of typical answers.
 
     Args:
         reader: Reads the answers.
-        but: Authors whose answers do not count.
+        but: Authors whose answers are excluded.
+
+    Returns:
+        The distinct hashes, sorted.
     """
     left = [files for name, files in typical_answers().items() if name not in set(but)]
     works = [reader.work(Submission("", {path: text.encode() for path, text in files.items()}), PUBLIC) for files in left]

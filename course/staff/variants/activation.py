@@ -9,10 +9,10 @@ from hypothesis.strategies import floats
 
 from course.staff.variants.family import Family, Parameters, Question, close_to
 
-USUAL = {0.01, 0.1, 0.2, 0.25, 0.3}
-"""Slopes that a student might write out of habit: nobody draws one."""
+COMMON = {0.01, 0.1, 0.2, 0.25, 0.3}
+"""Slopes that students might guess; they are never drawn."""
 
-SLOPES = [slope for slope in (n / 1000 for n in range(11, 400)) if slope not in USUAL]
+SLOPES = [slope for slope in (n / 1000 for n in range(11, 400)) if slope not in COMMON]
 CEILINGS = [n / 10 for n in range(31, 90) if n != 60]  # 6 is the ceiling of ReLU6
 
 SOLUTION = '''
@@ -62,23 +62,31 @@ that never exceeds $ceiling, and its derivative `bounded_leaky_relu_back`.
 
 
 def expected(parameters: Parameters, x: float) -> float:
-    """The larger of x and slope · x, cut at the ceiling: slopes are below 1."""
+    """The value of bounded_leaky_relu: the larger of x and slope · x, because slopes are below 1, limited by the ceiling."""
     return min(max(x, parameters["slope"] * x), parameters["ceiling"])
 
 
 def judge(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Judge bounded_leaky_relu."""
+    """Check an answer of bounded_leaky_relu.
+
+    Raises:
+        Wrong: If it is wrong.
+    """
     close_to(expected(parameters, *arguments), answer)
 
 
 def judge_back(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Judge bounded_leaky_relu_back."""
+    """Check an answer of bounded_leaky_relu_back.
+
+    Raises:
+        Wrong: If it is wrong.
+    """
     x, d = arguments
     close_to(d * (parameters["slope"] if x < 0 else float(x < parameters["ceiling"])), answer)
 
 
 def values(parameters: Parameters) -> dict[str, float]:
-    """The values of the templates."""
+    """The values for the templates."""
     slope, ceiling = parameters["slope"], parameters["ceiling"]
     return {
         "slope": slope,

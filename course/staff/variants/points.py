@@ -1,4 +1,4 @@
-"""Family `points`, Tasks 0.5, 1.5 and 2.5: a data set of the student's own, and the line that separates it."""
+"""Family `points`, Tasks 0.5, 1.5 and 2.5: an individual data set, and the line that separates it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from course.staff.probes.compare import Wrong, number, shown
 from course.staff.variants.family import Family, Parameters, Question
 
 MARGIN = 0.01
-"""No point is closer to the line."""
+"""Minimum distance of a point from the line."""
 
 APART = 0.05
-"""Two data sets are distinct if they label at least this share of the unit square differently: a line by hand misses fewer points."""
+"""Minimum share of the unit square that two distinct data sets label differently; a line found by hand mislabels less."""
 
-ANGLES = list(range(3, 43))  # below 45°: two wrong signs or swapped coordinates never give another student's line
+ANGLES = list(range(3, 43))  # below 45°, so that wrong signs or swapped coordinates never give another student's line
 SHIFTS = [n / 100 for n in range(-22, 23) if abs(n) > 3]
 
 DATA_SET = '''
@@ -87,14 +87,18 @@ $w_1 · x_1 + $w_2 · x_2 > $bound.
 
 
 def line_of(parameters: Parameters) -> tuple[float, float, float]:
-    """Two weights of length 1 and the bound that their sum exceeds where the label is 1, as the data set prints them."""
+    """Two weights that form a unit vector, and the bound that the weighted sum exceeds where the label is 1; rounded as in the data set."""
     angle = math.radians(parameters["angle"])
     w_1, w_2 = round(math.cos(angle), 3), round(math.sin(angle), 3)
     return w_1, w_2, round((w_1 + w_2) / 2 + parameters["shift"], 3)
 
 
 def judge(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Judge own_line on points all over the unit square."""
+    """Check an answer of own_line on points all over the unit square.
+
+    Raises:
+        Wrong: If it is wrong.
+    """
     if type(answer) not in (tuple, list) or len(answer) != 3:
         raise Wrong(f"expected weight_1, weight_2 and bias, got {shown(answer)}")
     weight_1, weight_2, bias = map(number, answer)
@@ -112,7 +116,7 @@ def _square() -> list[tuple[float, float]]:
 
 
 def distinct(one: Parameters, other: Parameters) -> bool:
-    """Whether two data sets label a large part of the square differently."""
+    """Whether two data sets label a large part of the unit square differently."""
     differ = _labels(line_of(one)) != _labels(line_of(other))
     return bool(differ.mean() >= APART)
 
@@ -124,7 +128,7 @@ def _labels(line: tuple[float, float, float]) -> np.ndarray:
 
 
 def values(parameters: Parameters) -> dict[str, Any]:
-    """The values of the templates."""
+    """The values for the templates."""
     w_1, w_2, bound = line_of(parameters)
     return {"w_1": w_1, "w_2": w_2, "bound": bound}
 

@@ -9,10 +9,10 @@ from hypothesis.strategies import floats, lists
 
 from course.staff.variants.family import Family, Parameters, Question, close_to
 
-USUAL = {0.9, 0.95, 0.99}
-"""Decays that a student might write out of habit: nobody draws one."""
+COMMON = {0.9, 0.95, 0.99}
+"""Decays that students might guess; they are never drawn."""
 
-DECAYS = [decay for decay in (n / 1000 for n in range(511, 996)) if decay not in USUAL]  # above 1/2: 1 - decay is never a decay
+DECAYS = [decay for decay in (n / 1000 for n in range(511, 996)) if decay not in COMMON]  # above 1/2, so that 1 - decay is never a decay
 STARTS = [n / 2 for n in range(-19, 20) if n]
 
 SOLUTION = '''
@@ -47,18 +47,22 @@ starts at $start and keeps $decay of itself at each element. Build it from `redu
 
 
 def expected(parameters: Parameters, ls: Sequence[float]) -> float:
-    """The average as a weighted sum, without a recursion."""
+    """The value of moving_average, computed as a weighted sum instead of a recursion."""
     decay, n = parameters["decay"], len(ls)
     return decay**n * parameters["start"] + (1 - decay) * sum(decay ** (n - 1 - i) * x for i, x in enumerate(ls))
 
 
 def judge(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Judge moving_average."""
+    """Check an answer of moving_average.
+
+    Raises:
+        Wrong: If it is wrong.
+    """
     close_to(expected(parameters, *arguments), answer)
 
 
 def values(parameters: Parameters) -> dict[str, float]:
-    """The values of the templates."""
+    """The values for the templates."""
     of = {"of_0": [0.0], "of_100": [100.0], "of_three": [4.0, -2.0, 10.0]}
     return {
         **parameters,
