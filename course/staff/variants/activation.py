@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from hypothesis.strategies import floats
 
-from course.staff.variants.family import Family, Parameters, Question, close_to
+from course.staff.variants.family import Family, Parameters, Question, number_judge
 
 COMMON = {0.01, 0.1, 0.2, 0.25, 0.3}
 """Slopes that students might guess; they are never drawn."""
@@ -66,23 +63,9 @@ def expected(parameters: Parameters, x: float) -> float:
     return min(max(x, parameters["slope"] * x), parameters["ceiling"])
 
 
-def judge(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Check an answer of bounded_leaky_relu.
-
-    Raises:
-        Wrong: If it is wrong.
-    """
-    close_to(expected(parameters, *arguments), answer)
-
-
-def judge_back(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Check an answer of bounded_leaky_relu_back.
-
-    Raises:
-        Wrong: If it is wrong.
-    """
-    x, d = arguments
-    close_to(d * (parameters["slope"] if x < 0 else float(x < parameters["ceiling"])), answer)
+def expected_back(parameters: Parameters, x: float, d: float) -> float:
+    """The value of bounded_leaky_relu_back: d times the derivative of bounded_leaky_relu."""
+    return d * (parameters["slope"] if x < 0 else float(x < parameters["ceiling"]))
 
 
 def values(parameters: Parameters) -> dict[str, float]:
@@ -111,14 +94,14 @@ ACTIVATION = Family(
         Question(
             "minitorch.operators:bounded_leaky_relu",
             "bounded_leaky_relu(x) has your slope below 0 and ends at your ceiling",
-            judge,
+            number_judge(expected),
             [(-100.0,), (-1.0,), (0.0,), (2.5,), (50.0,)],
             {"x": some},
         ),
         Question(
             "minitorch.operators:bounded_leaky_relu_back",
             "bounded_leaky_relu_back(x, d) is d times the derivative",
-            judge_back,
+            number_judge(expected_back),
             [(-1.0, 100.0), (0.0, 3.0), *((ceiling - 0.05, 3.0) for ceiling in CEILINGS), (90.0, 3.0)],
             {"x": some, "d": some},
         ),

@@ -30,6 +30,23 @@ def close_to(expected: float, got: Any) -> None:
         raise Wrong(f"expected {shown(expected)}, got {shown(got)}")
 
 
+Judge = Callable[[Parameters, Sequence[Any], Any], None]
+"""Takes parameters, arguments and an answer; raises `Wrong` if these parameters do not give this answer."""
+
+
+def number_judge(expected: Callable[..., float]) -> Judge:
+    """The judge of a function that returns a number.
+
+    Args:
+        expected: Takes the parameters and then the arguments of the function; returns the correct answer.
+    """
+
+    def judge(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
+        close_to(expected(parameters, *arguments), answer)
+
+    return judge
+
+
 @dataclass(frozen=True)
 class Question:
     """A function that a family adds, and how its answers are checked.
@@ -37,14 +54,14 @@ class Question:
     Attributes:
         name: The function, as "module:name".
         says: What must hold, as a sentence that applies to every student.
-        judge: Takes parameters, arguments and an answer; raises `Wrong` if these parameters do not give this answer.
+        judge: Checks an answer.
         examples: Arguments that are always used. Together they distinguish all parameters.
         inputs: Strategies for further arguments, by name.
     """
 
     name: str
     says: str
-    judge: Callable[[Parameters, Sequence[Any], Any], None]
+    judge: Judge
     examples: Sequence[Sequence[Any]] = ((),)
     inputs: Mapping[str, SearchStrategy[Any]] = field(default_factory=dict)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis.strategies import integers, lists
 
-from course.staff.variants.family import Family, Parameters, Question, close_to
+from course.staff.variants.family import Family, Parameters, Question, number_judge
 
 SHAPE = [2, 3, 5, 7]
 
@@ -90,15 +90,6 @@ def expected(parameters: Parameters, index: Sequence[int], shape: Sequence[int])
     return parameters["offset"] + parameters["step"] * int(ordinals[tuple(index)])
 
 
-def judge(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Check an answer of stored_position.
-
-    Raises:
-        Wrong: If it is wrong.
-    """
-    close_to(expected(parameters, *arguments), answer)
-
-
 def values(parameters: Parameters) -> dict[str, Any]:
     """The values for the templates."""
     order = parameters["order"]
@@ -122,7 +113,7 @@ ORDER = Family(
         Question(
             "minitorch.tensor_data:stored_position",
             "stored_position(index, shape) follows your order, step and offset",
-            judge,
+            number_judge(expected),
             [(unit, SHAPE) for unit in UNITS],
             {"index": lists(integers(0, 4), min_size=4, max_size=4), "shape": lists(integers(5, 8), min_size=4, max_size=4)},
         ),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from hypothesis.strategies import floats, lists
 
-from course.staff.variants.family import Family, Parameters, Question, close_to
+from course.staff.variants.family import Family, Parameters, Question, number_judge
 
 COMMON = {0.9, 0.95, 0.99}
 """Decays that students might guess; they are never drawn."""
@@ -52,15 +51,6 @@ def expected(parameters: Parameters, ls: Sequence[float]) -> float:
     return decay**n * parameters["start"] + (1 - decay) * sum(decay ** (n - 1 - i) * x for i, x in enumerate(ls))
 
 
-def judge(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Check an answer of moving_average.
-
-    Raises:
-        Wrong: If it is wrong.
-    """
-    close_to(expected(parameters, *arguments), answer)
-
-
 def values(parameters: Parameters) -> dict[str, float]:
     """The values for the templates."""
     of = {"of_0": [0.0], "of_100": [100.0], "of_three": [4.0, -2.0, 10.0]}
@@ -83,7 +73,7 @@ REDUCTION = Family(
         Question(
             "minitorch.operators:moving_average",
             "moving_average(ls) starts at your number and has your decay",
-            judge,
+            number_judge(expected),
             [([],), ([0.0],), ([100.0],), ([4.0, -2.0, 10.0],)],
             {"ls": lists(floats(-10, 10), max_size=6)},
         ),
