@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course.staff.outputs import class_page
+from course.staff.outputs.class_page import render_page
 from course.staff.outputs.words import clean, line
 from course.staff.similarity.document import LIMITS
 from course.staff.similarity.works import CLASS, EARLIER, PUBLIC, Function, Work
@@ -77,16 +77,12 @@ class Comparison:
 
 def similarity_page(report: Report) -> str:
     """The HTML page of a report."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
     works = report.works
     shown = len(report.matches)
     matches = [*report.matches, *[()] * (len(report.pairs) - shown)]
     comparisons = [_comparison(i + 1, pair, works, some) for i, (pair, some) in enumerate(zip(report.pairs, matches, strict=True))]
-    style = (class_page.HERE / "class_page.css").read_text(encoding="utf-8") + (HERE / "page.css").read_text(encoding="utf-8")
-    return environment.from_string((HERE / "page.html").read_text(encoding="utf-8")).render(
-        style=style,
+    return render_page(
+        HERE / "page.html",
         limits=LIMITS,
         threshold=report.threshold,
         submissions=sum(work.kind == CLASS and not work.refused for work in works),
