@@ -56,7 +56,7 @@ def test_right_answers_and_helpers_and_usual_imports_are_not_mentioned(miniature
         (["x.__class__ = int", "return x"], ["relu changes x.__class__"]),
         (["class C(float): pass", "return C(x)"], ["relu defines C, a class derived from float"]),
         (["class C:", "    __eq__ = lambda a, b: True", "return C()"], ["relu defines C, a class with __eq__"]),
-        (["return type('C', (float,), {})(x)"], ["relu calls type to make a class"]),
+        (["return type('C', (float,), {})(x)"], ["relu calls type to create a class"]),
         (["global relu", "relu = abs", "return x"], ["relu replaces relu"]),
     ],
 )

@@ -208,10 +208,10 @@ def test_a_test_of_the_students_must_pass_with_right_code_and_fail_with_wrong(
     marked: Callable[..., TaskResult], right: dict[str, str]
 ) -> None:
     assert marked("0.2").mark == 10
-    for assertion, reason in (("True", "it passes"), ("relu(x) > 100", "it fails with correct code: ")):
+    for assertion, reason in (("True", "it also passes with this mistake"), ("relu(x) > 100", "it fails with correct code: ")):
         result = marked("0.2", **{TESTS: right[TESTS].replace("relu(x) >= 0", assertion)})
         assert (result.verdict, result.mark) == (FAIL, 0)
-        assert [probe.says for probe in result.probes] == ["test_own notices: relu gives x / 8 below 0."]
+        assert [probe.says for probe in result.probes] == ["test_own detects: relu gives x / 8 below 0."]
         assert result.probes[0].reason.startswith(reason)
 
 

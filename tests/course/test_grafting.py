@@ -367,7 +367,7 @@ def test_a_function_that_is_gone_or_no_function_is_not_written() -> None:
         (b"x = 1\n\0", f"{FILE}, not valid Python: source code string cannot contain null bytes"),
         (b"x = '\xff'\n", f"{FILE}, line 1: expected text in utf-8, got the byte 0xff"),
         (b"x = " + b"+".join([b"1"] * 600) + b"\n", f"{FILE}, its expressions are nested too deeply"),
-        (b"class A: pass\n" * 101, f"{FILE}, 101 classes, more than 100"),
+        (b"class A: pass\n" * 101, f"{FILE}, it defines 101 classes, more than 100"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_said_and_costs_its_own_tasks_alone(data: bytes, trouble: str) -> None:

@@ -100,7 +100,7 @@ def test_a_file_is_no_folder_for_results(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RequestError) as error:
         Journal(tmp_path / "file")
-    assert str(error.value) == f"{tmp_path / 'file'} is not a folder; name one for the results"
+    assert str(error.value) == f"{tmp_path / 'file'} is not a folder; choose another --out"
 
 
 # Faults

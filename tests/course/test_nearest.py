@@ -358,9 +358,9 @@ def test_the_command_lists_what_looks_alike(env: GradingEnv, monkeypatch: pytest
     assert nearest.run(out, Console(file=io.StringIO()), ["0.1"]) == 0
     assert isinstance(out.file, io.StringIO)
     assert out.file.getvalue() == (
-        "Task 0.1: 3 wrong answers, 4 tests, 1 group that look alike\n"
+        "Task 0.1: 3 wrong answers, 4 tests, 1 group with the same failures\n"
         "  identity, neither\n"
-        "next: a test that tells some of them apart, or one wrong answer in place of two\n"
+        "next: add a test that distinguishes some of them, or remove one of them\n"
     )
     with pytest.raises(RequestError) as error:
         nearest.run(out, out, ["0.1", "7.7"])

@@ -26,7 +26,7 @@ from .miniature import write as write_miniature
 
 RELU = b"def relu(x):\n    return x\n"
 FILE = "minitorch/operators.py"
-REMEDY = "hand in submission.zip of course submit"
+REMEDY = "hand in submission.zip from course submit"
 
 
 @pytest.fixture(scope="module")
@@ -174,8 +174,8 @@ def test_no_two_submissions_have_one_name(tmp_path: Path, manifest: Manifest) ->
 
 def test_what_is_not_there_or_empty_is_named(tmp_path: Path, manifest: Manifest) -> None:
     for path, message in (
-        (tmp_path / "none", f"there is no {tmp_path / 'none'}; name folders, archives, or a folder full of them"),
-        (tmp_path, f"{tmp_path} is empty; name folders, archives, or a folder full of them"),
+        (tmp_path / "none", f"there is no {tmp_path / 'none'}; pass folders, archives, or a folder of them"),
+        (tmp_path, f"{tmp_path} is empty; pass folders, archives, or a folder of them"),
     ):
         with pytest.raises(RequestError) as error:
             find([path], manifest)
@@ -200,15 +200,15 @@ def link_in_zip() -> zipfile.ZipInfo:
         (tarred({FILE: RELU, "x": (tarfile.LNKTYPE, FILE)}), "x is a link, not a file; hand in plain files"),
         (tarred({FILE: RELU, "x": (tarfile.CHRTYPE, "")}), "x is a device, not a file; hand in plain files"),
         (tarred({FILE: RELU, "x": (tarfile.FIFOTYPE, "")}), "x is a device, not a file; hand in plain files"),
-        (tarred({f"../{FILE}": RELU}), f"'../{FILE}' leads out of the submission; hand in the files of your workspace"),
+        (tarred({f"../{FILE}": RELU}), f"'../{FILE}' is outside the submission; hand in the files of your workspace"),
         (
             zipped({f"minitorch/../../{FILE}": RELU}),
-            f"'minitorch/../../{FILE}' leads out of the submission; hand in the files of your workspace",
+            f"'minitorch/../../{FILE}' is outside the submission; hand in the files of your workspace",
         ),
-        (zipped({f"/{FILE}": RELU}), f"'/{FILE}' leads out of the submission; hand in the files of your workspace"),
-        (zipped({f"C:/{FILE}": RELU}), f"'C:/{FILE}' leads out of the submission; hand in the files of your workspace"),
-        (zipped({"..\\x": RELU}), "'..\\\\x' leads out of the submission; hand in the files of your workspace"),
-        (tarred({FILE: RELU, "a\nb": b""}), "'a\\nb' leads out of the submission; hand in the files of your workspace"),
+        (zipped({f"/{FILE}": RELU}), f"'/{FILE}' is outside the submission; hand in the files of your workspace"),
+        (zipped({f"C:/{FILE}": RELU}), f"'C:/{FILE}' is outside the submission; hand in the files of your workspace"),
+        (zipped({"..\\x": RELU}), "'..\\\\x' is outside the submission; hand in the files of your workspace"),
+        (tarred({FILE: RELU, "a\nb": b""}), "'a\\nb' is outside the submission; hand in the files of your workspace"),
         (
             zipped({FILE: RELU, "minitorch/Operators.py": b""}),
             "minitorch/Operators.py occurs twice, or differs from another name only in upper and lower case; hand in one of them",
@@ -235,14 +235,14 @@ def test_a_damaged_archive_is_refused_wherever_it_is_cut(pack: Callable[..., byt
     whole = pack({"a": os.urandom(3000), FILE: RELU * 500})
     for cut in (5, 300, len(whole) // 2, len(whole) * 3 // 4):
         said = refusal(put(tmp_path, "ann", whole[:cut]), manifest)
-        assert said.startswith(("ann is damaged or cut off: ", "ann is not a zip archive"))
+        assert said.startswith(("ann is damaged or truncated: ", "ann is not a zip archive"))
         assert said.endswith(f"; {REMEDY}")
 
 
 def test_a_damaged_file_in_an_archive_is_noticed(tmp_path: Path, manifest: Manifest) -> None:
     whole = bytearray(zipped({FILE: RELU}, zipfile.ZIP_STORED))
     whole[whole.index(b"return")] ^= 1
-    assert refusal(put(tmp_path, "ann", bytes(whole)), manifest) == f"ann is damaged or cut off: Bad CRC-32 for file '{FILE}'; {REMEDY}"
+    assert refusal(put(tmp_path, "ann", bytes(whole)), manifest) == f"ann is damaged or truncated: Bad CRC-32 for file '{FILE}'; {REMEDY}"
 
 
 def test_an_encrypted_file_is_refused(tmp_path: Path, manifest: Manifest) -> None:

@@ -517,7 +517,7 @@ def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder: Path
     marked = mark(folder)
     files = [path for path in (folder / "graded").rglob("*") if path.is_file()]
     shown = "\n".join(f"{path.relative_to(folder)}\n{path.read_text(encoding='utf-8')}" for path in files)
-    assert "is damaged or cut off" in shown
+    assert "is damaged or truncated" in shown
     assert "setup.py" in shown
     for name in ("ada", "lovelace", "bob", "smith"):
         assert not re.search(rf"(?i)\b{name}|{name}@", shown), name

@@ -36,7 +36,7 @@ MAX_ENTRIES = 20_000
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 """Compression formats by the first bytes of a file."""
 
-REMEDY = "hand in submission.zip of course submit"
+REMEDY = "hand in submission.zip from course submit"
 """What to do about most refusals."""
 
 READ_ERRORS = (
@@ -93,7 +93,7 @@ def entries_of(path: Path) -> Iterator[Iterator[Entry]]:
             file.seek(0)
             yield _open_entries(stack, path, file, head)
         except READ_ERRORS as error:
-            raise Refusal(f"{path.name} is damaged or cut off: {str(error) or type(error).__name__}; {REMEDY}") from None
+            raise Refusal(f"{path.name} is damaged or truncated: {str(error) or type(error).__name__}; {REMEDY}") from None
 
 
 def _open_entries(stack: ExitStack, path: Path, file: IO[bytes], head: bytes) -> Iterator[Entry]:
@@ -154,7 +154,7 @@ def _tar_entries(archive: tarfile.TarFile) -> Iterator[Entry]:
         assert member is not None  # it is a file
         content = member.read(size)
         if len(content) < min(size, info.size):
-            raise EOFError(f"{info.name} ends too early")
+            raise EOFError(f"{info.name} is truncated")
         return content
 
     for info in archive:

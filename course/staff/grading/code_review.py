@@ -184,13 +184,13 @@ class _Reviewer(ast.NodeVisitor):
         if name in UNSAFE_NAMES:
             self._add(f"uses {name}")
         if name in self._unavailable:
-            self._add(f"calls {name}, which another task asks for and this submission does not have")
+            self._add(f"calls {name}, which belongs to another task and is missing from this submission")
 
     def visit_Name(self, node: ast.Name) -> None:
         """Check for an unsafe name, and for the solution of another task."""
         self._check_name(node.id)
         if node.id == "central_difference" and self._scope[-1:] == ["backward"]:
-            self._add("differentiates by differences")
+            self._add("differentiates with finite differences")
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """Check for an unsafe name, a NumPy solution, and a change of imported code."""
@@ -215,7 +215,7 @@ class _Reviewer(ast.NodeVisitor):
         elif name in UNSAFE_CALLS:
             self._add(f"calls {name}")
         elif name == "type" and len(node.args) == 3:
-            self._add("calls type to make a class")
+            self._add("calls type to create a class")
         elif name == "range" and self._is_cuda and len(node.args) < 3 and _last_name(node.args[-1]) == "out_size":
             self._add("loops over all elements in one thread")
         self.generic_visit(node)

@@ -108,7 +108,7 @@ def grade(
             ) from None
     if run.ungraded:
         name, why = next(iter(run.ungraded.items()))
-        raise StaffError(f"{len(run.ungraded)} of {len(found)} could not be graded, {name} for one, because the sandbox failed: {why}")
+        raise StaffError(f"{len(run.ungraded)} of {len(found)} could not be graded because the sandbox failed, among them {name}: {why}")
     results = [journal.find(run.paths[name]) for name in sorted(run.paths)]
     return [result for result in results if result is not None]
 
@@ -126,7 +126,7 @@ def _grade_locally(run: Class, settings: Mapping[str, Any], tasks: Sequence[Task
     home = Path(settings["home"])
     unknown = [task for task in tasks if not (home / task.id / "about.json").is_file()]
     scratch = Path(tempfile.gettempdir()) / f"course-staff-grade-{hashlib.sha256(str(run.journal.out.resolve()).encode()).hexdigest()[:12]}"
-    shutil.rmtree(scratch, ignore_errors=True)  # of a run that was killed
+    shutil.rmtree(scratch, ignore_errors=True)  # left by a killed run
     scratch.mkdir(mode=0o700)
     try:
         first = iter([Job(f"Task {task.id}", {"prepare": task.id}) for task in unknown])

@@ -119,7 +119,7 @@ class Class:
             self.journal.save(path, result)
             self.record(name, path)
             return
-        why = f"it ended the grading process three times, the last time with: {outcome.killed}; inspect it by hand"
+        why = f"it crashed the grading process three times, the last time with: {outcome.killed}; inspect it by hand"
         self.refuse(submission_from_json(outcome.job.data), why, path)
 
     def report(self, job: Job, message: Mapping[str, Any]) -> None:

@@ -51,7 +51,7 @@ class Journal:
     def __init__(self, out: Path) -> None:
         self.out = out
         if out.exists() and not out.is_dir():
-            raise RequestError(f"{out} is not a folder; name one for the results", "course-staff grade --help")
+            raise RequestError(f"{out} is not a folder; choose another --out", "course-staff grade --help")
         try:
             (out / RESULTS).mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -131,10 +131,10 @@ def run(out: Console, err: Console, ids: Collection[str] = (), again: bool = Fal
         found = collect_patterns(answers, manifest, ROOT, files, PATTERNS, lambda: progress.advance(bar), again)
     for id, patterns in found.items():
         groups = alike(patterns)
-        found_alike = f"{len(groups)} group{'' if len(groups) == 1 else 's'} that look alike"
+        found_alike = f"{len(groups)} group{'' if len(groups) == 1 else 's'} with the same failures"
         out.print(f"Task {id}: {len(patterns.answers)} wrong answers, {len(patterns.ids)} tests, {found_alike}")
         for names in groups:
             out.print(escape(f"  {', '.join(names)}"), soft_wrap=True)
     if any(map(alike, found.values())):
-        out.print("next: a test that tells some of them apart, or one wrong answer in place of two")
+        out.print("next: add a test that distinguishes some of them, or remove one of them")
     return 0

@@ -137,9 +137,14 @@ def _probes(test: OwnTest, written: bool, right: VisibleTest | None, noticed: Ma
     if not test.notices:
         return [HiddenProbe(f"{name} passes with correct code", test.weight, not reason, reason)]
     if test.enough:
-        says = f"{name} notices wrong code, such as: {test.notices[0].mistake}"
-        return [HiddenProbe(says, test.weight, any(found), reason or ("" if any(found) else "it passes with all of it"))]
+        says = f"{name} detects wrong code, such as: {test.notices[0].mistake}"
+        return [HiddenProbe(says, test.weight, any(found), reason or ("" if any(found) else "it also passes with all wrong code"))]
     return [
-        HiddenProbe(f"{name} notices: {answer.mistake}", test.weight / len(found), hit, reason or ("" if hit else "it passes"))
+        HiddenProbe(
+            f"{name} detects: {answer.mistake}",
+            test.weight / len(found),
+            hit,
+            reason or ("" if hit else "it also passes with this mistake"),
+        )
         for answer, hit in zip(test.notices, found, strict=True)
     ]

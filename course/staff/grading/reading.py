@@ -25,7 +25,7 @@ def readable(data: bytes) -> str:
     text = function_source.unix(function_source.decode(data)[0]).removeprefix("\ufeff")
     classes = sum(isinstance(node, ast.ClassDef) for node in ast.walk(function_source.parse(text)))
     if classes > MOST_CLASSES:
-        raise function_source.Unreadable(f"{classes} classes, more than {MOST_CLASSES}")
+        raise function_source.Unreadable(f"it defines {classes} classes, more than {MOST_CLASSES}")
     return text
 
 

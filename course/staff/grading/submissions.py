@@ -107,13 +107,13 @@ def find(paths: Sequence[Path], manifest: Manifest) -> dict[str, Path]:
     found: list[Path] = []
     for path in paths:
         if not path.exists():
-            raise RequestError(f"there is no {path}; name folders, archives, or a folder full of them", "course-staff grade --help")
+            raise RequestError(f"there is no {path}; pass folders, archives, or a folder of them", "course-staff grade --help")
         if path.is_file() or any((path / file).exists() for file in known):
             found.append(path)
             continue
         inside = sorted(entry for entry in path.iterdir() if not entry.name.startswith((".", *JUNK_FILES)) and entry.name not in JUNK)
         if not inside:
-            raise RequestError(f"{path} is empty; name folders, archives, or a folder full of them", "course-staff grade --help")
+            raise RequestError(f"{path} is empty; pass folders, archives, or a folder of them", "course-staff grade --help")
         found += inside
     places = {path.absolute(): path for path in found}  # removes duplicates
     names: dict[str, Path] = {}
@@ -236,7 +236,7 @@ def _split_path(path: str) -> list[str]:
     parts = [part for part in path.replace("\\", "/").split("/") if part != "."]
     parts = parts[:-1] if parts and not parts[-1] else parts
     if not parts or any(part in ("", "..") for part in parts) or ":" in parts[0] or any(ord(letter) < 32 for letter in path):
-        raise Refusal(f"{path!r} leads out of the submission; hand in the files of your workspace")
+        raise Refusal(f"{path!r} is outside the submission; hand in the files of your workspace")
     return parts
 
 
@@ -251,7 +251,7 @@ def _workspace_prefix(contents: Collection[str], known: Collection[str]) -> str:
     tops = sorted({path.split("/")[0] for path in contents})
     if not tops:
         raise Refusal(
-            f"it has none of the files in which students write, such as {next(iter(known))}; hand in submission.zip of course submit"
+            f"it has none of the files in which students write, such as {next(iter(known))}; hand in submission.zip from course submit"
         )
     if len(tops) > 1:
         raise Refusal(f"it contains more than one workspace, {', '.join(tops[:3])}; hand in one")
