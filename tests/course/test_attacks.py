@@ -21,7 +21,7 @@ ALL = load_attacks()
 
 def box_of(level: str) -> Sandbox:
     """A sandbox of this level, if this machine has it."""
-    if level != "none" and (reason := sandbox.missing(level)):
+    if level != "none" and (reason := sandbox.missing_reason(level)):
         pytest.skip(f"no {level} on this machine: {reason}")
     return Sandbox(level)
 
@@ -138,7 +138,7 @@ def test_the_doctor_says_which_attack_succeeded_and_what_to_do(monkeypatch: pyte
 
 def test_the_doctor_says_why_there_is_no_better_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     box_of("landlock")
-    monkeypatch.setattr(sandbox, "missing", lambda level: "is not installed" if level == "bubblewrap" else "")
+    monkeypatch.setattr(sandbox, "missing_reason", lambda level: "is not installed" if level == "bubblewrap" else "")
     status, text = printed(monkeypatch, [Attack("wait", "pass")])
     assert text.splitlines() == [
         "not bubblewrap: is not installed",
@@ -150,7 +150,7 @@ def test_the_doctor_says_why_there_is_no_better_sandbox(monkeypatch: pytest.Monk
 
 
 def test_the_doctor_of_a_machine_without_a_sandbox_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "missing", lambda level: f"no {level} here")
+    monkeypatch.setattr(sandbox, "missing_reason", lambda level: f"no {level} here")
     status, text = printed(monkeypatch, ALL)
     assert text.splitlines() == [
         "not bubblewrap: no bubblewrap here",
@@ -186,5 +186,5 @@ def test_attacks_in_a_sandbox_that_fails_are_no_verdict(monkeypatch: pytest.Monk
 
 
 def test_the_best_level_is_known_with_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "missing", lambda level: "no")
+    monkeypatch.setattr(sandbox, "missing_reason", lambda level: "no")
     assert sandbox.best_level() == BestLevel("none", {"bubblewrap": "no", "landlock": "no"})

@@ -13,7 +13,7 @@ from rich.console import Console
 from course.manifest import ROOT, Manifest, Task, course
 from course.staff import RequestError, StaffError
 from course.staff.grading import nearest, patterns
-from course.staff.grading.nearest import alike, most_like
+from course.staff.grading.nearest import group_by_failures, most_like
 from course.staff.grading.patterns import Patterns, collect_patterns, hash_of, hash_of_tests, read_patterns, write_patterns
 from course.staff.grading.results import Nearest
 from course.staff.proofs.answers import FOLDER, WrongAnswer, load_answers
@@ -84,7 +84,7 @@ class GradingEnv:
         self.path = root / "patterns.json"
         self._runs: list[str] = []
         self.stop_at = ""
-        failing = patterns._failing
+        failing = patterns._failures
 
         def watched(answer: WrongAnswer, *rest: object) -> object:
             if answer.name == self.stop_at:
@@ -92,7 +92,7 @@ class GradingEnv:
             self._runs.append(answer.name)
             return failing(answer, *rest)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(patterns, "_failing", watched)
+        monkeypatch.setattr(patterns, "_failures", watched)
         monkeypatch.setattr("os.cpu_count", lambda: 1)  # one after the other
 
     def collect(self, *answers: WrongAnswer, again: bool = False) -> dict[str, Patterns]:
@@ -123,8 +123,8 @@ def test_a_pattern_is_the_tests_that_fail_and_those_that_do_not_run_anywhere_are
     found = collect_patterns([IDENTITY, ZERO], env.manifest, env.root, files, env.path, done=lambda: count.append(1))
     assert list(found) == ["0.1"]
     assert found["0.1"].ids == IDS
-    assert found["0.1"].failed("identity") == {IDS[1], IDS[3]}
-    assert found["0.1"].failed("zero") == {IDS[0]}
+    assert found["0.1"].failures("identity") == {IDS[1], IDS[3]}
+    assert found["0.1"].failures("zero") == {IDS[0]}
     assert len(count) == 2
     assert read_patterns(env.path) == found
 
@@ -133,7 +133,7 @@ def test_a_pattern_is_the_tests_that_fail_and_those_that_do_not_run_anywhere_are
 def test_a_test_that_hangs_is_failed_and_so_are_those_behind_it(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "TEST_SECONDS", 3)
     found = env.collect(wrong("\n    while x < 0:\n        pass\n    return x", "hangs"))
-    assert found["0.1"].failed("hangs") == set(IDS[1:])
+    assert found["0.1"].failures("hangs") == set(IDS[1:])
 
 
 @pytest.mark.exhaustive
@@ -143,7 +143,7 @@ def test_wrong_answers_are_run_compiled_where_the_reference_takes_too_long_witho
     monkeypatch.setattr(patterns, "TEST_SECONDS", 3)
     training = '@pytest.mark.task0_1\ndef test_training():\n    while os.environ["NUMBA_DISABLE_JIT"] == "1":\n        pass\n'
     (env.root / HERE).write_text(f"import os\n{TESTS}\n\n{training}", encoding="utf-8")
-    assert env.collect(ZERO)["0.1"].failed("zero") == {IDS[0]}
+    assert env.collect(ZERO)["0.1"].failures("zero") == {IDS[0]}
 
 
 @pytest.mark.exhaustive
@@ -275,7 +275,7 @@ def test_an_answer_whose_pattern_does_not_hold_any_more_is_left_aside() -> None:
 
 
 def test_wrong_answers_that_look_alike_are_listed() -> None:
-    assert alike(known(one="ab", two="c", three="ab", four="c", five="d")) == [("four", "two"), ("one", "three")]
+    assert group_by_failures(known(one="ab", two="c", three="ab", four="c", five="d")) == [("four", "two"), ("one", "three")]
 
 
 # The bank
@@ -322,7 +322,7 @@ def test_what_was_collected_of_the_bank_still_holds() -> None:
         advice = f"task {id} has changed since; run: course-staff patterns {id}"
         assert hash_of_tests(of_task.tests, ROOT) == of_task.tests, advice
         assert {name: hash for name, (hash, _) in of_task.answers.items()} == answers, advice
-        assert all(of_task.failed(name) for name in of_task.answers), f"a wrong answer of task {id} fails nothing"
+        assert all(of_task.failures(name) for name in of_task.answers), f"a wrong answer of task {id} fails nothing"
 
 
 def test_tests_about_compiled_code_count_where_the_compiler_is_on(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,7 +336,7 @@ def test_tests_about_compiled_code_count_where_the_compiler_is_on(env: GradingEn
 
     monkeypatch.setattr(patterns, "_run", run)
     found = env.collect(replace(wrong("return -2", "a"), compiled=True), wrong("return -2", "b"))["0.1"]
-    assert {name: found.failed(name) for name in ("a", "b")} == {"a": {"t.py::plain", "t.py::loops"}, "b": {"t.py::plain"}}
+    assert {name: found.failures(name) for name in ("a", "b")} == {"a": {"t.py::plain", "t.py::loops"}, "b": {"t.py::plain"}}
     assert env.collect(wrong("return -2", "b"), again=True)["0.1"].ids == ["t.py::plain", "t.py::loops"]
 
 

@@ -39,7 +39,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only the administrator
 
 def box_of(level: str) -> Sandbox:
     """A sandbox of this level, if this machine has it."""
-    if level != "none" and (reason := sandbox.missing(level)):
+    if level != "none" and (reason := sandbox.missing_reason(level)):
         pytest.skip(f"no {level} on this machine: {reason}")
     return Sandbox(level)
 
@@ -353,7 +353,7 @@ def test_the_time_of_a_whole_life_is_limited_too(any_box: Sandbox, files: Path) 
 
 def test_a_program_that_answers_may_live_longer_than_one_that_runs_to_its_end(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
-    monkeypatch.setattr(sandbox, "in_place", lambda job, *rest, **options: given.append(job.limits.seconds) or 1 / 0)
+    monkeypatch.setattr(sandbox, "direct_config", lambda job, *rest, **options: given.append(job.limits.seconds) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         Sandbox("none").run([*INSIDE, "pass"], files=files)
     with pytest.raises(ZeroDivisionError), Sandbox("none").start([*INSIDE, ECHO], files=files):
@@ -432,16 +432,16 @@ def bwrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         monkeypatch.setattr(box, "SYSTEM", (*box.SYSTEM, str(script)))  # so that it can be run by another user
         monkeypatch.setattr(box.shutil, "which", lambda name, path=None: str(script) if text else None)
 
-    for cached in (box._bubblewrap, sandbox.missing):
+    for cached in (box._bubblewrap, sandbox.missing_reason):
         cached.cache_clear()
     yield install
-    for cached in (box._bubblewrap, sandbox.missing):
+    for cached in (box._bubblewrap, sandbox.missing_reason):
         cached.cache_clear()
 
 
 def test_the_next_level_is_taken_with_the_reason_if_bubblewrap_is_missing(bwrap: Callable[[str], None]) -> None:
     box_of("landlock")
-    sandbox.missing.cache_clear()
+    sandbox.missing_reason.cache_clear()
     bwrap("")
     assert sandbox.best_level() == BestLevel("landlock", {"bubblewrap": "bubblewrap is not installed; apt-get install bubblewrap"})
 

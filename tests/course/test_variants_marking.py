@@ -32,7 +32,7 @@ from course.staff.term.policy import FILE
 from course.staff.term.term import mark
 from course.staff.variants import registry
 from course.staff.variants.family import Family, Parameters, Question, close_to
-from course.staff.variants.grading import carried
+from course.staff.variants.grading import matching_students
 from course.staff.variants.variant import Variant, draw_variant
 
 from . import miniature
@@ -117,14 +117,14 @@ def test_the_own_variant_earns_all_points(marked: Callable[..., TaskResult]) -> 
     assert [test.id for test in result.visible] == ["tests/test_operators.py::test_relu", "tests/test_variant_scaled.py::test_scaled"]
     assert [(probe.says, probe.weight) for probe in result.probes] == [("relu(x) is x where x > 0", 3), ("scaled(x) has your factor", 1.0)]
     assert result.variant["answers"] == {"minitorch.operators:scaled": [[[1.0], 2.5], [[-2.0], -5.0]]}
-    assert carried(result, {"ann": MINE, "ben": THEIRS}) == ()
+    assert matching_students(result, {"ann": MINE, "ben": THEIRS}) == ()
 
 
 def test_a_neighbors_variant_loses_the_share_of_the_variant_and_is_recognized(marked: Callable[..., TaskResult]) -> None:
     result = marked(scaled(3.5))
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert [test.outcome for test in result.visible] == ["passed", "failed"]
-    assert carried(result, {"ann": MINE, "ben": THEIRS}) == ("ben",)
+    assert matching_students(result, {"ann": MINE, "ben": THEIRS}) == ("ben",)
 
 
 @pytest.mark.parametrize("added", [STUB, pytest.param("", marks=pytest.mark.exhaustive)])
@@ -132,7 +132,7 @@ def test_a_function_of_the_variant_that_is_not_written_is_named(added: str, mark
     result = marked(added)
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert "not written: scaled" in result.reason
-    assert carried(result, {"ben": THEIRS}) == ()
+    assert matching_students(result, {"ben": THEIRS}) == ()
 
 
 def test_nothing_written_earns_nothing_and_lists_the_probe_of_the_variant(reference: Reference) -> None:

@@ -74,7 +74,7 @@ class Entry:
 
 
 @contextmanager
-def entries_of(path: Path) -> Iterator[Iterator[Entry]]:
+def open_archive(path: Path) -> Iterator[Iterator[Entry]]:
     """Open an archive or a bundle, and yield an iterator over its entries without the folders.
 
     The format is detected from the content, not from the file name.

@@ -87,7 +87,7 @@ def _complete_workspace(root: Path, manifest: Manifest, last: int, keep: Collect
     for other in others:
         for path, found in write_names(manifest, last, other.id).items():
             names.setdefault(path, {}).update(found)
-    files = grading_files(_without_solutions(stub_files(reference, names), others), manifest)
+    files = grading_files(_remove_solutions(stub_files(reference, names), others), manifest)
     released = released_bodies(root, manifest, reference, last)
     for path, found in names.items():
         own, module = function_source.definitions(str(reference[path])), path.removesuffix(".py").replace("/", ".")
@@ -97,7 +97,7 @@ def _complete_workspace(root: Path, manifest: Manifest, last: int, keep: Collect
     return files
 
 
-def _without_solutions(files: Mapping[str, str | bytes], others: Iterable[Task]) -> dict[str, str | bytes]:
+def _remove_solutions(files: Mapping[str, str | bytes], others: Iterable[Task]) -> dict[str, str | bytes]:
     """The files without the helpers that only the solutions of these tasks call, where nothing else uses them."""
     result = dict(files)
     for module, _, name in [full.partition(":") for other in others for full in other.leave_out if ":" in full]:

@@ -16,8 +16,8 @@ from typing import Any
 
 from course.manifest import ROOT, load
 from course.staff import RequestError, StaffError
-from course.staff.grading.grader import Class, Grader
-from course.staff.grading.reference import home_of
+from course.staff.grading.grader import ClassRun, Grader
+from course.staff.grading.reference import cache_folder
 from course.staff.grading.workers import MAX_DEATHS, MAX_TROUBLES, Job, JobResult
 from course.staff.sandbox.monitor import SandboxError
 
@@ -31,7 +31,7 @@ _graders: dict[str, Grader] = {}
 """On a node: graders by their settings."""
 
 
-def grade_on_cluster(address: str, run: Class, settings: Mapping[str, Any]) -> None:
+def grade_on_cluster(address: str, run: ClassRun, settings: Mapping[str, Any]) -> None:
     """Grade a class on a cluster.
 
     Args:
@@ -75,7 +75,7 @@ def grade_on_cluster(address: str, run: Class, settings: Mapping[str, Any]) -> N
             send(job if again else next(jobs, None))
 
 
-def _handle_future(job: Job, future: Any, run: Class, killed: type[Exception]) -> bool:
+def _handle_future(job: Job, future: Any, run: ClassRun, killed: type[Exception]) -> bool:
     """Handle the result of a job; returns whether the job must be sent again."""
     try:
         answer = future.result()
@@ -118,7 +118,7 @@ def grade_on_node(settings: Mapping[str, Any], course: str, job: Mapping[str, An
     try:
         key = json.dumps(settings, sort_keys=True)
         if key not in _graders:
-            home = home_of(ROOT, load(ROOT / "course" / "tasks.toml"), settings["level"])
+            home = cache_folder(ROOT, load(ROOT / "course" / "tasks.toml"), settings["level"])
             if home.name != course:
                 return {"error": "a cluster node has another version of the course, Python or a package; install the same versions"}
             _graders[key] = Grader({**settings, "root": str(ROOT), "home": str(home)})

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from course.manifest import Manifest
 from course.staff.grading.bases import Base, prerequisites
 from course.staff.grading.grafting import Graft
-from course.staff.grading.reading import readable
+from course.staff.grading.reading import decode_source
 from course.workspace import function_source
 
 
@@ -94,7 +94,7 @@ def _unavailable_functions(base: Base, submitted: Mapping[str, bytes], manifest:
     for path, wanted in [(path, other.names_in(path)) for other in others for path in other.files if path in base.files]:
         wanted = {name for name in wanted if "." not in name} - set(task.names_in(path))
         try:
-            theirs = function_source.codes(readable(submitted[path])) if path in submitted else {}
+            theirs = function_source.codes(decode_source(submitted[path])) if path in submitted else {}
         except (function_source.Unreadable, RecursionError):
             theirs = {}
         missing = {name for name in wanted if name not in theirs or "Need to implement for Task" in theirs[name]}

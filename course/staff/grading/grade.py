@@ -15,9 +15,9 @@ from typing import Any
 from course.manifest import ROOT, Manifest, Task, load
 from course.staff import RequestError, StaffError
 from course.staff.grading.cluster import grade_on_cluster
-from course.staff.grading.grader import Class, Progress
+from course.staff.grading.grader import ClassRun, Progress
 from course.staff.grading.journal import Interrupted, Journal
-from course.staff.grading.reference import fingerprint, home_of, version_of
+from course.staff.grading.reference import cache_folder, fingerprint, version_of
 from course.staff.grading.results import Result
 from course.staff.grading.submissions import find, read
 from course.staff.grading.workers import Job, run_jobs
@@ -72,7 +72,7 @@ def grade(
     journal = Journal(out)
     with journal.lock():
         number = journal.number(seed)
-        home = home_of(root, manifest, sandbox.level)
+        home = cache_folder(root, manifest, sandbox.level)
         ids = [task.id for task in chosen]
         conditions = [
             version_of(root, manifest, chosen),
@@ -82,7 +82,7 @@ def grade(
             *ids,
             *([] if profile == FULL else [profile]),
         ]
-        run = Class(found, manifest, journal, conditions, sandbox.level, number, progress, variants or {})
+        run = ClassRun(found, manifest, journal, conditions, sandbox.level, number, progress, variants or {})
         settings = {"root": str(root), "home": str(home), "level": sandbox.level, "number": number, "profile": profile, "tasks": ids}
         progress(Progress(0, len(found), warning=sandbox.warning))
         try:
@@ -121,7 +121,7 @@ def _select_tasks(manifest: Manifest, ids: Sequence[str]) -> list[Task]:
     return [task for task in manifest.tasks if not ids or task.id in ids]
 
 
-def _grade_locally(run: Class, settings: Mapping[str, Any], tasks: Sequence[Task], workers: int) -> None:
+def _grade_locally(run: ClassRun, settings: Mapping[str, Any], tasks: Sequence[Task], workers: int) -> None:
     """Grade with processes on this machine; first, have them prepare the tasks."""
     home = Path(settings["home"])
     unknown = [task for task in tasks if not (home / task.id / "about.json").is_file()]

@@ -44,7 +44,7 @@ class Progress:
 
 
 @dataclass
-class Class:
+class ClassRun:
     """A grading run over a class.
 
     Attributes:

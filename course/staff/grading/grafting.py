@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Literal
 
 from course.staff.grading.bases import Base
-from course.staff.grading.reading import check_imports, defined_in, readable
+from course.staff.grading.reading import check_imports, decode_source, defined_in
 from course.workspace import function_source
 from course.workspace.merge import with_additions
 from course.workspace.signatures import misfits, signatures
@@ -94,7 +94,7 @@ def graft(base: Base, submitted: Mapping[str, bytes], other_work: OtherWork = "n
             unwritten += names
             continue
         try:
-            yours = readable(submitted[path])
+            yours = decode_source(submitted[path])
             others = {"nothing": (), "used": base.companions.get(path, ()), "all": base.student_functions.get(path, ())}[other_work]
             also = [name for name in others if name not in names and _is_written(yours, name)]
             taken = _graft_file(given, yours, [*names, *also], is_test)
@@ -318,7 +318,7 @@ class _Addition:
 def _addition(path: str, given: str, data: bytes, lacks: frozenset[str]) -> _Addition | None:
     """The student's additions to a file of another task; None if there are none or they cannot be taken, which the other task reports."""
     try:
-        kept, remarks = _remove_conflicts(readable(data), given)
+        kept, remarks = _remove_conflicts(decode_source(data), given)
         text = with_additions(given, kept, given)
         if text == given:
             return None
@@ -362,7 +362,7 @@ def _other_files(base: Base, submitted: Mapping[str, bytes], lacks: frozenset[st
     for path in _other_paths(base, submitted):
         given = _base_text(base, path)
         try:
-            yours = readable(submitted[path])
+            yours = decode_source(submitted[path])
             taken = _graft_file(given, yours, [name for name in base.student_functions.get(path, ()) if _is_written(yours, name)], False)
             check_imports(path, given, taken.text, lacks)
         except (function_source.Unreadable, RecursionError):

@@ -220,9 +220,9 @@ class _TaskRun:
         ran = self.env.visible(prepared.tree, files, self.task, tests, self.seconds, self.each, prepared.cache)
         outcomes = self.env.probes(prepared.tree, files, self.task, prepared.cache, more=prepared.probes(answers))
         probes = [HiddenProbe(outcome.says, outcome.weight, outcome.passed, outcome.reason) for outcome in outcomes]
-        return Attempt(ran.of(prepared.ids), (*probes, *self._own(grafted)), ran.forged, hung=ran.hung, answers=answers)
+        return Attempt(ran.of(prepared.ids), (*probes, *self._run_own_tests(grafted)), ran.forged, hung=ran.hung, answers=answers)
 
-    def _own(self, grafted: Graft) -> list[HiddenProbe]:
+    def _run_own_tests(self, grafted: Graft) -> list[HiddenProbe]:
         """The marks for the student's own tests, each run with correct code except for the mistake that it must detect."""
         tests = {path: text for path, text in grafted.files.items() if path.startswith("tests/")}
         paths = {

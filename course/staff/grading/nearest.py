@@ -57,7 +57,7 @@ def most_like(task_id: str, failed: Collection[str], patterns: Patterns, mistake
     these = set(failed) & set(patterns.ids)
     if not these or len(these) == len(patterns.ids):
         return None
-    failures = {name: patterns.failed(name) for name in sorted(mistakes) if name in patterns.answers}
+    failures = {name: patterns.failures(name) for name in sorted(mistakes) if name in patterns.answers}
     count = Counter(id for pattern in failures.values() for id in pattern)
     weight = {id: math.log(1 + len(failures) / max(1, count[id])) for id in patterns.ids}
     best, most = "", 0.0
@@ -87,7 +87,7 @@ def _load_known(task_id: str) -> tuple[Patterns, Mapping[str, str]] | None:
     return patterns, {answer.name: answer.mistake for answer in bank if patterns.answers.get(answer.name, ("",))[0] == hash_of(answer)}
 
 
-def alike(patterns: Patterns) -> list[tuple[str, ...]]:
+def group_by_failures(patterns: Patterns) -> list[tuple[str, ...]]:
     """Groups of wrong answers that fail the same tests, so that they are indistinguishable."""
     groups: dict[tuple[int, ...], list[str]] = {}
     for name, (_, positions) in sorted(patterns.answers.items()):
@@ -130,11 +130,11 @@ def run(out: Console, err: Console, ids: Collection[str] = (), again: bool = Fal
         bar = progress.add_task("collecting", total=len(answers))
         found = collect_patterns(answers, manifest, ROOT, files, PATTERNS, lambda: progress.advance(bar), again)
     for id, patterns in found.items():
-        groups = alike(patterns)
+        groups = group_by_failures(patterns)
         found_alike = f"{len(groups)} group{'' if len(groups) == 1 else 's'} with the same failures"
         out.print(f"Task {id}: {len(patterns.answers)} wrong answers, {len(patterns.ids)} tests, {found_alike}")
         for names in groups:
             out.print(escape(f"  {', '.join(names)}"), soft_wrap=True)
-    if any(map(alike, found.values())):
+    if any(map(group_by_failures, found.values())):
         out.print("next: add a test that distinguishes some of them, or remove one of them")
     return 0

@@ -54,7 +54,7 @@ class Patterns:
     ids: list[str]
     answers: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
 
-    def failed(self, name: str) -> frozenset[str]:
+    def failures(self, name: str) -> frozenset[str]:
         """The tests that fail for a wrong answer."""
         return frozenset(self.ids[position] for position in self.answers[name][1])
 
@@ -136,7 +136,7 @@ def collect_patterns(
             of_task, warm = known[answer.task], compiled.get(answer.task)
             mode = COMPILED if answer.compiled or warm else PLAIN
             task = manifest.task(answer.task)
-            failing = _failing(answer, task, without_kernels(patched(answer, files), manifest, task), of_task.ids, mode, warm)
+            failing = _failures(answer, task, without_kernels(patched(answer, files), manifest, task), of_task.ids, mode, warm)
             with lock:
                 of_task.answers[answer.name] = (hash_of(answer), failing)
                 write_patterns(path, known, manifest)
@@ -170,7 +170,7 @@ def _passes_uncompiled(task: Task, files: Mapping[str, str | bytes], ids: Sequen
     return not _failing_positions(run, ids)
 
 
-def _failing(
+def _failures(
     answer: WrongAnswer,
     task: Task,
     files: Mapping[str, str | bytes],

@@ -144,7 +144,7 @@ class Reference:
         root: The repository.
         manifest: Its manifest.
         env: The environment in which the reference is tested.
-        home: The cache folder; see `home_of`.
+        home: The cache folder; see `cache_folder`.
     """
 
     def __init__(self, root: Path, manifest: Manifest, env: GradingEnv, home: Path) -> None:
@@ -220,7 +220,7 @@ class Reference:
         }
 
 
-def home_of(root: Path, manifest: Manifest, level: str) -> Path:
+def cache_folder(root: Path, manifest: Manifest, level: str) -> Path:
     """The cache folder for this version of the course, Python and sandbox; it is created if it does not exist."""
     digest = hashlib.sha256(f"{SCHEMA} {level} {fingerprint()} {version_of(root, manifest, manifest.tasks)}".encode())
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

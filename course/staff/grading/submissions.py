@@ -16,7 +16,7 @@ from pathlib import Path
 
 from course.manifest import Manifest
 from course.staff import RequestError
-from course.staff.grading.archives import Entry, Refusal, entries_of
+from course.staff.grading.archives import Entry, Refusal, open_archive
 
 LARGEST = 300_000
 """Maximum size of a student's file, in bytes."""
@@ -129,7 +129,7 @@ def read(name: str, path: Path, manifest: Manifest) -> Submission:
     """Read a student's files from a submission; a submission that cannot be read is returned with `refused` set."""
     known = student_files(manifest)
     try:
-        with _entries(path) as entries:
+        with _open_submission(path) as entries:
             files, left_out = _select_files(entries, known)
     except Refusal as refusal:  # the file's own name may reveal the student, unlike `name`
         message = str(refusal).replace(str(path), name).replace(path.name, name + path.name.removeprefix(stem(path)))
@@ -157,12 +157,12 @@ def stem(path: Path) -> str:
 
 
 @contextmanager
-def _entries(path: Path) -> Iterator[Iterator[Entry]]:
+def _open_submission(path: Path) -> Iterator[Iterator[Entry]]:
     """Open a submission, and yield an iterator over its entries."""
     if path.is_dir() and not path.is_symlink():
         yield _walk(path)
     else:
-        with entries_of(path) as entries:
+        with open_archive(path) as entries:
             yield entries
 
 

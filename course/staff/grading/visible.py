@@ -77,9 +77,9 @@ class VisibleRun:
         """The outcomes of these tests; a test that was skipped or did not run is missing."""
         if self.forged:
             return tuple(VisibleTest(id, "missing", "the run forged its report, which is discarded") for id in ids)
-        return tuple(self.outcomes.get(id) or VisibleTest(id, "missing", self._why(id)) for id in ids)
+        return tuple(self.outcomes.get(id) or VisibleTest(id, "missing", self._missing_reason(id)) for id in ids)
 
-    def _why(self, id: str) -> str:
+    def _missing_reason(self, id: str) -> str:
         return f"skipped: {self.skipped[id]}" if id in self.skipped else self.missing
 
 

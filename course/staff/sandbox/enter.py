@@ -50,7 +50,7 @@ class _Ruleset(ctypes.Structure):
     _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
 
 
-class _Beneath(ctypes.Structure):
+class _PathRule(ctypes.Structure):
     _pack_ = 1
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
@@ -200,7 +200,7 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
         rights &= EXECUTE | WRITE_FILE | READ_FILE | 1 << 14  # 1 << 14: truncate
-    _call(libc.syscall, ADD_RULE, ruleset, 1, ctypes.byref(_Beneath(rights, descriptor)), 0)
+    _call(libc.syscall, ADD_RULE, ruleset, 1, ctypes.byref(_PathRule(rights, descriptor)), 0)
     os.close(descriptor)
 
 

@@ -111,7 +111,7 @@ class Job:
         return [fill(word) for word in self.command], {key: fill(value) for key, value in environment.items()}
 
 
-def in_bubblewrap(job: Job, uid: int | None) -> dict[str, Any]:
+def bubblewrap_config(job: Job, uid: int | None) -> dict[str, Any]:
     """The configuration for `enter` that executes bubblewrap."""
     bubblewrap = _bubblewrap()
     binds = {path: path for path in (*SYSTEM, *interpreter(), *job.extra_reads) if os.path.exists(path)}
@@ -166,7 +166,7 @@ def in_bubblewrap(job: Job, uid: int | None) -> dict[str, Any]:
     }
 
 
-def in_place(job: Job, uid: int | None, scratch: Path, confined: bool) -> dict[str, Any]:
+def direct_config(job: Job, uid: int | None, scratch: Path, confined: bool) -> dict[str, Any]:
     """The configuration for `enter` that executes the program on the machine's own file system, confined by Landlock if `confined`.
 
     Raises:

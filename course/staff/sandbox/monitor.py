@@ -132,12 +132,12 @@ class Guard:
                 selector.register(descriptor, selectors.EVENT_READ)
             try:
                 deadline = math.inf
-                while (selector.get_map() or not self._exited()) and time.monotonic() < deadline:
+                while (selector.get_map() or not self._has_exited()) and time.monotonic() < deadline:
                     for key, _ in selector.select(PERIOD):
                         self._receive(selector, key.fd)
                     if not self.reason:
                         self._check_limits()
-                    if deadline == math.inf and (self.reason or self._exited()):
+                    if deadline == math.inf and (self.reason or self._has_exited()):
                         self._end()
                         deadline = time.monotonic() + KILL_SECONDS
             finally:
@@ -204,7 +204,7 @@ class Guard:
                     used += filled.f_files - filled.f_ffree
         return used > self.limits.files
 
-    def _exited(self) -> bool:
+    def _has_exited(self) -> bool:
         """Whether the process has ended. It is not reaped, so its process id cannot be reused."""
         if not hasattr(os, "waitid"):  # macOS
             return self.process.poll() is not None
@@ -216,7 +216,7 @@ class Guard:
             if self.process.returncode is not None:
                 return
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                if self.contained and not self._exited():
+                if self.contained and not self._has_exited():
                     self._end_inside()
                 os.killpg(self.process.pid, signal.SIGKILL)
 
@@ -234,7 +234,7 @@ class Guard:
             os.kill(child, signal.SIGKILL)
         if children:
             os.kill(bubblewrap, signal.SIGCONT)
-            self._wait(self._exited)
+            self._wait(self._has_exited)
 
     def _wait(self, until: Callable[[], bool]) -> None:
         """Wait until a condition holds, up to `KILL_SECONDS`."""

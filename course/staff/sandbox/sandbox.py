@@ -29,7 +29,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from course.staff.sandbox.filesystem import COLLECTED_FD, PYTHON, REPLIES_FD, REQUESTS_FD, STATUS_FD, Job, in_bubblewrap, in_place
+from course.staff.sandbox.filesystem import COLLECTED_FD, PYTHON, REPLIES_FD, REQUESTS_FD, STATUS_FD, Job, bubblewrap_config, direct_config
 from course.staff.sandbox.line_protocol import Child, NoReply
 from course.staff.sandbox.monitor import Guard, Limits, RunResult, SandboxError
 
@@ -71,7 +71,7 @@ class BestLevel:
 
 
 @functools.cache
-def missing(level: str) -> str:
+def missing_reason(level: str) -> str:
     """Why this machine does not support a level, found by running a trivial program; empty if it does."""
     trial = "import threading; thread = threading.Thread(target=print, args=('ready',)); thread.start(); thread.join()"
     try:
@@ -89,7 +89,7 @@ def best_level() -> BestLevel:
     """The best level that this machine supports."""
     reasons: dict[str, str] = {}
     for level in LEVELS[:-1]:
-        reasons[level] = missing(level)
+        reasons[level] = missing_reason(level)
         if not reasons[level]:
             return BestLevel(level, {name: reason for name, reason in reasons.items() if reason})
     return BestLevel("none", reasons)
@@ -207,10 +207,10 @@ class Sandbox:
             descriptors[STATUS_FD] = status_end
             if job.collect is not None:
                 collected, descriptors[COLLECTED_FD] = _pipe(stack)
-            config = in_bubblewrap(job, uid)
+            config = bubblewrap_config(job, uid)
         else:
             scratch = stack.enter_context(_scratch(uid, job.cache))
-            config = in_place(job, uid, scratch, confined=self.level == "landlock")
+            config = direct_config(job, uid, scratch, confined=self.level == "landlock")
         numbers = {number: end.fileno() for number, end in descriptors.items()}
         config |= {"parent": os.getpid(), "uid": uid, "status": status_end.fileno(), "descriptors": numbers}
         process = subprocess.Popen(

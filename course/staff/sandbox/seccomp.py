@@ -210,10 +210,10 @@ def seccomp_filter(machine: str, strict: bool = False) -> bytes:
     clone = [_step(LOAD, ARGUMENTS), _step(HAS, NAMESPACES, no=1), _refuse(errno.EPERM)]
     if strict:
         clone += [_step(HAS, THREAD, yes=1), _refuse(errno.EPERM)]
-    steps += _only(cpu.clone, clone)
-    steps += _only(cpu.ioctl, [_step(LOAD, ARGUMENTS + 8), *_refuse_values(KEYBOARD)])
-    steps += _only(cpu.fcntl, [_step(LOAD, ARGUMENTS + 8), *_refuse_values(LEASES)])
-    steps += _only(cpu.setrlimit, [_step(LOAD, ARGUMENTS), *_refuse_values([CORE])])
+    steps += _for_call(cpu.clone, clone)
+    steps += _for_call(cpu.ioctl, [_step(LOAD, ARGUMENTS + 8), *_refuse_values(KEYBOARD)])
+    steps += _for_call(cpu.fcntl, [_step(LOAD, ARGUMENTS + 8), *_refuse_values(LEASES)])
+    steps += _for_call(cpu.setrlimit, [_step(LOAD, ARGUMENTS), *_refuse_values([CORE])])
     itself = [_step(LOAD, ARGUMENTS), _step(IS, 0, yes=1), _refuse(errno.EPERM)]
     changes = [  # whether the third argument, a pointer to a new value, is not null
         _step(LOAD, ARGUMENTS + 8),
@@ -224,7 +224,7 @@ def seccomp_filter(machine: str, strict: bool = False) -> bytes:
         _step(IS, 0, yes=1),
         _refuse(errno.EPERM),
     ]
-    steps += _only(cpu.prlimit64, [*itself, *changes])
+    steps += _for_call(cpu.prlimit64, [*itself, *changes])
     return b"".join([*steps, _step(ANSWER, ALLOW)])
 
 
@@ -243,6 +243,6 @@ def _refuse_values(values: Iterable[int]) -> list[bytes]:
     return [step for value in values for step in (_step(IS, value, no=1), _refuse(errno.EPERM))]
 
 
-def _only(number: int, steps: list[bytes]) -> list[bytes]:
+def _for_call(number: int, steps: list[bytes]) -> list[bytes]:
     """Instructions for one call, which is allowed if none of them returns."""
     return [_step(IS, number, no=len(steps) + 1), *steps, _step(ANSWER, ALLOW)]

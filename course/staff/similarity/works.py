@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from course.manifest import Manifest
-from course.staff.grading.reading import readable
+from course.staff.grading.reading import decode_source
 from course.staff.grading.submissions import Submission, find, read
 from course.staff.similarity import syntax
 from course.staff.similarity.fingerprints import hashes
@@ -104,11 +104,11 @@ class Reader:
             text = (root / path).read_text(encoding="utf-8")
             found = dict(function_source.named(function_source.parse(text)))
             left_out = {full.partition(":")[2] for task in manifest.tasks for full in task.leave_out if _path(full) == path}
-            names = frozenset(name for name in found if name not in tasks and name not in left_out and not _inside(name, tasks))
+            names = frozenset(name for name in found if name not in tasks and name not in left_out and not _is_nested_in(name, tasks))
             self.given_names[path] = names
             self._words[path] = frozenset(_words(text))
             imported = syntax.imported_names(function_source.parse(text))
-            runs += [hashes(_hash_tokens(syntax.tokens(found[name], (), imported))) for name in names if not _around(name, tasks)]
+            runs += [hashes(_hash_tokens(syntax.tokens(found[name], (), imported))) for name in names if not _encloses(name, tasks)]
         self.given = np.unique(np.concatenate([self.given, *runs]))
 
     def read_all(self, paths: Sequence[Path], kind: str, done: Callable[[str], object] = lambda name: None) -> list[Work]:
@@ -142,14 +142,14 @@ class Reader:
         Raises:
             Unreadable: If it is not valid Python.
         """
-        text = readable(data)
+        text = decode_source(data)
         tree = function_source.parse(text)
         nodes = dict(function_source.named(tree))
         tasks = self._tasks[path]
         given = self.given_names.get(path, frozenset())
         written = [name for name in nodes if name in tasks]
-        helpers = [name for name in nodes if name not in tasks and name not in given and not _inside(name, tasks)]
-        helpers = [name for name in helpers if not _inside(name, helpers)]
+        helpers = [name for name in nodes if name not in tasks and name not in given and not _is_nested_in(name, tasks)]
+        helpers = [name for name in helpers if not _is_nested_in(name, helpers)]
         task_of = {name: tasks[name] for name in written} | _tasks_of_helpers(nodes, written, helpers, tasks)
         known = self._words.get(path, frozenset())
         classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef) and ("name", node.name) not in known}
@@ -189,12 +189,12 @@ def _is_stub(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return error.startswith("NotImplementedError('Need to implement")
 
 
-def _inside(name: str, names: Collection[str]) -> bool:
+def _is_nested_in(name: str, names: Collection[str]) -> bool:
     """Whether one of these functions encloses a function."""
     return any(name.startswith(f"{outer}.") for outer in names)
 
 
-def _around(name: str, names: Collection[str]) -> bool:
+def _encloses(name: str, names: Collection[str]) -> bool:
     """Whether a function encloses one of these."""
     return any(inner.startswith(f"{name}.") for inner in names)
 

@@ -261,7 +261,7 @@ def _deadlines(entries: list[Any], path: Path, manifest: Manifest, zone: zoneinf
         table.where = f"{path}, [[deadline]] {name}"
         tasks = _tasks(table, manifest)
         points = sum(task.points for task in manifest.tasks if task.id in tasks and not task.extra)
-        due = _moment(table.pop("due", date), zone)
+        due = _due_time(table.pop("due", date), zone)
         attempts = table.count("attempts", None, least=1)
         canvas = table.count("canvas", None, least=1)
         deadline = Deadline(name, tasks, due, table.number("weight", float(points)), attempts, canvas)
@@ -316,7 +316,7 @@ def is_id(text: str) -> bool:
     return bool(text) and text == text.strip() and not text.startswith((".", *FORMULA)) and not re.search(r"[/\\\x00-\x1f@]", text)
 
 
-def _moment(value: date, zone: zoneinfo.ZoneInfo) -> datetime:
+def _due_time(value: date, zone: zoneinfo.ZoneInfo) -> datetime:
     """The end of a date, or a time; a time without an offset is in the time zone of the course."""
     moment = value if isinstance(value, datetime) else datetime.combine(value, time(23, 59, 59))
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)

@@ -26,7 +26,7 @@ from course.staff.term.exports import write_exports
 from course.staff.term.gradebook import Standing, changes, compute_standings
 from course.staff.term.history import Event, History
 from course.staff.term.policy import Deadline, Policy, Student, read_policy
-from course.staff.variants.roster import Roster, copies, note_copies, roster_of
+from course.staff.variants.roster import Roster, describe_copies, note_copies, roster_of
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def mark(
     untimed = [
         attempt.path.name for attempts, _ in found.values() for each in attempts.values() for attempt in each if not attempt.is_named
     ]
-    warnings = [*history.warnings, *copies([result for each in results.values() for result in each.values()])]
+    warnings = [*history.warnings, *describe_copies([result for each in results.values() for result in each.values()])]
     if untimed:
         many = f"1 submission has no time in its name ({untimed[0]})"
         many = many if len(untimed) == 1 else f"{len(untimed)} submissions have no time in their names (such as {untimed[0]})"

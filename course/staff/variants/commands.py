@@ -24,7 +24,7 @@ PAIRS = 5
 """Number of pairs of students listed for each family."""
 
 
-def variant_named(term: Path | None, student: str) -> Variant:
+def find_variant(term: Path | None, student: str) -> Variant:
     """The variant of a student of a term.
 
     Raises:
@@ -96,7 +96,7 @@ def _print(roster: Roster, out: Console) -> None:
     for id, variant in roster.variants.items():
         numbers = "; ".join(f"{family.name} {' '.join(map(str, parameters.values()))}" for family, parameters in variant.families)
         out.print(f"{id}  {numbers}", markup=False, soft_wrap=True)
-    for name, group in groupby(roster.alike(), key=lambda pair: pair[0]):
+    for name, group in groupby(roster.indistinguishable_pairs(), key=lambda pair: pair[0]):
         pairs = [f"{one} and {other}" for _, one, other in group]
         more = f" and {len(pairs) - PAIRS} more" if len(pairs) > PAIRS else ""
         out.print(f"{name}: a copy between these cannot be recognized: {', '.join(pairs[:PAIRS])}{more}", markup=False, soft_wrap=True)

@@ -127,7 +127,7 @@ def _is_plain(value: Any) -> bool:
     return type(value) in (int, float)
 
 
-def carried(result: TaskResult, others: Mapping[str, Variant]) -> tuple[str, ...]:
+def matching_students(result: TaskResult, others: Mapping[str, Variant]) -> tuple[str, ...]:
     """The students whose variant of a task the answers match although they are wrong for the student's own.
 
     Students whose parameters are equal to the student's own, or too similar to distinguish a copy from a mistake, are not named.

@@ -16,7 +16,7 @@ from course.staff.variants.family import Family, Parameters, Question
 MARGIN = 0.01
 """Minimum distance of a point from the line."""
 
-APART = 0.05
+MIN_DIFFERENCE = 0.05
 """Minimum share of the unit square that two distinct data sets label differently; a line found by hand mislabels less."""
 
 ANGLES = list(range(3, 43))  # below 45°, so that wrong signs or swapped coordinates never give another student's line
@@ -118,7 +118,7 @@ def _square() -> list[tuple[float, float]]:
 def distinct(one: Parameters, other: Parameters) -> bool:
     """Whether two data sets label a large part of the unit square differently."""
     differ = _labels(line_of(one)) != _labels(line_of(other))
-    return bool(differ.mean() >= APART)
+    return bool(differ.mean() >= MIN_DIFFERENCE)
 
 
 @cache

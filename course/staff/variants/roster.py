@@ -17,7 +17,7 @@ from course.staff.grading.results import Result, write_result
 from course.staff.outputs.words import carries
 from course.staff.term.attempts import find_student
 from course.staff.term.policy import FILE, Policy, read_policy
-from course.staff.variants.grading import carried
+from course.staff.variants.grading import matching_students
 from course.staff.variants.registry import FAMILIES
 from course.staff.variants.variant import Variant, draw_variant
 
@@ -36,7 +36,7 @@ class Roster:
     variants: Mapping[str, Variant]
     shown: Mapping[str, Variant]
 
-    def named(self, submissions: Iterable[str], err: Console) -> dict[str, Variant]:
+    def for_submissions(self, submissions: Iterable[str], err: Console) -> dict[str, Variant]:
         """The variants of submissions by name; warns about submissions of nobody on the roster, which are graded without a variant."""
         students = {name: find_student(name, self.policy) for name in submissions}
         for name, student in students.items():
@@ -44,7 +44,7 @@ class Roster:
                 err.print(f"[yellow]{escape(name)} matches no student and is graded without a variant; name it ID@TIME[/yellow]")
         return {name: self.variants[student.id] for name, student in students.items() if student is not None}
 
-    def alike(self) -> list[tuple[str, str, str]]:
+    def indistinguishable_pairs(self) -> list[tuple[str, str, str]]:
         """Pairs of students between whom a copy cannot be recognized, as (family, student, student)."""
         return [
             (name, one, other)
@@ -95,7 +95,9 @@ def note_copies(out: Path, results: Sequence[Result], shown: Mapping[str, Varian
     Returns:
         The updated results, in the same order.
     """
-    noted = [replace(result, tasks=tuple(replace(task, carries=carried(task, shown)) for task in result.tasks)) for result in results]
+    noted = [
+        replace(result, tasks=tuple(replace(task, carries=matching_students(task, shown)) for task in result.tasks)) for result in results
+    ]
     changed = {(result.submission, result.hash): result for result, before in zip(noted, results, strict=True) if result != before}
     journal = Journal(out)
     for path in sorted((out / RESULTS).glob("*.json")) if changed else []:
@@ -105,6 +107,6 @@ def note_copies(out: Path, results: Sequence[Result], shown: Mapping[str, Varian
     return noted
 
 
-def copies(results: Sequence[Result]) -> list[str]:
+def describe_copies(results: Sequence[Result]) -> list[str]:
     """A sentence for each task of a submission whose answers match another student's variant."""
     return [f"{result.submission}: Task {task.task} {carries(task)}" for result in results for task in result.tasks if task.carries]

@@ -90,7 +90,7 @@ def attempt(attack: Attack, sandbox: Sandbox | None) -> Attempt:
     with Target(victim=attack.victim) as target:
         programs = [attack.program, attack.then] if attack.then else [attack.program]
         if sandbox is None:
-            return target.result(*[target.bare(program, attack.limits, attack.collect) for program in programs], ends=attack.ends)
+            return target.result(*[target.run_unconfined(program, attack.limits, attack.collect) for program in programs], ends=attack.ends)
         return target.result(*[target.run(sandbox, program, attack.limits, attack.collect) for program in programs], ends=attack.ends)
 
 

@@ -186,7 +186,7 @@ class Target:
         with self._leaked_descriptor():
             return sandbox.run(command, files=self.folder / "submissions" / "own", limits=limits, collect=collect, cache=cache)
 
-    def bare(self, program: str, limits: Limits, collect: str | None) -> RunResult:
+    def run_unconfined(self, program: str, limits: Limits, collect: str | None) -> RunResult:
         """Run an attack as a careless grader would, with the grader's environment and only a time limit; returns the outcome of the run."""
         own, tmp = self.folder / "submissions" / "own", self.folder / "bare"
         command = [PYTHON, "-P", "-s", "-c", PRELUDE + program, json.dumps(self._targets(str(own), str(tmp)))]
