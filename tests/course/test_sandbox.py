@@ -1,4 +1,4 @@
-"""Running untrusted programs: `course.staff.sandbox.sandbox` with its modules `box`, `enter`, `guard`, `lines` and `seccomp`."""
+"""Running untrusted programs: `course.staff.sandbox` with its modules `enter`, `filesystem`, `line_protocol`, `monitor` and `seccomp`."""
 
 from __future__ import annotations
 

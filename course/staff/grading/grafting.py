@@ -88,17 +88,17 @@ def graft(base: Base, submitted: Mapping[str, bytes], other_work: OtherWork = "n
     lacks = base.lacks - defined_in(submitted)
     for path in base.task.files:
         names, is_test = base.task.names_in(path), path.startswith("tests/")
-        given = _base_text(base, path)
+        base_text = _base_text(base, path)
         if path not in submitted:
             troubles.append(f"{path} is missing")
             unwritten += names
             continue
         try:
-            yours = decode_source(submitted[path])
+            student_text = decode_source(submitted[path])
             others = {"nothing": (), "used": base.companions.get(path, ()), "all": base.student_functions.get(path, ())}[other_work]
-            also = [name for name in others if name not in names and _is_written(yours, name)]
-            taken = _graft_file(given, yours, [*names, *also], is_test)
-            check_imports(path, given, taken.text, lacks)
+            also = [name for name in others if name not in names and _is_written(student_text, name)]
+            taken = _graft_file(base_text, student_text, [*names, *also], is_test)
+            check_imports(path, base_text, taken.text, lacks)
         except (function_source.Unreadable, RecursionError) as error:
             reason = error if isinstance(error, function_source.Unreadable) else "its expressions are nested too deeply"
             troubles.append(f"{path}, {reason}")
@@ -106,10 +106,14 @@ def graft(base: Base, submitted: Mapping[str, bytes], other_work: OtherWork = "n
             continue
         unwritten += [name for name in names if name not in taken.names]
         companions += len([name for name in also if name in taken.names])
-        remarks += [f"{path}, {remark}" for remark in (*(() if is_test else misfits(given, yours, names).values()), *taken.remarks)]
-        remarks += [f"{path}, {remark}" for remark in _changed_functions(given, yours, {*names, *base.student_functions.get(path, ())})]
-        used |= _identifiers(taken.source) | (_identifiers(taken.text) - _identifiers(given))
-        if taken.text != given:
+        remarks += [
+            f"{path}, {remark}" for remark in (*(() if is_test else misfits(base_text, student_text, names).values()), *taken.remarks)
+        ]
+        remarks += [
+            f"{path}, {remark}" for remark in _changed_functions(base_text, student_text, {*names, *base.student_functions.get(path, ())})
+        ]
+        used |= _identifiers(taken.source) | (_identifiers(taken.text) - _identifiers(base_text))
+        if taken.text != base_text:
             files[path] = taken.text
     if other_work != "nothing":
         added, remark = _additions(base, submitted, lacks, used) if other_work == "used" else _other_files(base, submitted, lacks)
@@ -127,7 +131,7 @@ def _is_written(text: str, name: str) -> bool:
 # One file
 
 
-def _graft_file(given: str, yours: str, names: Iterable[str], is_test: bool) -> _GraftedFile:
+def _graft_file(base_text: str, student_text: str, names: Iterable[str], is_test: bool) -> _GraftedFile:
     """Insert the student's functions into a file of the base.
 
     A function whose signature the student has changed is taken with its signature. If the function is nested in another one that the
@@ -135,26 +139,26 @@ def _graft_file(given: str, yours: str, names: Iterable[str], is_test: bool) -> 
     __add__`, that statement is taken.
     """
     part = function_source.definitions if is_test else function_source.codes
-    stubs, theirs, mine = part(given), part(yours), function_source.definitions(yours)
-    written = [name for name in names if name in theirs and theirs[name] != stubs.get(name)]
-    assigned = [name for name in names if name not in theirs and _is_assigned(yours, name)]
+    stubs, bodies, definitions = part(base_text), part(student_text), function_source.definitions(student_text)
+    written = [name for name in names if name in bodies and bodies[name] != stubs.get(name)]
+    assigned = [name for name in names if name not in bodies and _is_assigned(student_text, name)]
     roots = {name: _outermost(name, stubs) for name in written}
-    whole = {root for name, root in roots.items() if name != root and not _enclosing_unchanged(given, yours, root, name)}
-    published, own = signatures(given), signatures(yours)
-    text = _remove_functions(given, assigned)
-    taken = {root if root in whole else name: mine[root if root in whole else name] for name, root in roots.items()}
+    whole = {root for name, root in roots.items() if name != root and not _enclosing_unchanged(base_text, student_text, root, name)}
+    published, own = signatures(base_text), signatures(student_text)
+    text = _remove_functions(base_text, assigned)
+    taken = {root if root in whole else name: definitions[root if root in whole else name] for name, root in roots.items()}
     taken = {name: _add_marks(text, stubs[name]) for name, text in taken.items()} if is_test else taken
     changed = {name for name in taken if name in published and published[name].text != own[name].text}
     text = function_source.graft(text, taken, whole=set(taken) if is_test else changed | whole)
-    kept, remarks = _remove_conflicts(yours, _remove_functions(given, assigned))
-    text = with_additions(_remove_functions(given, assigned), kept, text)
+    kept, remarks = _remove_conflicts(student_text, _remove_functions(base_text, assigned))
+    text = with_additions(_remove_functions(base_text, assigned), kept, text)
     function_source.parse(text)
     return _GraftedFile(text, frozenset([*written, *assigned]), "\n".join(taken.values()), tuple(remarks))
 
 
-def _add_marks(test: str, given: str) -> str:
+def _add_marks(test: str, base_text: str) -> str:
     """A student's test with the pytest marks of the given one; without the mark of its task it would not run."""
-    has, wanted = ([ast.unparse(line) for line in _decorators(text)] for text in (test, given))
+    has, wanted = ([ast.unparse(line) for line in _decorators(text)] for text in (test, base_text))
     return "".join(f"@{mark}\n" for mark in wanted if mark.startswith("pytest.mark.") and mark not in has) + test
 
 
@@ -163,12 +167,12 @@ def _decorators(definition: str) -> list[ast.expr]:
     return node.decorator_list if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
 
 
-def put_functions(given: str, yours: str, names: Iterable[str], is_test: bool = False) -> str:
+def put_functions(base_text: str, student_text: str, names: Iterable[str], is_test: bool = False) -> str:
     """Insert a student's functions, and what the student added around them, into a file.
 
     Args:
-        given: The file as it was handed out.
-        yours: The student's file.
+        base_text: The file as it was handed out.
+        student_text: The student's file.
         names: The functions to take.
         is_test: Whether signatures and decorators are the student's choice.
 
@@ -178,7 +182,7 @@ def put_functions(given: str, yours: str, names: Iterable[str], is_test: bool = 
     Raises:
         Unreadable: If the student's file is not valid Python.
     """
-    return _graft_file(given, yours, names, is_test).text
+    return _graft_file(base_text, student_text, names, is_test).text
 
 
 def _outermost(name: str, functions: Collection[str]) -> str:
@@ -187,11 +191,11 @@ def _outermost(name: str, functions: Collection[str]) -> str:
     return next(path for end in range(1, len(parts) + 1) if (path := ".".join(parts[:end])) in functions or end == len(parts))
 
 
-def _enclosing_unchanged(given: str, yours: str, root: str, name: str) -> bool:
+def _enclosing_unchanged(base_text: str, student_text: str, root: str, name: str) -> bool:
     """Whether the function that encloses the student's is unchanged apart from the student's function."""
-    inner = {name: function_source.definitions(yours)[name]}
-    once = function_source.definitions(function_source.graft(given, inner, whole={name}))[root]
-    return ast.unparse(ast.parse(once)) == ast.unparse(ast.parse(function_source.definitions(yours)[root]))
+    inner = {name: function_source.definitions(student_text)[name]}
+    once = function_source.definitions(function_source.graft(base_text, inner, whole={name}))[root]
+    return ast.unparse(ast.parse(once)) == ast.unparse(ast.parse(function_source.definitions(student_text)[root]))
 
 
 def _is_assigned(text: str, name: str) -> bool:
@@ -209,20 +213,20 @@ def _remove_functions(text: str, names: Iterable[str]) -> str:
     return text
 
 
-def _remove_conflicts(yours: str, given: str) -> tuple[str, list[str]]:
+def _remove_conflicts(student_text: str, base_text: str) -> tuple[str, list[str]]:
     """Remove the statements of a student's file that rebind names of the base; returns the text and remarks about them."""
-    lines = yours.split("\n")
+    lines = student_text.split("\n")
     remarks: list[str] = []
-    theirs = dict(_scopes(function_source.parse(given)))
-    for path, body in _scopes(function_source.parse(yours)):
-        known = {ast.unparse(node) for node in theirs.get(path, ())}
-        kinds = {(type(node), node.name) for node in theirs.get(path, ()) if isinstance(node, DEFINITIONS)}
-        taken = {name for node in theirs.get(path, ()) for name in _bound_names(node)}
+    base_scopes = dict(_scopes(function_source.parse(base_text)))
+    for path, body in _scopes(function_source.parse(student_text)):
+        known = {ast.unparse(node) for node in base_scopes.get(path, ())}
+        kinds = {(type(node), node.name) for node in base_scopes.get(path, ()) if isinstance(node, DEFINITIONS)}
+        taken = {name for node in base_scopes.get(path, ()) for name in _bound_names(node)}
         for node in body:
             if ast.unparse(node) in known:
                 continue
             if not (conflicts := taken & _bound_names(node)):
-                if path in theirs and not isinstance(node, ALLOWED_ADDITIONS) and not _is_constant(node):
+                if path in base_scopes and not isinstance(node, ALLOWED_ADDITIONS) and not _is_constant(node):
                     remarks.append(f"line {node.lineno}: {_first_line(lines, node)} runs on import and was not taken")
                 continue
             kept = ""
@@ -246,17 +250,17 @@ def _first_line(lines: list[str], node: ast.stmt) -> str:
     return lines[node.lineno - 1].strip()
 
 
-def _changed_functions(given: str, yours: str, tasks: Collection[str]) -> list[str]:
+def _changed_functions(base_text: str, student_text: str, tasks: Collection[str]) -> list[str]:
     """Remarks about given functions whose code the student has changed.
 
     Args:
-        given: The file of the base.
-        yours: The student's file.
+        base_text: The file of the base.
+        student_text: The student's file.
         tasks: The functions in the file that any task asks for.
     """
-    theirs, mine, places = _trees(given), _trees(yours), function_source.find(yours)
-    inside = {name for name in theirs if any(name == task or name.startswith(f"{task}.") or task.startswith(f"{name}.") for task in tasks)}
-    changed = [name for name in theirs if name in mine and name not in inside and theirs[name] != mine[name]]
+    before, after, places = _trees(base_text), _trees(student_text), function_source.find(student_text)
+    inside = {name for name in before if any(name == task or name.startswith(f"{task}.") or task.startswith(f"{name}.") for task in tasks)}
+    changed = [name for name in before if name in after and name not in inside and before[name] != after[name]]
     return [f"line {places[name].lines[0]}: {name} is given; what you changed in it was not taken" for name in changed]
 
 
@@ -315,19 +319,19 @@ class _Addition:
 
 
 @lru_cache(maxsize=128)  # most files are the same in the bases of several tasks
-def _addition(path: str, given: str, data: bytes, lacks: frozenset[str]) -> _Addition | None:
+def _addition(path: str, base_text: str, data: bytes, lacks: frozenset[str]) -> _Addition | None:
     """The student's additions to a file of another task; None if there are none or they cannot be taken, which the other task reports."""
     try:
-        kept, remarks = _remove_conflicts(decode_source(data), given)
-        text = with_additions(given, kept, given)
-        if text == given:
+        kept, remarks = _remove_conflicts(decode_source(data), base_text)
+        text = with_additions(base_text, kept, base_text)
+        if text == base_text:
             return None
         function_source.parse(text)
-        check_imports(path, given, text, lacks)
+        check_imports(path, base_text, text, lacks)
     except (function_source.Unreadable, RecursionError):
         return None
-    names = frozenset(name for _, name in _bindings(text) - _bindings(given))
-    mentions = frozenset(_identifiers(text) - _identifiers(given))
+    names = frozenset(name for _, name in _bindings(text) - _bindings(base_text))
+    mentions = frozenset(_identifiers(text) - _identifiers(base_text))
     return _Addition(text, names, mentions, tuple(f"{path}, {remark}" for remark in remarks))
 
 
@@ -360,14 +364,16 @@ def _other_files(base: Base, submitted: Mapping[str, bytes], lacks: frozenset[st
     files: dict[str, str] = {}
     remarks: list[str] = []
     for path in _other_paths(base, submitted):
-        given = _base_text(base, path)
+        base_text = _base_text(base, path)
         try:
-            yours = decode_source(submitted[path])
-            taken = _graft_file(given, yours, [name for name in base.student_functions.get(path, ()) if _is_written(yours, name)], False)
-            check_imports(path, given, taken.text, lacks)
+            student_text = decode_source(submitted[path])
+            taken = _graft_file(
+                base_text, student_text, [name for name in base.student_functions.get(path, ()) if _is_written(student_text, name)], False
+            )
+            check_imports(path, base_text, taken.text, lacks)
         except (function_source.Unreadable, RecursionError):
             continue
-        if taken.text != given:
+        if taken.text != base_text:
             files[path] = taken.text
             remarks += [f"{path}, {remark}" for remark in taken.remarks]
     return files, remarks

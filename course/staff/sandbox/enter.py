@@ -30,7 +30,7 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 DEVICES = 1 << 6 | 1 << 11
-"""Landlock's access rights: the four that readers get, and the creation of device files, which nobody gets."""
+"""Landlock's access rights: the four that are granted for reading, and the creation of device files, which is never granted."""
 
 FIRST_FREE_FD = 64
 """File descriptors are first moved to this number or above, so that assigning the final numbers overwrites none."""

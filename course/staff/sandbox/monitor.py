@@ -88,7 +88,7 @@ class Guard:
     """Watches a running program, and kills it when it exceeds a limit.
 
     Args:
-        process: The process, in a session of its own.
+        process: The process, which must lead its own session.
         limits: The limits of the program.
         status: The file descriptor of the sandbox's reports.
         collected: The file descriptor of the collected file, if any.

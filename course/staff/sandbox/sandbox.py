@@ -44,7 +44,7 @@ LIFETIME = 600.0
 """Default lifetime of a program that replies to requests, in seconds."""
 
 UIDS = range(60706, 61184)
-"""User ids that no system assigns. Linux counts processes by user, so each running program has one of its own."""
+"""User ids that no system assigns. Linux counts processes by user, so each running program has its own user id."""
 
 SLOTS = Path("/run/course-staff")
 """The folder of the locks on user ids."""

@@ -93,7 +93,7 @@ ACTIVATION = Family(
     questions=(
         Question(
             "minitorch.operators:bounded_leaky_relu",
-            "bounded_leaky_relu(x) has your slope below 0 and ends at your ceiling",
+            "bounded_leaky_relu(x) has your slope and your ceiling",
             number_judge(expected),
             [(-100.0,), (-1.0,), (0.0,), (2.5,), (50.0,)],
             {"x": some},

@@ -144,12 +144,12 @@ def matching_students(result: TaskResult, others: Mapping[str, Variant]) -> tupl
     own, answers = from_document(result.variant), result.variant["answers"]
     found: list[str] = []
     for family, parameters in own.families:
-        told = [question for question in family.questions if _is_complete(answers.get(question.name))]
-        if all(_all_accept(question, parameters, answers) for question in told):
+        complete = [question for question in family.questions if _is_complete(answers.get(question.name))]
+        if all(_all_accept(question, parameters, answers) for question in complete):
             continue
         for name, other in others.items():
             theirs = other.parameters.get(family.name)
-            if theirs is not None and family.distinct(parameters, theirs) and all(_all_accept(q, theirs, answers) for q in told):
+            if theirs is not None and family.distinct(parameters, theirs) and all(_all_accept(q, theirs, answers) for q in complete):
                 found.append(name)
     return tuple(dict.fromkeys(found))
 

@@ -112,7 +112,7 @@ ORDER = Family(
     questions=(
         Question(
             "minitorch.tensor_data:stored_position",
-            "stored_position(index, shape) follows your order, step and offset",
+            "stored_position(index, shape) has your order, step and offset",
             number_judge(expected),
             [(unit, SHAPE) for unit in UNITS],
             {"index": lists(integers(0, 4), min_size=4, max_size=4), "shape": lists(integers(5, 8), min_size=4, max_size=4)},

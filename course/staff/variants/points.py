@@ -42,7 +42,7 @@ def own(N: int, seed: int = 0) -> Graph:
 SOLUTION = '''
 
 def own_line() -> tuple[float, float, float]:
-    """Three numbers that give all points of the data set Own, however many are drawn, their labels, as `separating_line` does for Simple.
+    """A line that classifies all points of the data set Own correctly, as `separating_line` does for Simple.
 
     Returns:
         weight_1, weight_2 and bias.
@@ -66,18 +66,18 @@ def assert_separated(points: int, seed: int) -> None:
 
 
 @pytest.mark.task0_5
-def test_own_line_gives_50_points_of_your_data_set_their_labels() -> None:
+def test_own_line_classifies_50_points_of_your_data_set() -> None:
     assert_separated(points=50, seed=0)
 
 
 @pytest.mark.task0_5
-def test_own_line_gives_1000_other_points_of_your_data_set_their_labels() -> None:
+def test_own_line_classifies_1000_other_points_of_your_data_set() -> None:
     assert_separated(points=1000, seed=1)
 '''
 
 BY_HAND = """
-In your workspace there is a seventh data set, `Own`, and Task 0.5 has one more function in `project/run_manual.py`: `own_line`, the
-three numbers that give all points of `Own` their labels. The rule of `Own` is in `minitorch/datasets.py`.
+Your workspace has a seventh data set, `Own`, and Task 0.5 has one more function in `project/run_manual.py`: `own_line`, which returns
+the weights and the bias of a line that classifies all points of `Own` correctly. The rule of `Own` is in `minitorch/datasets.py`.
 """
 
 TRAINED = """
@@ -145,7 +145,7 @@ POINTS = Family(
         "1.5": TRAINED.replace("$program", "run_scalar"),
         "2.5": TRAINED.replace("$program", "run_tensor"),
     },
-    questions=(Question("project.run_manual:own_line", "the line gives all points of your data set Own their labels", judge),),
+    questions=(Question("project.run_manual:own_line", "the line classifies all points of your data set Own correctly", judge),),
     values=values,
     insertions={
         ("minitorch/datasets.py", "    return Graph(N, [x for x, _ in points], [label for _, label in points])\n"): DATA_SET,

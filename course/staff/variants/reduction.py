@@ -17,9 +17,9 @@ STARTS = [n / 2 for n in range(-19, 20) if n]
 SOLUTION = '''
 
 def moving_average(ls: Iterable[float]) -> float:
-    """The exponential moving average of a list, after its last element.
+    """The exponential moving average of a list after its last element.
 
-    It starts at $start. Each element x replaces the average by $decay · average + $rest · x.
+    The average starts at $start. Each element x changes it to $decay · average + $rest · x.
     """
     return reduce(lambda average, x: $decay * average + $rest * x, $start)(ls)
 '''
@@ -41,7 +41,7 @@ def test_moving_average() -> None:
 
 ABOUT = """
 In your workspace, Task 0.3 has one more function in `minitorch/operators.py`: `moving_average`, an exponential moving average that
-starts at $start and keeps $decay of itself at each element. Build it from `reduce`.
+starts at $start and has the decay $decay. Build it from `reduce`.
 """
 
 
@@ -72,7 +72,7 @@ REDUCTION = Family(
     questions=(
         Question(
             "minitorch.operators:moving_average",
-            "moving_average(ls) starts at your number and has your decay",
+            "moving_average(ls) has your start and your decay",
             number_judge(expected),
             [([],), ([0.0],), ([100.0],), ([4.0, -2.0, 10.0],)],
             {"ls": lists(floats(-10, 10), max_size=6)},
