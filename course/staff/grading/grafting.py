@@ -116,10 +116,10 @@ def graft(base: Base, submitted: Mapping[str, bytes], other_work: OtherWork = "n
         if taken.text != base_text:
             files[path] = taken.text
     if other_work != "nothing":
-        added, remark = _additions(base, submitted, lacks, used) if other_work == "used" else _other_files(base, submitted, lacks)
+        added, more_remarks = _additions(base, submitted, lacks, used) if other_work == "used" else _other_files(base, submitted, lacks)
         files |= added
         companions += len(added)
-        remarks += remark
+        remarks += more_remarks
     return Graft(files, tuple(unwritten), tuple(troubles), companions, tuple(dict.fromkeys(remarks)))
 
 
@@ -135,8 +135,8 @@ def _graft_file(base_text: str, student_text: str, names: Iterable[str], is_test
     """Insert the student's functions into a file of the base.
 
     A function whose signature the student has changed is taken with its signature. If the function is nested in another one that the
-    student has also changed, the outer function is taken whole. If the student binds the name with an assignment, as in `__radd__ =
-    __add__`, that statement is taken.
+    student has also changed, the outer function is taken whole. If the student binds the name with an assignment, such as
+    `__radd__ = __add__`, that statement is taken.
     """
     part = function_source.definitions if is_test else function_source.codes
     stubs, bodies, definitions = part(base_text), part(student_text), function_source.definitions(student_text)
