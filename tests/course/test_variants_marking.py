@@ -16,7 +16,7 @@ import pytest
 from course.manifest import course
 from course.staff import cli
 from course.staff.grading.bases import complete_workspace
-from course.staff.grading.grader import Class
+from course.staff.grading.grader import ClassRun
 from course.staff.grading.grading_env import GradingEnv
 from course.staff.grading.journal import Interrupted, Journal
 from course.staff.grading.marking import mark_task
@@ -152,7 +152,7 @@ def test_another_variant_is_graded_again(tmp_path: Path) -> None:
     submission = Submission("ann", {OPERATORS: b"x = 1\n"})
 
     def place(variants: Mapping[str, Variant]) -> Path:
-        return Class({}, course(), Journal(tmp_path), ["course"], "none", 7, print, variants).path(submission)
+        return ClassRun({}, course(), Journal(tmp_path), ["course"], "none", 7, print, variants).path(submission)
 
     plain = Journal(tmp_path).path(submission, ["course"])
     assert place({}) == place({"ben": MINE}) == plain
