@@ -32,7 +32,7 @@ class Run:
         for name in self.answers:
             yield Job(name, {"name": name, "path": str(self.folder / f"{name}.json")})
 
-    def ended(self, end: JobResult) -> None:
+    def finish(self, end: JobResult) -> None:
         assert end.job.name not in self.ends
         self.ends[end.job.name] = end
 
