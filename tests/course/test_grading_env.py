@@ -48,7 +48,7 @@ def test_double():
 
 @pytest.fixture
 def env() -> GradingEnv:
-    if reason := sandbox.missing("bubblewrap"):
+    if reason := sandbox.missing_reason("bubblewrap"):
         pytest.skip(f"no bubblewrap on this machine: {reason}")
     return GradingEnv(Sandbox("bubblewrap"), 7)
 

@@ -106,12 +106,9 @@ def graft(base: Base, submitted: Mapping[str, bytes], other_work: OtherWork = "n
             continue
         unwritten += [name for name in names if name not in taken.names]
         companions += len([name for name in also if name in taken.names])
-        remarks += [
-            f"{path}, {remark}" for remark in (*(() if is_test else misfits(base_text, student_text, names).values()), *taken.remarks)
-        ]
-        remarks += [
-            f"{path}, {remark}" for remark in _changed_functions(base_text, student_text, {*names, *base.student_functions.get(path, ())})
-        ]
+        found = [*(() if is_test else misfits(base_text, student_text, names).values()), *taken.remarks]
+        found += _changed_functions(base_text, student_text, {*names, *base.student_functions.get(path, ())})
+        remarks += [f"{path}, {remark}" for remark in found]
         used |= _identifiers(taken.source) | (_identifiers(taken.text) - _identifiers(base_text))
         if taken.text != base_text:
             files[path] = taken.text
