@@ -48,12 +48,15 @@ def draw_exam(title: str, seed: str, questions: Sequence[Question], students: Ma
 
 
 def write_exam(exam: Exam, folder: Path, space: bool = False) -> list[Path]:
-    """Write a sheet for each student and the solutions; returns the paths.
+    """Write a sheet for each student and the solutions.
 
     Args:
         exam: The exam.
         folder: Where to. Earlier files of the same students are replaced.
         space: Whether the HTML of the sheets has blank space for the answers, in proportion to the points.
+
+    Returns:
+        The paths of the files.
 
     Raises:
         RequestError: If the folder holds sheets of other students: the solutions would not cover them.
