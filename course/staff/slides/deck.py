@@ -123,15 +123,8 @@ def quote_source(arguments: Sequence[str], where: str) -> str:
 def write_deck(path: Path, folder: Path) -> Path:
     """Write the deck of a Markdown file into a folder.
 
-    Args:
-        path: The Markdown file.
-        folder: The output folder.
-
     Returns:
-        The path of the deck, NAME.html for NAME.md.
-
-    Raises:
-        StaffError: As `read_deck`.
+        Its path: NAME.html for NAME.md.
     """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
