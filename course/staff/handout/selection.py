@@ -50,6 +50,7 @@ NOT_FOR_STUDENTS = (
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
 STAGE_OF_PAGES = {
+    "docs/primer/training_loop.md": 1,
     "docs/data.md": 4,
     **dict.fromkeys((f"docs/{page}.md" for page in ("autograd", "custom_operators", "dtypes", "figures", "library", "reproductions")), 5),
 }
