@@ -435,6 +435,18 @@ print(stacks([Stack("yaba", "leave a", "yba"), Stack("ya", "pop a", "yba", "ab")
     assert drawn.count("stroke-dasharray") == 1
 
 
+def test_layers_show_a_square_for_each_channel_and_a_column_for_units() -> None:
+    code = """
+from learning_figures import Layer, layers
+print(layers([Layer([], (1, 8, 8)), Layer(["convolution", "relu"], (3, 8, 8)), Layer(["view"], (192,))], "C")._repr_html_())
+"""
+    drawn = run_extension(code).stdout
+    assert re.findall(r">([^<>]+)</text>", drawn) == ["1 × 8 × 8", "relu", "convolution", "3 × 8 × 8", "view", "192"]
+    sizes = re.findall(r'<rect class="graph-node" .*? width="(\d+)" height="(\d+)"', drawn)
+    assert sizes == [("30", "30")] * 4 + [("12", "68")]
+    assert drawn.count('class="graph-edge"') == 2
+
+
 def test_gradient_descent_draws_its_steps_in_their_order() -> None:
     code = """
 import learning_figures

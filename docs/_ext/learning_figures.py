@@ -1,4 +1,4 @@
-"""Figures of learning: labeled points in a plane, gradient descent, curves above their derivatives, a backward pass, a stack."""
+"""Figures of learning: labeled points, gradient descent, curves above their derivatives, a backward pass, a stack, layers of a network."""
 
 from __future__ import annotations
 
@@ -313,6 +313,59 @@ def _stack_panel(state: Stack, number: int, base: float) -> Figure:
     parts.append(_text(width / 2, base + 20, str(number), strong=True))
     parts.append(_text(width / 2, base + 37, state.action, kind="graph-note"))
     return Figure(f"{head(width, base + 44)}{''.join(parts)}</svg>", "")
+
+
+class Layer(NamedTuple):
+    """What a layer of a network returns for one input.
+
+    Attributes:
+        operation: What the layer computes, one line for each element; empty for the input.
+        shape: (channels, height, width), or (units,).
+    """
+
+    operation: Sequence[str]
+    shape: tuple[int, ...]
+
+
+def layers(network: Sequence[Layer], caption: str) -> Row:
+    """The layers of a network, each with the feature maps or units that it returns.
+
+    Args:
+        network: From the input to the output. A channel is drawn as a square, units as one narrow column.
+        caption: The figure in words.
+    """
+    height = max((_side(layer) + MAP_OFFSET * (layer.shape[0] - 1) for layer in network if len(layer.shape) == 3), default=90.0)
+    return Row([_layer_panel(layer, height) for layer in network], caption)
+
+
+MAP_OFFSET = 5
+"""Pixels between the corners of two channels."""
+
+
+def _side(layer: Layer) -> float:
+    """Height of a feature map or of a column of units in pixels."""
+    return 14 + 2.0 * layer.shape[-1] if len(layer.shape) == 3 else min(90.0, 20 + layer.shape[0] / 4)
+
+
+def _layer_panel(layer: Layer, height: float) -> Figure:
+    maps = len(layer.shape) == 3
+    side, count = _side(layer), layer.shape[0] if maps else 1
+    width = side if maps else 12
+    wide = width + MAP_OFFSET * (count - 1)
+    arrow = 12 + 6.6 * max((len(line) for line in layer.operation), default=-1)
+    middle, parts = 30 + height / 2, []
+    if layer.operation:
+        parts.append(f'<path class="graph-edge" d="M4 {middle:g}H{arrow:g}" marker-end="url(#tip)"/>')
+        for i, line in enumerate(reversed(layer.operation)):
+            parts.append(_text(arrow / 2, middle - 8 - 15 * i, line, kind="graph-note"))
+    x, top = arrow + 6, middle - (side + MAP_OFFSET * (count - 1)) / 2
+    for i in range(count):
+        corner = f'x="{x + MAP_OFFSET * i:g}" y="{top + MAP_OFFSET * i:g}"'
+        parts.append(f'<rect class="graph-node" {corner} width="{width:g}" height="{side:g}"/>')
+    label = " × ".join(map(str, layer.shape))
+    half = max(wide / 2, 4 * len(label))
+    parts.append(_text(max(x + wide / 2, half), height + 52, label, strong=True))
+    return Figure(f"{head(x + wide / 2 + half + 4, height + 62)}{''.join(parts)}</svg>", "")
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle", strong: bool = False, kind: str = "graph-label") -> str:
