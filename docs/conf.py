@@ -41,7 +41,7 @@ copyright = "the MiniTorch authors"
 language = "en"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design"]
 extensions += ["mathml", "task_box", "check_yourself", "chapter_head"]  # in _ext
-exclude_patterns = ["_build", "_ext", "_templates"]
+exclude_patterns = ["_build", "_ext", "_templates", "slides"]
 templates_path = ["_templates"]
 
 # Markdown and code cells

@@ -38,20 +38,16 @@ CONFIG = {
 
 
 class Figure:
-    """An SVG with its text alternative, which stands below it for everyone to read.
-
-    Raises:
-        ValueError: If the caption is empty.
-    """
+    """An SVG with its text alternative, which stands below it for everyone to read."""
 
     def __init__(self, svg: str, caption: str) -> None:
-        if not caption.strip():
-            raise ValueError("a figure needs a caption, which says in words what it shows")
         prefix = f"f{next(_serial)}-"  # ids must differ between the figures of a page
         self.svg = re.sub(r'( id="|url\(#)', rf"\g<1>{prefix}", svg).replace("<svg", '<svg aria-hidden="true"', 1)
         self.caption = caption
 
     def _repr_html_(self) -> str:
+        if not self.caption.strip():
+            raise ValueError("a figure needs a caption, which says in words what it shows")
         return f'<figure class="drawn">{self.svg}<figcaption>{escape(self.caption)}</figcaption></figure>'
 
     def __repr__(self) -> str:
