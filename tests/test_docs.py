@@ -426,7 +426,7 @@ print(layout([10, 20, 30, 40, 50, 60], {"t": ((3, 2), (1, 3), 0), "part": ((2,),
 def test_steps_show_the_positions_and_one_arrow_for_each_dimension() -> None:
     drawn = run_extension("from tensor_figures import steps\nprint(steps({'m': (2, 3), 'c': (2, 1, 2)}, 'C')._repr_html_())").stdout
     texts = re.findall(r">([^<>]+)</text>", drawn)
-    assert texts == ["m", "strides (3, 1)", *"012345", "c", "strides (2, 2, 1)", *"0123", "+1", "+3", "+1", "+2", "+2"]
+    assert texts == ["m", "strides (3, 1)", *"012345", "+1", "+3", "c", "strides (2, 2, 1)", *"0123", "+1", "+2", "+2"]
     assert drawn.count('class="graph-edge"') == 5
 
 

@@ -7,6 +7,7 @@ from html import escape
 
 import numpy as np
 from figures import Figure, head
+from learning_figures import Row
 
 CELL = 26
 """Side of a cell in pixels; a cell with a long text is wider."""
@@ -17,8 +18,6 @@ GAP = 12
 Shape = tuple[int, ...]
 View = tuple[Shape, Shape, int]
 """Shape, strides and offset."""
-
-Point = tuple[float, float]
 
 
 def layout(
@@ -64,43 +63,37 @@ def layout(
     return _figure([*under, *over], max(left - 24, 20 + width * len(storage)), strip + CELL + 24, caption)
 
 
-def steps(shapes: Mapping[str, Shape], caption: str) -> Figure:
+def steps(shapes: Mapping[str, Shape], caption: str) -> Row:
     """Contiguous tensors as grids of positions, with an arrow for one step along each dimension, labeled with its stride.
 
     Args:
         shapes: The shapes by the name that stands above the grid; one to three dimensions, each of at least 2.
         caption: The figure in words.
     """
-    left, top, over, under, bottom = 34.0, 66.0, [], [], 0.0
-    for name, shape in shapes.items():
-        strides = tuple(int(np.prod(shape[dim + 1 :])) for dim in range(len(shape)))
-        note = f"strides {strides}"
-        under += [_text(left, 14, name, "start", strong=True), _text(left, 30, note, "start", note=True)]
-        right = left + 7.2 * max(len(name), len(note))
-        for index in np.ndindex(shape):
-            x, y = _corner(index, shape, CELL, left, top)
-            under.append(_cell(x, y, CELL, str(int(np.dot(index, strides)))))
-            right, bottom = max(right, x + CELL), max(bottom, y + CELL)
-        middle, low = left + CELL / 2, top + CELL * (shape[-2] if len(shape) > 1 else 1)
-        for dim, stride in enumerate(reversed(strides)):
-            if dim == 0:  # to the next column, above the grid
-                over.append(
-                    _arc(
-                        (middle, top + 1), (middle + CELL / 2, top - 14), (middle + CELL, top), f"+{stride}", (middle + CELL / 2, top - 11)
-                    )
-                )
-            elif dim == 1:  # to the next row, on its left
-                over.append(
-                    _arc((left + 1, top + 13), (left - 16, top + CELL), (left, top + CELL + 13), f"+{stride}", (left - 22, top + CELL + 4))
-                )
-            else:  # to the next part, below it
-                far = CELL * shape[-1] + GAP
-                over.append(
-                    _arc((middle, low - 1), (middle + far / 2, low + 24), (middle + far, low), f"+{stride}", (middle + far / 2, low + 27))
-                )
-                bottom = max(bottom, low + 30)
-        left = right + 56
-    return _figure([*under, *over], left - 46, bottom + 10, caption)
+    return Row([_steps(name, shape) for name, shape in shapes.items()], caption)
+
+
+def _steps(name: str, shape: Shape) -> Figure:
+    """One tensor of `steps`."""
+    strides = tuple(int(np.prod(shape[dim + 1 :])) for dim in range(len(shape)))
+    note = f"strides {strides}"
+    left, top = 34.0, 66.0
+    parts = [_text(left, 14, name, "start", strong=True), _text(left, 30, note, "start", note=True)]
+    corners = {index: _corner(index, shape, CELL, left, top) for index in np.ndindex(shape)}
+    parts += [_cell(*corner, CELL, str(int(np.dot(index, strides)))) for index, corner in corners.items()]
+    middle, low = left + CELL / 2, top + CELL * (shape[-2] if len(shape) > 1 else 1)
+    across = CELL * shape[-1] + GAP
+    arrows = [  # to the next column above the grid, to the next row on its left, to the next part below it
+        ((middle, top + 1), (middle + CELL / 2, top - 14), (middle + CELL, top), (middle + CELL / 2, top - 11)),
+        ((left + 1, top + 13), (left - 16, top + CELL), (left, top + CELL + 13), (left - 22, top + CELL + 4)),
+        ((middle, low - 1), (middle + across / 2, low + 24), (middle + across, low), (middle + across / 2, low + 27)),
+    ]
+    for stride, (start, bend, end, place) in zip(reversed(strides), arrows, strict=False):
+        curve = "M{:g} {:g}Q{:g} {:g} {:g} {:g}".format(*start, *bend, *end)
+        parts.append(f'<path class="graph-edge" d="{curve}" marker-end="url(#tip)"/>')
+        parts.append(_text(*place, f"+{stride}", note=True))
+    right = max(left + 7.2 * max(len(name), len(note)), *(x + CELL for x, _ in corners.values()))
+    return _figure(parts, right + 12, low + 36, "")
 
 
 def alignment(shapes: Mapping[str, Shape], caption: str) -> Figure:
@@ -178,12 +171,6 @@ def _corner(index: Shape, shape: Shape, width: float, left: float, top: float) -
     """Upper left corner of a cell; the parts of a tensor of three dimensions stand beside each other."""
     part, row, column = (0,) * (3 - len(index)) + tuple(index)
     return left + part * (shape[-1] * width + GAP) + column * width, top + row * CELL
-
-
-def _arc(start: Point, bend: Point, end: Point, label: str, place: Point) -> str:
-    """An arrow from one point to another, pulled toward a third, with a label."""
-    curve = "M{:g} {:g}Q{:g} {:g} {:g} {:g}".format(*start, *bend, *end)
-    return f'<path class="graph-edge" d="{curve}" marker-end="url(#tip)"/>' + _text(*place, label, note=True)
 
 
 def _width(texts: Sequence[str]) -> float:
