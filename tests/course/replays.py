@@ -1,4 +1,4 @@
-"""Runs failing tests of wrong answers again as `course explain` does, many in one process that loads once what they need and forks.
+"""Reruns failing tests of wrong answers as `course explain` does: one process imports what they need, then forks for each test.
 
 `python -m tests.course.replays JOBS` reads a JSON list of {"folder", "test", "stage"} and writes what is found into each folder.
 """
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def run(folder: Path, test: str, stage: int) -> None:
-    """Run one test, and end the process."""
+    """Run one test and end the process."""
     import pytest
 
     try:
@@ -51,7 +51,7 @@ def run(folder: Path, test: str, stage: int) -> None:
         os.dup2(log, 1)
         os.dup2(log, 2)
         arguments = ["-p", "course.explain.replay", "-p", "no:cacheprovider", "-q", f"--rootdir={folder}"]
-        arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # what is loaded ahead
+        arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # modules imported before the fork
         pytest.main([*arguments, "--course-divergence=divergence.json", f"--course-stage={stage}", test])
     finally:
         os._exit(0)

@@ -1,4 +1,4 @@
-"""What grading keeps of a right answer's compiled code: `course.staff.grading.grading_env`."""
+"""The compiled code of a right answer that grading caches: `course.staff.grading.grading_env`."""
 
 from __future__ import annotations
 
@@ -47,37 +47,37 @@ def test_double():
 
 
 @pytest.fixture
-def desk() -> Desk:
+def grading_env() -> Desk:
     if reason := sandbox.missing("bubblewrap"):
         pytest.skip(f"no bubblewrap on this machine: {reason}")
     return Desk(Sandbox("bubblewrap"), 7)
 
 
-def ask(remote: Remote, name: str) -> tuple[float, int]:
-    """A function of 3, and how often its machine code was found on disk."""
+def call(remote: Remote, name: str) -> tuple[float, int]:
+    """The value of a function at 3, and how often its machine code was found on disk."""
     p = Program()
     ((value, found),) = remote.ask([[p.find(f"minitorch:{name}")(3.0), p.find("minitorch:found")(name)]], 120.0)
     return value, found
 
 
 @pytest.mark.exhaustive
-def test_what_tests_and_probes_of_a_right_answer_compile_is_found_on_disk(desk: Desk, tmp_path: Path) -> None:
+def test_code_compiled_by_tests_and_probes_of_a_right_answer_is_found_on_disk(grading_env: Desk, tmp_path: Path) -> None:
     task, tree, cache, asked = course().task("3.1"), tmp_path / "tree", tmp_path / "numba", list[bytes]()
     settings = f'[tool.pytest.ini_options]\nmarkers = ["{task.mark}: a task"]\n'
     plugin = 'def pytest_addoption(parser):\n    parser.addoption("--course-report")\n    parser.addoption("--course-limit")\n'
     write_tree(
         tree, {"minitorch/__init__.py": PACKAGE, "tests/test_kernels.py": TEST, "tests/conftest.py": plugin, "pyproject.toml": settings}
     )
-    desk.keep_compiled(tree, {}, task, ["tests/test_kernels.py"], 120.0, cache)
-    with desk.laid_out(tree, {}) as folder:
-        launch = sandbox_launcher(desk.sandbox, folder, cache)
+    grading_env.keep_compiled(tree, {}, task, ["tests/test_kernels.py"], 120.0, cache)
+    with grading_env.laid_out(tree, {}) as folder:
+        launch = sandbox_launcher(grading_env.sandbox, folder, cache)
         with Remote(launch) as remote:
-            assert ask(remote, "double") == (6.0, 1)
+            assert call(remote, "double") == (6.0, 1)
         with Remote(lambda environment: Recorded(launch(environment), asked)) as remote:
-            assert ask(remote, "half") == (1.5, 0)
-    assert len(asked) == 2  # with the import
-    desk.keep_compiled_for_probes(tree, {}, task, asked, cache)
-    with desk.laid_out(tree, {}) as folder, Remote(sandbox_launcher(desk.sandbox, folder, cache)) as remote:
-        assert ask(remote, "double") == (6.0, 1)
-        assert ask(remote, "half") == (1.5, 1)
+            assert call(remote, "half") == (1.5, 0)
+    assert len(asked) == 2  # including the import
+    grading_env.keep_compiled_for_probes(tree, {}, task, asked, cache)
+    with grading_env.laid_out(tree, {}) as folder, Remote(sandbox_launcher(grading_env.sandbox, folder, cache)) as remote:
+        assert call(remote, "double") == (6.0, 1)
+        assert call(remote, "half") == (1.5, 1)
     assert not list(tmp_path.glob(".numba-*"))

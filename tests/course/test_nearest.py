@@ -1,4 +1,4 @@
-"""Which tests fail under which wrong answer, and which one a submission is most like: `course.staff.grading`."""
+"""Which tests fail for which wrong answer, and which wrong answer a submission resembles most: `course.staff.grading`."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ HERE = "tests/test_operators.py"
 IDS = [f"{HERE}::{name}" for name in ("test_above", "test_below[-1.0]", "test_below[0.0]", "test_all")]
 
 
-def wrong(body: str, name: str, task: str = "0.1", mistake: str = "Is wrong.") -> WrongAnswer:
+def wrong_answer(body: str, name: str, task: str = "0.1", mistake: str = "Is wrong.") -> WrongAnswer:
     return WrongAnswer(task, name, mistake, {"minitorch.operators:relu": f"def relu(x):\n    {body}\n"})
 
 
-class Desk:
-    """The miniature course, whose wrong answers are collected.
+class Collector:
+    """The miniature course, for collecting the patterns of wrong answers.
 
     Attributes:
         root: Its folder.
@@ -106,89 +106,87 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    return Desk(*miniature.write(tmp_path / "reference"), monkeypatch)
+def collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Collector:
+    return Collector(*miniature.write(tmp_path / "reference"), monkeypatch)
 
 
-IDENTITY, ZERO, ABS = wrong("return x", "identity"), wrong("return 0.0", "zero"), wrong("return abs(x)", "absolute")
+IDENTITY, ZERO, ABS = wrong_answer("return x", "identity"), wrong_answer("return 0.0", "zero"), wrong_answer("return abs(x)", "absolute")
 
 
-# Collecting
+# Collecting patterns
 
 
 @pytest.mark.exhaustive
-def test_a_pattern_is_the_tests_that_fail_and_those_that_do_not_run_anywhere_are_in_none(desk: Desk) -> None:
+def test_a_pattern_is_the_failing_tests_and_excludes_tests_that_never_run(collector: Collector) -> None:
     count = []
-    files = needed_files(desk.root, desk.manifest)
-    found = collect_patterns([IDENTITY, ZERO], desk.manifest, desk.root, files, desk.path, done=lambda: count.append(1))
+    files = needed_files(collector.root, collector.manifest)
+    found = collect_patterns([IDENTITY, ZERO], collector.manifest, collector.root, files, collector.path, done=lambda: count.append(1))
     assert list(found) == ["0.1"]
     assert found["0.1"].ids == IDS
     assert found["0.1"].failed("identity") == {IDS[1], IDS[3]}
     assert found["0.1"].failed("zero") == {IDS[0]}
     assert len(count) == 2
-    assert read_patterns(desk.path) == found
+    assert read_patterns(collector.path) == found
 
 
 @pytest.mark.exhaustive
-def test_a_test_that_hangs_is_failed_and_so_are_those_behind_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_that_hangs_counts_as_failed_and_so_do_those_after_it(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "HANGS", 3)
-    found = desk.collect(wrong("\n    while x < 0:\n        pass\n    return x", "hangs"))
+    found = collector.collect(wrong_answer("\n    while x < 0:\n        pass\n    return x", "hangs"))
     assert found["0.1"].failed("hangs") == set(IDS[1:])
 
 
 @pytest.mark.exhaustive
-def test_wrong_answers_are_run_compiled_where_the_reference_takes_too_long_without_the_compiler(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_answers_run_compiled_if_the_reference_is_too_slow_uncompiled(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "HANGS", 3)
     training = '@pytest.mark.task0_1\ndef test_training():\n    while os.environ["NUMBA_DISABLE_JIT"] == "1":\n        pass\n'
-    (desk.root / HERE).write_text(f"import os\n{TESTS}\n\n{training}", encoding="utf-8")
-    assert desk.collect(ZERO)["0.1"].failed("zero") == {IDS[0]}
+    (collector.root / HERE).write_text(f"import os\n{TESTS}\n\n{training}", encoding="utf-8")
+    assert collector.collect(ZERO)["0.1"].failed("zero") == {IDS[0]}
 
 
 @pytest.mark.exhaustive
-def test_a_collection_that_was_ended_goes_on_where_it_stood(desk: Desk) -> None:
-    desk.stop_at = "zero"
+def test_an_interrupted_collection_continues_where_it_stopped(collector: Collector) -> None:
+    collector.stop_at = "zero"
     with pytest.raises(KeyboardInterrupt):
-        desk.collect(IDENTITY, ZERO)
-    assert desk.runs == ["identity"]
-    desk.stop_at = ""
-    assert set(desk.collect(IDENTITY, ZERO)["0.1"].answers) == {"identity", "zero"}
-    assert desk.runs == ["zero"]
+        collector.collect(IDENTITY, ZERO)
+    assert collector.runs == ["identity"]
+    collector.stop_at = ""
+    assert set(collector.collect(IDENTITY, ZERO)["0.1"].answers) == {"identity", "zero"}
+    assert collector.runs == ["zero"]
 
 
 @pytest.mark.exhaustive
-def test_only_what_has_changed_is_run_again(desk: Desk) -> None:
-    own = wrong("return x", "identity", task="0.2")
-    desk.collect(IDENTITY, ZERO, own)
-    assert desk.runs == ["identity", "zero", "identity"]
-    found = desk.collect(wrong("return x + 0", "identity"), ZERO, replace(own, mistake="In other words."))
-    assert desk.runs == ["identity"]
+def test_only_changed_answers_run_again(collector: Collector) -> None:
+    own = wrong_answer("return x", "identity", task="0.2")
+    collector.collect(IDENTITY, ZERO, own)
+    assert collector.runs == ["identity", "zero", "identity"]
+    found = collector.collect(wrong_answer("return x + 0", "identity"), ZERO, replace(own, mistake="In other words."))
+    assert collector.runs == ["identity"]
     assert set(found["0.1"].answers) == {"identity", "zero"}
-    desk.collect(ZERO)
-    assert desk.runs == []
-    assert set(read_patterns(desk.path)["0.1"].answers) == {"zero"}
-    assert set(read_patterns(desk.path)["0.2"].answers) == {"identity"}
-    desk.collect(ZERO, again=True)
-    assert desk.runs == ["zero"]
-    tests = desk.root / HERE
+    collector.collect(ZERO)
+    assert collector.runs == []
+    assert set(read_patterns(collector.path)["0.1"].answers) == {"zero"}
+    assert set(read_patterns(collector.path)["0.2"].answers) == {"identity"}
+    collector.collect(ZERO, again=True)
+    assert collector.runs == ["zero"]
+    tests = collector.root / HERE
     tests.write_text(tests.read_text(encoding="utf-8") + "\n# Changed.\n", encoding="utf-8")
-    desk.collect(ZERO)
-    assert desk.runs == ["zero"]
+    collector.collect(ZERO)
+    assert collector.runs == ["zero"]
 
 
-def test_a_reference_that_fails_its_own_tests_is_an_error(desk: Desk) -> None:
-    (desk.root / "minitorch" / "operators.py").write_text("def relu(x):\n    return x\n", encoding="utf-8")
+def test_a_reference_that_fails_its_own_tests_is_an_error(collector: Collector) -> None:
+    (collector.root / "minitorch" / "operators.py").write_text("def relu(x):\n    return x\n", encoding="utf-8")
     with pytest.raises(StaffError) as error:
-        desk.collect(ZERO)
+        collector.collect(ZERO)
     assert str(error.value) == (f"the reference itself does not pass {IDS[1]} of task 0.1; no pattern of failures can be told from that")
-    assert not desk.path.exists()
+    assert not collector.path.exists()
 
 
-# The file
+# The file of patterns
 
 
-def test_patterns_are_written_short_and_come_back(tmp_path: Path) -> None:
+def test_patterns_are_compact_and_round_trip(tmp_path: Path) -> None:
     _, manifest = miniature.write(tmp_path / "reference")
     ids = [
         "tests/test_a.py::test_a[1-2]",
@@ -211,79 +209,81 @@ def test_patterns_are_written_short_and_come_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "{", "[]", '{"schema": 0, "tasks": {}}', '{"schema": 1, "tasks": {"0.1": {"tests": 3}}}'])
-def test_a_file_of_patterns_that_cannot_be_read_is_none(tmp_path: Path, text: str | None) -> None:
+def test_an_unreadable_file_of_patterns_counts_as_none(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "patterns.json").write_text(text, encoding="utf-8")
     assert read_patterns(tmp_path / "patterns.json") == {}
 
 
-# The nearest
+# The nearest wrong answer
 
 
-def known(**answers: str) -> Patterns:
-    """Patterns of a task with the tests a to h, each answer as the letters of those that it fails."""
+def make_patterns(**answers: str) -> Patterns:
+    """Patterns of a task with the tests a to h; each answer is the letters of the tests that it fails."""
     ids = list("abcdefgh")
     return Patterns({}, ids, {name: ("", tuple(ids.index(letter) for letter in letters)) for name, letters in answers.items()})
 
 
 def find(failed: str, **answers: str) -> Nearest | None:
-    return most_like("0.1", list(failed), known(**answers), {name: f"Does {name}." for name in answers})
+    return most_like("0.1", list(failed), make_patterns(**answers), {name: f"Does {name}." for name in answers})
 
 
-def test_the_same_failures_are_as_like_as_can_be() -> None:
+def test_identical_failures_have_similarity_1() -> None:
     assert find("abc", one="ab", two="abc", three="abcd") == Nearest("0.1/two", "Does two.", 1.0)
 
 
-def test_what_both_fail_counts_over_what_either_fails() -> None:
-    # each test is failed by one answer of two: all weigh the same
+def test_similarity_is_the_shared_failures_divided_by_all_failures() -> None:
+    # each test is failed by one answer of two, so all have the same weight
     assert find("abce", one="abcd", two="efgh") == Nearest("0.1/one", "Does one.", 0.6)
 
 
-def test_a_test_that_few_wrong_answers_fail_counts_for_more() -> None:
-    # of four answers three fail a, which weighs ln(1 + 4/3), and one fails c, which weighs ln(1 + 4): 1.609 of 2.457
+def test_a_test_that_few_wrong_answers_fail_weighs_more() -> None:
+    # three of four answers fail a, which weighs ln(1 + 4/3); one fails c, which weighs ln(1 + 4): 1.609 of 2.457
     assert find("ac", x="abd", y="abe", z="abf", rare="c") == Nearest("0.1/rare", "Does rare.", 0.655)
 
 
-def test_failures_like_none_are_of_another_mistake() -> None:
+def test_failures_similar_to_no_pattern_have_no_nearest_answer() -> None:
     assert find("abc", one="cdefg", two="gh") is None
 
 
-def test_nothing_failed_and_everything_failed_is_like_nothing() -> None:
+def test_no_failures_and_all_failures_have_no_nearest_answer() -> None:
     assert find("", one="ab") is None
     assert find("abcdefgh", one="abcdefgh") is None
 
 
-def test_what_is_no_test_of_the_task_does_not_count() -> None:
-    found = most_like("0.1", ["a", "b", "sums lists of any length"], known(one="ab", two="c"), {"one": "Does one.", "two": "Does two."})
+def test_failures_outside_the_tests_of_the_task_do_not_count() -> None:
+    found = most_like(
+        "0.1", ["a", "b", "sums lists of any length"], make_patterns(one="ab", two="c"), {"one": "Does one.", "two": "Does two."}
+    )
     assert found == Nearest("0.1/one", "Does one.", 1.0)
 
 
-def test_wrong_answers_that_fail_the_very_same_tests_are_told_together() -> None:
+def test_wrong_answers_that_fail_the_same_tests_are_reported_together() -> None:
     assert find("ab", two="ab", one="ab", three="c") == Nearest("0.1/one", "Does one. Or: Does two.", 1.0)
     assert find("ab", two="ab", one="ab", three="ab", four="ab") is None
 
 
-def test_of_two_that_are_equally_like_the_first_by_name_is_taken() -> None:
+def test_of_two_equally_similar_answers_the_first_by_name_is_taken() -> None:
     found = find("ab", z="abc", y="abd")
     assert found is not None
     assert found.key == "0.1/y"
 
 
-def test_an_answer_whose_pattern_does_not_hold_any_more_is_left_aside() -> None:
-    found = most_like("0.1", ["a"], known(one="a", two="ab"), {"two": "Does two."})
+def test_an_answer_with_an_outdated_pattern_is_ignored() -> None:
+    found = most_like("0.1", ["a"], make_patterns(one="a", two="ab"), {"two": "Does two."})
     assert found == Nearest("0.1/two", "Does two.", 0.5)
 
 
-def test_wrong_answers_that_look_alike_are_listed() -> None:
-    assert alike(known(one="ab", two="c", three="ab", four="c", five="d")) == [("four", "two"), ("one", "three")]
+def test_wrong_answers_with_similar_patterns_are_listed() -> None:
+    assert alike(make_patterns(one="ab", two="c", three="ab", four="c", five="d")) == [("four", "two"), ("one", "three")]
 
 
-# The bank
+# The course's wrong answers
 
 
 @pytest.fixture
-def collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Patterns:
-    """Task 1.1 with two wrong answers, one of which is of today."""
+def saved_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Patterns:
+    """Task 1.1 with two wrong answers, one of which is up to date."""
     today, other = load_answers(FOLDER, [course().task("1.1")])[:2]
     tests = hash_of_tests(["tests/test_autodiff.py"], ROOT)
     ids = [f"tests/test_autodiff.py::{name}" for name in "abc"]
@@ -295,26 +295,28 @@ def collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Patterns:
     return kept
 
 
-def test_a_submission_s_failures_find_the_mistake_s_sentence(collected: Patterns) -> None:
+def test_the_failures_of_a_submission_lead_to_the_sentence_about_its_mistake(saved_patterns: Patterns) -> None:
     today = load_answers(FOLDER, [course().task("1.1")])[0]
-    assert nearest.nearest("1.1", collected.ids[:2]) == Nearest(today.key, today.mistake, 1.0)
+    assert nearest.nearest("1.1", saved_patterns.ids[:2]) == Nearest(today.key, today.mistake, 1.0)
 
 
-def test_a_pattern_of_another_version_of_the_answer_is_ignored(collected: Patterns) -> None:
-    assert nearest.nearest("1.1", collected.ids[2:]) is None
+def test_a_pattern_of_another_version_of_the_answer_is_ignored(saved_patterns: Patterns) -> None:
+    assert nearest.nearest("1.1", saved_patterns.ids[2:]) is None
 
 
-def test_patterns_of_another_version_of_the_tests_are_ignored(collected: Patterns, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_patterns_of_another_version_of_the_tests_are_ignored(
+    saved_patterns: Patterns, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(nearest, "ROOT", tmp_path)
-    assert nearest.nearest("1.1", collected.ids[:2]) is None
+    assert nearest.nearest("1.1", saved_patterns.ids[:2]) is None
 
 
-def test_a_task_without_patterns_and_one_that_does_not_exist_have_no_nearest(collected: Patterns) -> None:
+def test_a_task_without_patterns_and_one_that_does_not_exist_have_no_nearest(saved_patterns: Patterns) -> None:
     assert nearest.nearest("1.2", ["a"]) is None
     assert nearest.nearest("9.9", ["a"]) is None
 
 
-def test_what_was_collected_of_the_bank_still_holds() -> None:
+def test_the_patterns_of_the_course_are_up_to_date() -> None:
     found = read_patterns()
     assert list(found) == [task.id for task in course().tasks]
     for id, of_task in found.items():
@@ -325,7 +327,7 @@ def test_what_was_collected_of_the_bank_still_holds() -> None:
         assert all(of_task.failed(name) for name in of_task.answers), f"a wrong answer of task {id} fails nothing"
 
 
-def test_tests_about_compiled_code_count_where_the_compiler_is_on(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tests_about_compiled_code_count_if_the_compiler_is_on(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     states = {"1": {"t.py::plain": "passed", "t.py::loops": "skipped"}, "0": {"t.py::plain": "passed", "t.py::loops": "passed"}}
 
     def run(folder: Path, task: Task, files: dict, mode: dict) -> Run:
@@ -335,25 +337,25 @@ def test_tests_about_compiled_code_count_where_the_compiler_is_on(desk: Desk, mo
         return Run([{"nodeid": id, "state": state} for id, state in found.items()], False, "")
 
     monkeypatch.setattr(patterns, "_run", run)
-    found = desk.collect(replace(wrong("return -2", "a"), compiled=True), wrong("return -2", "b"))["0.1"]
+    found = collector.collect(replace(wrong_answer("return -2", "a"), compiled=True), wrong_answer("return -2", "b"))["0.1"]
     assert {name: found.failed(name) for name in ("a", "b")} == {"a": {"t.py::plain", "t.py::loops"}, "b": {"t.py::plain"}}
-    assert desk.collect(wrong("return -2", "b"), again=True)["0.1"].ids == ["t.py::plain", "t.py::loops"]
+    assert collector.collect(wrong_answer("return -2", "b"), again=True)["0.1"].ids == ["t.py::plain", "t.py::loops"]
 
 
 # The command
 
 
 @pytest.mark.exhaustive
-def test_the_command_lists_what_looks_alike(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = desk.root / "wrong_answers"
+def test_the_command_lists_similar_wrong_answers(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = collector.root / "wrong_answers"
     folder.mkdir()
     entry = '[[wrong]]\nname = "{}"\nmistake = "Is wrong."\n[wrong.patch]\n"minitorch.operators:relu" = "def relu(x): return {}"\n'
     bodies = {"identity": "x", "zero": "0.0", "neither": "+x"}
     (folder / "0.1.toml").write_text("".join(entry.format(*about) for about in bodies.items()), encoding="utf-8")
-    monkeypatch.setattr(nearest, "ROOT", desk.root)
+    monkeypatch.setattr(nearest, "ROOT", collector.root)
     monkeypatch.setattr(nearest, "FOLDER", folder)
-    monkeypatch.setattr(nearest, "PATTERNS", desk.path)
-    monkeypatch.setattr(nearest, "course", lambda: desk.manifest)
+    monkeypatch.setattr(nearest, "PATTERNS", collector.path)
+    monkeypatch.setattr(nearest, "course", lambda: collector.manifest)
     out = Console(file=io.StringIO(), width=100)
     assert nearest.run(out, Console(file=io.StringIO()), ["0.1"]) == 0
     assert isinstance(out.file, io.StringIO)

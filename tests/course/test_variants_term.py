@@ -1,4 +1,4 @@
-"""Variants from end to end, by the commands: handouts of three students, solved, updated, one copied, all marked."""
+"""Variants from end to end, through the commands: the handouts of three students are solved, updated and marked; one is a copy."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ RIGHT = right_answer(ROOT, course())
 
 @pytest.fixture(scope="module")
 def staff(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Runs `course-staff`; gives what it printed."""
+    """Runs `course-staff`; returns its output."""
     environment = clean_environment() | {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")), "NO_COLOR": "1", "COLUMNS": "200"}
 
     def run(*arguments: str) -> str:
@@ -58,8 +58,8 @@ def staff(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     return run
 
 
-def student(workspace: Path, *arguments: str) -> tuple[int, str]:
-    """Runs `course` in a workspace; gives its exit code and what it printed."""
+def run_course(workspace: Path, *arguments: str) -> tuple[int, str]:
+    """Run `course` in a workspace; returns its exit code and its output."""
     environment = clean_environment() | {"NO_COLOR": "1", "COLUMNS": "200", "PYTHONPATH": str(workspace)}
     command = [sys.executable, "-m", "course", *arguments]
     done = subprocess.run(command, cwd=workspace, env=environment, text=True, capture_output=True, timeout=600, check=False)
@@ -67,22 +67,22 @@ def student(workspace: Path, *arguments: str) -> tuple[int, str]:
 
 
 def solve(workspace: Path, variant: Variant) -> None:
-    """Write right answers into a workspace of Modules 0 to 2, those of a variant with them."""
+    """Write right answers into a workspace of Modules 0 to 2, including those of a variant."""
     files = {path: text.decode() for path, text in RIGHT.items() if (workspace / path).is_file()}
     for family, parameters in variant.families:
         files[family.file] = insert_functions(files[family.file], family, family.fill(family.solution, parameters))
     write_files(workspace, files)
 
 
-def newer(workspace: Path, folder: Path) -> None:
-    """Write a release into a folder that is a workspace's own but for a word in operators.py."""
+def write_newer_release(workspace: Path, folder: Path) -> None:
+    """Write a release into a folder; it differs from the workspace's own in one word of operators.py."""
     old = pristine.read(workspace)
     files = {path: old.files.get(path) or (workspace / path).read_bytes() for path in old.hashes}
     files["minitorch/operators.py"] = files["minitorch/operators.py"].replace(b"Stage 0 - Scalar", b"Stage 0 - Newer scalar", 1)
     write_files(folder, {**files, pristine.PATH: pristine.pack(files, old.files)})
 
 
-def test_three_students_of_whom_one_copies(staff: Callable[..., str], tmp_path: Path) -> None:
+def test_of_three_students_the_one_who_copies_is_reported(staff: Callable[..., str], tmp_path: Path) -> None:
     term = tmp_path / "autumn"
     (term / "submissions" / "variants").mkdir(parents=True)
     (term / "term.toml").write_text(POLICY)
@@ -102,25 +102,25 @@ def test_three_students_of_whom_one_copies(staff: Callable[..., str], tmp_path: 
     assert ours == theirs
     assert all((alone / path).read_bytes() == (workspaces["ada"] / path).read_bytes() for path in ours if path.name != ".handout.json")
 
-    code, said = student(workspaces["ada"], "test", "0.1")
+    code, said = run_course(workspaces["ada"], "test", "0.1")
     assert (code, "0.1" in said) == (1, True), said
     for id, workspace in workspaces.items():
         solve(workspace, roster.variants["bob" if id == "cid" else id])
     for task in ("0.1", "0.3", "0.5", "2.1"):
-        code, said = student(workspaces["ada"], "test", task)
+        code, said = run_course(workspaces["ada"], "test", task)
         assert code == 0, said
-        code, said = student(workspaces["cid"], "test", task)
+        code, said = run_course(workspaces["cid"], "test", task)
         assert code == 1, said
         assert "variant" in said or "own_line" in said or "stored_position" in said, said
 
-    newer(workspaces["ada"], tmp_path / "newer")
-    code, said = student(workspaces["ada"], "update", str(tmp_path / "newer"))
+    write_newer_release(workspaces["ada"], tmp_path / "newer")
+    code, said = run_course(workspaces["ada"], "update", str(tmp_path / "newer"))
     assert code == 0, said
     assert "Updated" in said, said
     text = (workspaces["ada"] / "minitorch" / "operators.py").read_text()
     assert text.startswith('"""Stage 0 - Newer scalar')
     assert f"return {roster.variants['ada'].parameters['activation']['slope']} * x" in text
-    assert student(workspaces["ada"], "test", "0.1")[0] == 0
+    assert run_course(workspaces["ada"], "test", "0.1")[0] == 0
 
     for id, workspace in workspaces.items():
         target = term / "submissions" / "variants" / f"{id}@2026-10-01T10.00.00"

@@ -1,4 +1,4 @@
-"""Pages of the app, opened as a test sees them."""
+"""Helpers for opening pages of the app in tests."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -8,14 +8,14 @@ from project.lab import sources
 
 
 @pytest.fixture(autouse=True)
-def files_stand_still(monkeypatch):
-    """A file that is saved during a test would be imported again, without what the test has patched. A test file imports this by name."""
+def ignore_saved_files(monkeypatch):
+    """Ignore files saved during a test; reloading them would undo the test's patches. A test file imports this fixture by name."""
     monkeypatch.setattr(sources, "stamp", tuple)
     monkeypatch.setattr(sources, "_imported", ())
 
 
 def open_page(name, **query):
-    """A page of the app after its first run, with these settings in its address."""
+    """A page of the app after its first run, with these query parameters."""
     app = AppTest.from_file(str(ROOT / "project" / "app.py"), default_timeout=120)
     app.switch_page(f"views/{name}.py")
     for key, value in query.items():

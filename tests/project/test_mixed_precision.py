@@ -1,4 +1,4 @@
-"""The program that trains in float32 and in mixed precision side by side."""
+"""The program that compares training in float32 with training in mixed precision."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_the_loss_in_mixed_precision_follows_that_of_float32(dtype):
     assert mixed != plain
 
 
-def test_the_program_prints_both_columns_and_the_steps_left_out(capsys):
+def test_the_program_prints_both_columns_and_the_skipped_steps(capsys):
     assert mixed_precision.main(["--steps", "12", "--hidden", "8", "--growth", "5", "--scale", "1e9"]) in (0, 1)
     head, *lines, end = capsys.readouterr().out.splitlines()
     assert head.split() == ["step", "float32", "float16", "scale"]

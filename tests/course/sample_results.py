@@ -1,4 +1,4 @@
-"""Results of imagined submissions, written by hand: what the outputs of grading are tested on."""
+"""Results of made-up submissions, written by hand, on which the outputs of grading are tested."""
 
 from __future__ import annotations
 
