@@ -1,4 +1,4 @@
-"""Whether numba shares a kernel's loop among threads, by numba's own report."""
+"""A check, through numba's diagnostics, that a kernel's loop runs in parallel."""
 
 import re
 
