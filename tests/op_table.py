@@ -64,18 +64,18 @@ class Op:
     """A row of the table.
 
     Attributes:
-        name: How the call is written.
+        name: The text of the call.
         covers: The public name that it calls, such as "Tensor.sum" or "cat".
         ours: The call on tensors.
-        numpy: The same on arrays: it gives exactly the values and the shape that `ours` must give.
-        shapes: For every trial the shape of each operand.
-        domains: For every operand, from where its values are drawn; see `sample`.
+        numpy: The same call on arrays; it must give exactly the values and the shape of `ours`.
+        shapes: The shapes of the operands, for every trial.
+        domains: The domain of each operand's values; see `sample`.
         result: The dtype of the result, from those of the operands.
         gradient: Whether gradients flow through it.
         view: Whether the result must (True) or must not (False) share storage with the operand; None: either.
-        distinct: Whether its gradient exists only where elements differ, so that it is not checked on repeated ones.
-        layouts: In which layouts it can be called.
-        torch: The same on PyTorch's tensors; None where PyTorch lacks it.
+        distinct: Whether its gradient exists only for distinct elements, so that it is not checked on repeated ones.
+        layouts: The layouts in which it can be called.
+        torch: The same call on PyTorch's tensors; None if PyTorch lacks it.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Op:
 def sample(domain, shape, dtype=float64, seed=0):
     """Values of a shape, always the same for the same arguments.
 
-    Floats are all different, also from those of the next seeds. None is whole, for there functions have kinks and steps.
+    Floats are all different, also from those of the next seeds. None is an integer, because functions have kinks and steps there.
     """
     rng = np.random.default_rng([seed, *shape])
     size = int(np.prod(shape))
@@ -408,4 +408,4 @@ ELSEWHERE = {
     "settings, in core/test_dtypes": "get_default_dtype set_default_dtype",
     "made from nothing, in core/test_creation": "zeros ones full arange linspace eye rand randn tensor manual_seed",
 }
-"""What the table does not hold, and where it is tested."""
+"""Names that the table does not cover, and where they are tested."""

@@ -1,7 +1,7 @@
 """Hypothesis strategies of the course's tensor tests, and their comparison of tensors with arrays.
 
-Most tensors drawn here are not contiguous: their dimensions lie in storage in another order, with an offset before them and gaps between
-their elements. What no element occupies is NaN, so that whoever reads it shows it.
+Most tensors drawn here are not contiguous: their dimensions have another order in memory, with an offset before them and gaps between
+their elements. Unused storage is NaN, so that reading it shows in the result.
 """
 
 import math

@@ -373,10 +373,10 @@ for reverse in (False, True):
     assert re.findall(r">([^<>]+)</text>", ahead) == ["5", "7", "0", "0", "5 · 1 + 7 · 2 = 19", "5", "7", "0", "0", "7 · 1 = 7"]
     assert re.findall(r">([^<>]+)</text>", back) == ["0", "0", "5", "7", "5 · 1 = 5", "0", "0", "5", "7", "7 · 1 + 5 · 2 = 17"]
     for drawn, first, dashed in ((ahead, [0, 1, 2], [2, 3]), (back, [0, 1, 2], [0, 1])):
-        code_cells = re.findall(r'class="(graph-node[^"]*)" x="(\d+)" y="9".*?rx="3"([^/]*)/>', drawn)
-        places = [(int(x) - 11) // 26 for _, x, _ in code_cells]
-        assert [place for (kind, _, _), place in zip(code_cells, places, strict=True) if "marked" in kind] == first
-        assert [place for (_, _, dash), place in zip(code_cells, places, strict=True) if dash] == dashed
+        cells = re.findall(r'class="(graph-node[^"]*)" x="(\d+)" y="9".*?rx="3"([^/]*)/>', drawn)
+        places = [(int(x) - 11) // 26 for _, x, _ in cells]
+        assert [place for (kind, _, _), place in zip(cells, places, strict=True) if "marked" in kind] == first
+        assert [place for (_, _, dash), place in zip(cells, places, strict=True) if dash] == dashed
 
 
 def test_a_grid_divided_into_windows_has_gaps_between_them() -> None:

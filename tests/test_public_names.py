@@ -33,7 +33,7 @@ ALSO_SILENT = {  # errors that docstrings need not document, with reasons
 }
 
 SHAPES = re.compile(r"[Ss]hape|dimension|element|broadcast|\([A-Za-z]\w*, |\d×\d|\brows?\b|\brank\b|vector")
-"""How a docstring may speak of shapes: by name, by what they are made of, or by letters, as in (B, C, H, W)."""
+"""Patterns by which a docstring may describe shapes: the word, the dimensions, or letters, as in (B, C, H, W)."""
 
 SHAPELESS = {  # functions for which shapes would be pointless
     **dict.fromkeys([f"minitorch.Tensor.{name}" for name in ("sigmoid", "relu", "log", "exp")], "of every element, as the class says"),
@@ -132,7 +132,7 @@ def _errors_in(nodes: Iterable[ast.AST], function: object, seen: frozenset[objec
 def private_callee(function: object, called: ast.expr) -> object:
     """The private function of the module, or private method of the class, that a call refers to.
 
-    In the modules of the course, whose docstrings are as short as students need them, only what a function raises itself is asked for.
+    For modules of the course, whose docstrings are short for students, only the errors that a function itself raises count.
     """
     if function.__module__ in COURSE:
         return None
@@ -171,7 +171,7 @@ def sample(x: int) -> int:
     """One more.
 
     Raises:
-        TypeError: If it is no number.
+        TypeError: If it is not a number.
     """
     if not isinstance(x, int):
         raise TypeError("no")

@@ -27,7 +27,7 @@ ONE_THING = {
     "minitorch/nn/normalization.py",
     "minitorch/nn/recurrent.py",
 }
-"""Files that may be longer, because a reader wants them whole."""
+"""Files that may be longer, because they are best read as a whole."""
 
 
 def python_files(*folders: str) -> list[Path]:
@@ -42,7 +42,7 @@ def relative(path: Path) -> str:
 def imports(source: str, package: str = "minitorch") -> list[str]:
     """The dotted names that a source imports, anywhere in it; `from a import b` is a.b.
 
-    What only a type checker sees is left out.
+    Imports only for type checkers are left out.
     """
     found = []
     todo: list[ast.AST] = [ast.parse(source)]
@@ -217,7 +217,7 @@ FOLDERS = course().folders(course().stages[-1].number)
 """The folders of the package as dotted names, "" for the package itself, with the stage of their first module."""
 
 NAMESPACES = ("core", "io", "kernels", "kernels.cuda")
-"""Folders that bind nothing: their modules stand between those of the top level, and are imported by name."""
+"""Folders without names of their own: their modules are listed among those of the top level, and imported by name."""
 
 
 def cut_after(source: str, last: int) -> str:

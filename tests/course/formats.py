@@ -106,10 +106,10 @@ class Element:
     """What an element may contain.
 
     Attributes:
-        required: Its attributes.
-        optional: More of them.
-        children: Its elements.
-        text: Whether it may hold text.
+        required: Required attributes.
+        optional: Optional attributes.
+        children: Names of child elements.
+        text: Whether it may contain text.
     """
 
     required: Sequence[str] = ()
@@ -162,9 +162,9 @@ class CanvasImport:
     """What Canvas imports from a file.
 
     Attributes:
-        assignments: For each column its title, and the id of an assignment that exists if it names one.
+        assignments: For each column, its title, and the id of an existing assignment if the title names one.
         points: Points possible by column.
-        grades: For each student, by what Canvas finds the student with, the grades by column.
+        grades: Grades by column for each student; the key is the value by which Canvas identifies the student.
     """
 
     assignments: list[tuple[str, int | None]]

@@ -1,6 +1,6 @@
 """Reruns failing tests of wrong answers as `course explain` does: one process imports what they need, then forks for each test.
 
-`python -m tests.course.replays JOBS` reads a JSON list of {"folder", "test", "stage"} and writes what is found into each folder.
+`python -m tests.course.replays JOBS` reads a JSON list of {"folder", "test", "stage"} and writes the findings into each folder.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 AHEAD = ("hypothesis.strategies", "hypothesis.extra.numpy", "numpy", "course.runner.plugin", "course.explain.replay")
-"""What is loaded before the first fork; nothing of what students write."""
+"""Modules imported before the first fork; none of them contains student code."""
 
 SECONDS = 300
-"""So long a test may take by the clock."""
+"""Time limit of a test, in seconds of wall-clock time."""
 
 
 def main() -> None:

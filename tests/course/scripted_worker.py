@@ -15,7 +15,7 @@ class ScriptedWorker:
     """Does the first item of a job's "do" on its first run, the second on its second run, and the last on every later run.
 
     Args:
-        settings: "folder": where to note what was done.
+        settings: "folder": the folder for notes about finished runs.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ from course.staff.probes.plain import Number
 from course.workspace import function_source
 
 ORIGINALS = Path(__file__).parent / "originals"
-"""Hand-ins as people write them, each file with .txt behind its name so that nothing else takes it for a file of this repository."""
+"""Submissions as people write them; each file has the suffix .txt, so that no tool takes it for a file of this repository."""
 
 STYLES = ["terse", "typed"]
 

@@ -20,7 +20,7 @@ from .sample_results import ADA, BEN, CLASS, EVE, EVE_FILE, FAILED, NOT_DONE, PA
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 VOID = {"meta", "input", "br"}
-"""Elements without an end."""
+"""Elements without an end tag."""
 
 
 class Page(HTMLParser):
@@ -28,8 +28,8 @@ class Page(HTMLParser):
 
     Attributes:
         tags: All elements, with their attributes.
-        rows: The rows of all tables, as lists of their cells' texts.
-        open: Elements that have not ended.
+        rows: The rows of all tables, as lists of cell texts.
+        open: Elements without an end tag so far.
     """
 
     def __init__(self, text: str) -> None:

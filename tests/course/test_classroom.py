@@ -45,9 +45,9 @@ class Machine:
     """A simulated machine of the service, on which everything is already installed.
 
     Attributes:
-        root: Its files.
-        log: What it was asked to install.
-        environment: Of its programs.
+        root: The folder of the simulated file system.
+        log: The file that lists what was to be installed.
+        environment: The environment of its programs.
     """
 
     def __init__(self, root: Path) -> None:

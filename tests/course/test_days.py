@@ -1,7 +1,7 @@
 """A student's day and a teacher's day from end to end, through the commands that they type, each in its own process.
 
-The student goes through Modules 0 and 1, in each task with a mistake first. The teacher has handed out, and grades what comes back beside
-cheats and broken archives.
+The student works through Modules 0 and 1 and makes a mistake in each task first. The teacher generates the handout, and grades the
+submission along with cheats and broken archives.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MISTAKES = {
     "1.4": "overwrites_what_arrived",
     "1.5": "bias_forgotten",
 }
-"""What the student does wrong at first, by task: known wrong answers."""
+"""The student's first mistake in each task: known wrong answers."""
 
 
 def staff(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -141,7 +141,7 @@ def class_results(submission: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 CHANGED = {"bob": ("0.1", "wrong"), "mallory": ("1.1", "exits_with_a_forged_report"), "trudy": ("1.1", "patches_the_reports_of_pytest")}
-"""Who hands in the student's files with one task changed: the task, and the name of a forger, or the student's own first mistake."""
+"""Copies of the student's submission with one task changed: the task, and the name of a forger, or the student's own first mistake."""
 
 
 def change(submission: Path, other: Path, id: str, name: str) -> None:

@@ -230,7 +230,7 @@ SCALAR_MISTAKES: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]]
     "__gt__": (keep_operands(scalar_functions.LT), lambda x, y: x > y),
     "__eq__": (keep_operands(scalar_functions.LT), lambda x, y: y == x),
 }
-"""For each operator of Scalar a wrong method, and an expression that calls it."""
+"""For each operator of Scalar, a wrong method, and an expression that calls it."""
 
 REFLECTED = {"__gt__": lambda x: 2.0 < x, "__lt__": lambda x: 2.0 > x, "__eq__": lambda x: 9.0 == x}  # noqa: SIM300 - what is tested
 """Expressions in which Python calls the method because the left operand is a plain number."""
@@ -243,8 +243,8 @@ def blamed_function(expression: Callable[[], Any]) -> str:
         expression()
         raise AssertionError("the value is wrong")
 
-    find_mistakes = first_wrong_call(ROOT, test)
-    return find_mistakes[0].name if find_mistakes else "nothing"
+    found = first_wrong_call(ROOT, test)
+    return found[0].name if found else "nothing"
 
 
 def wrong_method(name: str, method: Callable[..., Any]) -> Any:
@@ -336,9 +336,9 @@ def test_a_kernel_that_passes_one_array_twice_is_blamed_instead_of_broadcast_ind
         wrong(lambda x: 2 * x)(out, shape, strides, np.array([1.0, 5.0]), np.array([2, 1]), np.array([1, 1]))
         assert out.tolist() == [2.0, 2.0, 2.0, 10.0, 10.0, 10.0]
 
-    find_mistakes = first_wrong_call(ROOT, test)
-    assert find_mistakes is not None
-    call, difference = find_mistakes
+    found = first_wrong_call(ROOT, test)
+    assert found is not None
+    call, difference = found
     assert call.name == f"{wrong.__name__}._map"
     assert ("Note", SAME_INDEX) in difference.rows
 
@@ -367,9 +367,9 @@ def test_two_columns_of_one_array_count_as_two_arrays() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tensor_data, "broadcast_index", wrong_index)
-        find_mistakes = first_wrong_call(ROOT, test)
-    assert find_mistakes is not None
-    assert find_mistakes[1].place == "the index in the smaller tensor for (1, 1): dimension 1"
+        found = first_wrong_call(ROOT, test)
+    assert found is not None
+    assert found[1].place == "the index in the smaller tensor for (1, 1): dimension 1"
 
 
 # Building blocks of oracles
@@ -377,9 +377,9 @@ def test_two_columns_of_one_array_count_as_two_arrays() -> None:
 
 @pytest.mark.parametrize(("f", "x", "expected"), [(lambda x: x**3, 2.0, 12.0), (lambda x: 1 / x, 1e-3, -1e6), (abs, -5.0, -1.0)])
 def test_the_step_of_a_numerical_derivative_adapts(f: Callable[[float], float], x: float, expected: float) -> None:
-    find_mistakes = slope(f, x)
-    assert find_mistakes is not None
-    assert agrees(expected, find_mistakes)
+    found = slope(f, x)
+    assert found is not None
+    assert agrees(expected, found)
 
 
 def test_a_pole_has_no_derivative() -> None:
@@ -388,15 +388,15 @@ def test_a_pole_has_no_derivative() -> None:
 
 def test_a_derivative_lost_in_rounding_is_unknown() -> None:
     """The derivative of 1e-5 x - 4777.8 is 1e-5, but with a small step both values are the same float."""
-    find_mistakes = slope(lambda x: 1e-5 * x - 4777.777683059897, 9.6e-31)
-    assert find_mistakes is None or agrees(1e-5, find_mistakes)
+    found = slope(lambda x: 1e-5 * x - 4777.777683059897, 9.6e-31)
+    assert found is None or agrees(1e-5, found)
     assert slope(lambda x: x + 1e15, 1.0) is None
 
 
 @pytest.mark.parametrize("x", [1e-9, -1e-9, 0.0, 1e-5])
 def test_the_derivative_near_a_kink_is_unknown_or_one_sided(x: float) -> None:
-    find_mistakes = slope(lambda x: max(x, 0.0) + 0.5, x)
-    assert find_mistakes is None or (x and agrees(float(x > 0), find_mistakes))
+    found = slope(lambda x: max(x, 0.0) + 0.5, x)
+    assert found is None or (x and agrees(float(x > 0), found))
 
 
 def test_a_constant_function_has_derivative_0() -> None:
@@ -497,7 +497,7 @@ PLACES = {
         "4.4/what_is_left_is_made_larger": ("dropout", "element (0, 0) of the result"),
     },
 }
-"""By module, for a wrong answer the function in which the mistake is and the place in its answer that is wrong first, by hand."""
+"""By module: for a wrong answer, the function with the mistake, and the first wrong place in its answer, determined by hand."""
 
 ON_THE_GPU = {
     "3.3/map_writes_in_order": ("tensor_map._map", "cell (0, 1) of out, position 2"),
@@ -507,10 +507,10 @@ ON_THE_GPU = {
     "3.4/mm_practice_misses_the_last_k": ("_mm_practice", "cell (0, 0, 0) of out"),
     "4.4b/reverse_is_ignored": ("_tensor_conv1d", "cell (0, 0, 0) of out"),
 }
-"""The same in kernels for the GPU, which run in the simulator."""
+"""The same for GPU kernels, which run in the simulator."""
 
 SOON = ("0.1/relu_leaks", "1.4/leaves_first", "2.3/map_forgets_out_strides")
-"""These run every time; the others are marked slow."""
+"""These run every time; the others are marked exhaustive."""
 
 
 def find_mistakes(answers: Sequence[str], folder: Path, **environment: str) -> Mapping[str, tuple[str, str]]:
@@ -528,10 +528,10 @@ def replay_answers(
     """For each wrong answer, the document that the replay of its failing test writes.
 
     Args:
-        answers: Keys of wrong answers of the bank; the test is the one that the ledger names.
-        folder: Where they are run.
-        own: Other functions in place of an answer's, by its key.
-        environment: What else stands in the environment.
+        answers: Keys of wrong answers; the test is the one that the ledger names.
+        folder: The folder in which they run.
+        own: Functions that replace those of an answer, by its key.
+        environment: Additional environment variables.
     """
     manifest = course()
     files = needed_files(ROOT, manifest)

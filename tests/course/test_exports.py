@@ -30,7 +30,7 @@ from .formats import CLASSROOM, GRADESCOPE, import_as_canvas, import_as_moodle_w
 from .sample_results import ADA, BEN, CLASS, EVE, NOT_DONE, PARTLY
 
 NASTY = "Zoë 🦆 \"quoted\", 'single'; <b>&amp;\x00\x1b[31m\ud800\r\n=1+1"
-"""What may stand in a name or a message."""
+"""Characters that may occur in a name or a message."""
 
 EXTREMES = [
     *CLASS,
@@ -42,7 +42,7 @@ EXTREMES = [
     Result("big", "h", "", (TaskResult("0.1", FAIL, 1e6, 1 / 3, seconds=123456.789),), (), "", 7, 1e6),
     Result("none", "h", "", (), (), "", 7, 0.0),
 ]
-"""Results at the edges."""
+"""Results with extreme values."""
 
 
 @pytest.mark.parametrize("result", EXTREMES, ids=range(len(EXTREMES)))

@@ -28,7 +28,7 @@ OPERATORS = "minitorch/operators.py"
 NUMBER = 7
 
 PATIENCE = 120.0
-"""Seconds that a cluster may take to be there."""
+"""Seconds until a cluster must be available."""
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +66,10 @@ class GradedClass:
     """The result of grading a class in three runs; two runs were stopped, and one lost its workers.
 
     Attributes:
-        out: The folder.
-        said: What the run said that was stopped by Ctrl-C.
-        results: What the last run returned.
-        told: What it told.
+        out: The output folder.
+        message: The output of the run that Ctrl-C stopped.
+        results: The results of the last run.
+        states: The progress that the last run reported.
     """
 
     out: Path

@@ -20,7 +20,7 @@ from course.staff.sandbox.sandbox import Sandbox
 OWN_TESTS = load_own_tests(course())
 
 FORGERS = load_answers(Path(__file__).parent / "forgers", course().tasks)[::6]
-"""Some of them; `benchmarks.course` grades all."""
+"""A selection; `benchmarks.course` grades all of them."""
 
 pytestmark = pytest.mark.exhaustive  # two runs of each, in the sandbox
 

@@ -74,8 +74,8 @@ class Collector:
 
     Attributes:
         root: Its folder.
-        path: Where patterns are kept.
-        runs: Which answers have been run since this was asked last; an empty name is the reference.
+        path: The file of patterns.
+        runs: The answers that have run since the last access; an empty name is the reference.
     """
 
     def __init__(self, root: Path, manifest: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ from course.staff.proofs.prove import needed_files
 FORGERS = Path(__file__).parent / "forgers"
 
 TASKS = [task for task in course().tasks if any(not full.startswith("tests.") for full in task.write)]
-"""Those with code to write."""
+"""The tasks with code to write."""
 
 EARLY = [task for task in TASKS if task.stage < 3]
 LATE = [task for task in TASKS if task.stage >= 3]

@@ -29,10 +29,10 @@ pytestmark = pytest.mark.exhaustive
 LEVELS = ("bubblewrap", "landlock", "none")
 
 INSIDE = [PYTHON, "-P", "-s", "-c"]
-"""Runs a line of Python in the sandbox."""
+"""A command that runs a line of Python in the sandbox."""
 
 LONG = 120.0
-"""Seconds: more than anything here takes, on a busy machine."""
+"""A time limit in seconds that no test reaches, even on a busy machine."""
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only the administrator gives each program a user of its own")
 

@@ -160,7 +160,7 @@ def copy(g):
     return njit(inner, parallel=True)
 """,
 }
-"""Solutions with other names, in another order and with other loops or with values passed on in other ways."""
+"""Solutions with other names, in another order, with other loops, or with other intermediate variables."""
 
 
 @pytest.mark.parametrize("name", COPIES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,15 +13,17 @@ import pytest
 from course.staff import StaffError, cli
 from course.staff.grading.results import FAIL, PASS, Result, TaskResult, write_result
 
+from .staff_commands import replace_grading
+
 
 @dataclass
 class Grader:
     """Replaces grading.
 
     Attributes:
-        results: What it returns.
-        asked: What it was called with.
-        error: What it raises instead.
+        results: The results that it returns.
+        asked: The arguments of the last call.
+        error: The exception that it raises instead.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -40,9 +41,9 @@ class Grader:
 
 @pytest.fixture
 def grader(monkeypatch: pytest.MonkeyPatch) -> Grader:
-    stand_in = Grader()
-    monkeypatch.setitem(sys.modules, "course.staff.grading.grade", SimpleNamespace(grade=stand_in.grade))  # type: ignore[arg-type]  # all it needs
-    return stand_in
+    grader = Grader()
+    replace_grading(monkeypatch, grader.grade)
+    return grader
 
 
 @pytest.fixture

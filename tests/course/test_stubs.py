@@ -75,7 +75,7 @@ class Result:
 
 
 SIMULATED = {name: value for task in course().tasks for name, value in environment(task).items()}
-"""With it, tests that need a GPU run without one."""
+"""Environment variables that make tests for the GPU run in the simulator."""
 
 
 def run(files: Mapping[str, str | bytes], *arguments: str, compiled: bool = False) -> Result:
@@ -99,8 +99,8 @@ class Case:
 
     Attributes:
         last: The stage that the package ends with.
-        unwritten: The tasks whose code is taken out.
-        tested: The tasks whose tests are run.
+        unwritten: The tasks whose code is removed.
+        tested: The tasks whose tests run.
     """
 
     last: int
@@ -131,8 +131,8 @@ class Proofs:
     """The states of the tests where some code is not written.
 
     Attributes:
-        alone: By task, its tests where only its code and that of the tasks that it requires is written, in a package that ends with them.
-        without: By task, its tests and those of the tasks that require it where its code is not written.
+        alone: By task: its tests, in a package that ends with its stage, if only its own code and that of required tasks is written.
+        without: By task: its tests and those of tasks that require it, if its code is not written.
     """
 
     alone: dict[str, Result]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import pytest
 from course.manifest import ROOT
 
 from .formats import import_as_canvas, import_as_moodle_worksheet, rows_of
+from .staff_commands import command_in_process
 
 FOLDERS = ("course", "docs", "minitorch", "project", "tests")
 
@@ -70,15 +68,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def staff(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """Runs `course-staff` in that copy; returns its output."""
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")), "NO_COLOR": "1", "COLUMNS": "200"}
-
-    def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "course.staff", *arguments]
-        done = subprocess.run(command, cwd=reference, env=environment, text=True, capture_output=True, timeout=600, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    return run
+    return command_in_process(reference, tmp_path_factory.mktemp("cache"))
 
 
 def submit(term: Path, deadline: str, name: str, file: str, *changed: tuple[str, str]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from course.manifest import course
-from course.staff import RequestError, StaffError, cli
+from course.staff import RequestError, StaffError
 from course.staff.grading.results import FAIL, PASS, Result, TaskResult, write_result
 from course.staff.grading.submissions import read
 from course.staff.term import roster
@@ -24,6 +24,8 @@ from course.staff.term.attempts import choose, days_late, find_attempts, free_da
 from course.staff.term.history import History
 from course.staff.term.policy import FILE, Policy, parse_policy
 from course.staff.term.term import mark
+
+from .staff_commands import assert_policy_refused, command_in_folder, replace_grading
 
 TERM = """
 [course]
@@ -115,10 +117,7 @@ def test_a_module_is_expanded_to_its_tasks() -> None:
     ],
 )
 def test_an_invalid_policy_is_refused_with_the_entry(old: str, new: str, says: str) -> None:
-    assert old in TERM
-    with pytest.raises(RequestError) as error:
-        policy(TERM.replace(old, new))
-    assert says in str(error.value)
+    assert_policy_refused(TERM, old, new, says)
 
 
 def test_unknown_names_are_reported_with_the_closest_match() -> None:
@@ -275,8 +274,8 @@ class Grader:
     """Replaces grading: the file of a submission contains its mark.
 
     Attributes:
-        graded: The names of what was graded.
-        bonus: What the probes of the day add to every mark.
+        graded: The names of the graded submissions.
+        bonus: Points that the current probes add to every mark.
     """
 
     def __init__(self) -> None:
@@ -298,33 +297,24 @@ class Grader:
 
 @pytest.fixture
 def grader(monkeypatch: pytest.MonkeyPatch) -> Grader:
-    stand_in = Grader()
-    monkeypatch.setitem(sys.modules, "course.staff.grading.grade", SimpleNamespace(grade=stand_in.grade))  # type: ignore[arg-type]  # all it needs
-    return stand_in
+    grader = Grader()
+    replace_grading(monkeypatch, grader.grade)
+    return grader
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path) -> Callable[..., tuple[int, str]]:
     """Runs the command line in the term's folder; returns its exit code and all of its output."""
-
-    def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.chdir(folder)
-        monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        printed = capsys.readouterr()
-        return int(end.value.code or 0), printed.out + printed.err
-
-    return run
+    return command_in_folder(folder, monkeypatch, capsys)
 
 
 def scores(folder: Path) -> dict[tuple[str, str], tuple[str, str, str]]:
     """From the table: mark, days late and percent lost, by student and deadline."""
     with (folder / "marks" / "marks.csv").open(encoding="utf-8-sig", newline="") as file:
-        read_rows = list(csv.DictReader(file))
+        rows = list(csv.DictReader(file))
     return {
         (row["id"], name): (row[f"{name} mark"], row[f"{name} days late"], row[f"{name} percent lost"])
-        for row in read_rows
+        for row in rows
         for name in ("First", "Second")
     }
 

@@ -18,7 +18,7 @@ from hypothesis import assume, given
 from hypothesis.strategies import text
 
 from course.manifest import ROOT, course
-from course.staff import RequestError, StaffError, cli
+from course.staff import StaffError
 from course.staff.grading.results import PART, PASS, TaskResult
 from course.staff.handout.generate import handout_files
 from course.staff.probes.check import run_probes
@@ -32,6 +32,7 @@ from course.staff.variants.roster import roster_of
 from course.staff.variants.variant import RECORD, Variant, draw_variant
 
 from .handouts import handout
+from .staff_commands import assert_policy_refused, command_in_folder
 
 SEED = "a secret of the course"
 
@@ -418,10 +419,7 @@ def test_without_the_table_there_are_no_variants() -> None:
     ],
 )
 def test_an_invalid_table_is_refused(old: str, new: str, says: str) -> None:
-    assert old in TERM
-    with pytest.raises(RequestError) as error:
-        policy(TERM.replace(old, new))
-    assert says in str(error.value)
+    assert_policy_refused(TERM, old, new, says)
 
 
 def test_students_with_the_same_variant_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -476,16 +474,7 @@ def test_an_interrupted_batch_continues(tmp_path: Path, monkeypatch: pytest.Monk
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tuple[int, str]]:
     """Runs the command line in a term's folder; returns its exit code and all of its output."""
     (tmp_path / FILE).write_text(TERM)
-
-    def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        printed = capsys.readouterr()
-        return int(end.value.code or 0), printed.out + printed.err
-
-    return run
+    return command_in_folder(tmp_path, monkeypatch, capsys)
 
 
 def test_the_command_prints_the_variants_of_a_class(run: Callable[..., tuple[int, str]]) -> None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from course.manifest import course
-from course.staff import cli
 from course.staff.grading.bases import finished
 from course.staff.grading.grader import Class
 from course.staff.grading.grading_env import Desk
@@ -36,6 +33,7 @@ from course.staff.variants.grading import carried
 from course.staff.variants.variant import Variant, draw_variant
 
 from . import miniature
+from .staff_commands import command_in_folder, replace_grading
 
 OPERATORS = "minitorch/operators.py"
 
@@ -199,7 +197,7 @@ def requested_variants(monkeypatch: pytest.MonkeyPatch) -> dict[str, Variant]:
     """Replaces grading: the file of a submission names the student whose variant it solves.
 
     Returns:
-        The variants that it was asked to mark by.
+        The variants that were requested.
     """
     asked: dict[str, Variant] = {}
 
@@ -225,7 +223,7 @@ def requested_variants(monkeypatch: pytest.MonkeyPatch) -> dict[str, Variant]:
             results.append(read_result(out / "results" / f"{name}.json"))
         return results
 
-    monkeypatch.setitem(sys.modules, "course.staff.grading.grade", SimpleNamespace(grade=grade))  # type: ignore[arg-type]  # all it needs
+    replace_grading(monkeypatch, grade)
     return asked
 
 
@@ -244,10 +242,10 @@ CID = "cid@2026-10-01T10.00.00"
 
 
 def test_mark_names_the_copied_student_to_the_teacher_and_not_to_students(folder: Path, requested_variants: dict[str, Variant]) -> None:
-    mark_added = mark(folder)
+    outcome = mark(folder)
     assert requested_variants == {f"{id}@2026-10-01T10.00.00": variant_of(id) for id in ("ada", "bob", "cid")}
-    assert mark_added.warnings == (f"{CID}: Task 0.1 carries the variant of bob",)
-    assert {event.student: event.score for event in mark_added.changed} == {"ada": 10.0, "bob": 10.0, "cid": 7.0}
+    assert outcome.warnings == (f"{CID}: Task 0.1 carries the variant of bob",)
+    assert {event.student: event.score for event in outcome.changed} == {"ada": 10.0, "bob": 10.0, "cid": 7.0}
     out = folder / "graded" / "first"
     assert read_result(out / "results" / f"{CID}.json").tasks[0].carries == ("bob",)
     with (out / "class.csv").open(encoding="utf-8-sig", newline="") as file:
@@ -264,8 +262,8 @@ def test_a_copy_is_recognized_without_regrading_when_the_roster_changes(folder: 
     assert mark(folder).warnings == ()
     (folder / FILE).write_text(TERM)
     requested_variants.clear()
-    mark_added = mark(folder)
-    assert mark_added.warnings == (f"{CID}: Task 0.1 carries the variant of bob",)
+    outcome = mark(folder)
+    assert outcome.warnings == (f"{CID}: Task 0.1 carries the variant of bob",)
     assert list(requested_variants) == ["bob@2026-10-01T10.00.00"]
     assert read_result(folder / "graded" / "first" / "results" / f"{CID}.json").tasks[0].carries == ("bob",)
 
@@ -284,24 +282,15 @@ def test_an_anonymous_term_names_no_student(folder: Path, requested_variants: di
 
 def test_a_term_without_variants_is_marked_as_before(folder: Path, requested_variants: dict[str, Variant]) -> None:
     (folder / FILE).write_text(TERM.replace('[variants]\nseed = "0123456789abcdef"\nfamilies = ["activation"]\n', ""))
-    mark_added = mark(folder)
-    assert (requested_variants, mark_added.warnings) == ({}, ())
-    assert {event.score for event in mark_added.changed} == {10.0}
+    outcome = mark(folder)
+    assert (requested_variants, outcome.warnings) == ({}, ())
+    assert {event.score for event in outcome.changed} == {10.0}
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path) -> Callable[..., tuple[int, str]]:
     """Runs the command line in the term's folder; returns its exit code and all of its output."""
-
-    def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.chdir(folder)
-        monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        printed = capsys.readouterr()
-        return int(end.value.code or 0), printed.out + printed.err
-
-    return run
+    return command_in_folder(folder, monkeypatch, capsys)
 
 
 def test_grade_uses_the_variants_of_a_term(

@@ -19,6 +19,7 @@ from course.staff.variants.variant import Variant, insert_functions
 from course.workspace import pristine
 
 from .conftest import clean_environment
+from .staff_commands import command_in_process
 
 pytestmark = pytest.mark.exhaustive
 
@@ -47,15 +48,7 @@ RIGHT = right_answer(ROOT, course())
 @pytest.fixture(scope="module")
 def staff(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """Runs `course-staff`; returns its output."""
-    environment = clean_environment() | {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")), "NO_COLOR": "1", "COLUMNS": "200"}
-
-    def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "course.staff", *arguments]
-        done = subprocess.run(command, cwd=ROOT, env=environment, text=True, capture_output=True, timeout=900, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    return run
+    return command_in_process(ROOT, tmp_path_factory.mktemp("cache"))
 
 
 def run_course(workspace: Path, *arguments: str) -> tuple[int, str]:

@@ -35,8 +35,8 @@ class Terminal:
 
     Args:
         root: The workspace.
-        task: The task to begin with.
-        width: Columns of the terminal.
+        task: The first current task.
+        width: The width of the terminal in columns.
     """
 
     def __init__(self, root: Path, task: str, width: int = 80) -> None:

@@ -1,6 +1,6 @@
 """A pytest plugin that compares the calls in passing tests with their oracles, as `course explain` does for failing ones.
 
-`pytest -p tests.course.wrong_calls --wrong-calls=PATH` writes a JSON list of the calls that an oracle calls wrong.
+`pytest -p tests.course.wrong_calls --wrong-calls=PATH` writes a JSON list of the calls that an oracle finds wrong.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class WrongCalls:
 
     Args:
         root: The workspace.
-        path: The file for the result.
+        path: The output file.
     """
 
     def __init__(self, root: Path, path: Path) -> None:

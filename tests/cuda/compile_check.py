@@ -2,7 +2,7 @@
 
     make check-cuda            # or, where requirements.cuda.txt is installed: python -m tests.cuda.compile_check
 
-It fails if a kernel does not compile, or needs local memory: a stack or spilled registers lie in slow global memory.
+It fails if a kernel does not compile, or needs local memory: a stack or spilled registers are in slow global memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TARGETS = ((8, 0), (9, 0))
 PACKAGES = "numba-cuda, nvidia-nvvm, nvidia-nvjitlink: pip install -r requirements.cuda.txt, or make check-cuda"
 
 SHARED_LIMIT = 48 * 1024
-"""Bytes of shared memory that a block has on every card."""
+"""Bytes of shared memory that every GPU provides to a block."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Kernel:
     """A kernel with the types of its arguments.
 
     Attributes:
-        name: Shown in the table.
+        name: The name in the table.
         body: The function in Python.
         args: Types of its arguments.
-        threads: Threads of a block.
+        threads: The number of threads in a block.
         indexed: Whether it has index arrays, which need a stack.
     """
 

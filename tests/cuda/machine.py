@@ -1,8 +1,8 @@
 """A test bench for kernels: memory with guards around it and, in the simulator, threads that run in turns with checked accesses.
 
-numba's simulator lets threads run as the operating system pleases, and so may hide a missing barrier. Here one thread runs after the
-other, each up to the next barrier, and it is noted who touches which cell of shared memory: what one thread writes, no other may touch
-before all have met at a barrier. Memory that nobody has written holds NaN, as it holds anything on a GPU.
+numba's simulator schedules threads as the operating system does, which may hide a missing barrier. Here the threads run one after the
+other, each up to the next barrier, and accesses to shared memory are recorded: no thread may access what another has written before
+all threads have met at a barrier. Uninitialized memory contains NaN, because on a GPU it could contain anything.
 """
 
 import contextlib
@@ -31,9 +31,9 @@ def run(kernel, blocks, threads, *args):
 
     Args:
         kernel: The kernel.
-        blocks: So many blocks are launched,
-        threads: of so many threads.
-        args: The kernel's arguments, arrays of one dimension among them.
+        blocks: The number of blocks.
+        threads: The number of threads per block.
+        args: The kernel's arguments, including one-dimensional arrays.
 
     Returns:
         The memory of each of the arrays, in order.
@@ -47,13 +47,13 @@ class Memory:
     """An array in the GPU's memory.
 
     Args:
-        values: What stands there.
+        values: The initial values.
 
     Attributes:
-        argument: What a kernel is given: in the simulator this object, which counts.
-        reads: How often each block has read each element, by (block, position).
+        argument: The object passed to a kernel: in the simulator this object, which counts accesses.
+        reads: The number of reads of each element by each block, by (block, position).
         readers: The elements that each thread of each block has read.
-        writes: How often each element has been written, by position.
+        writes: The number of writes of each element, by position.
     """
 
     def __init__(self, values):
@@ -125,9 +125,9 @@ class Shared:
 
     Args:
         values: The numbers.
-        cells: The number of the cell that each of them lies in, of the whole array.
+        cells: For each number, its cell in the whole array.
         whole: The shape of the whole array.
-        log: Who has touched each cell since the last barrier: see `note`.
+        log: The accesses to each cell since the last barrier; see `note`.
     """
 
     def __init__(self, values, cells, whole, log):
@@ -160,7 +160,7 @@ class Shared:
         """Record that the current thread reads or writes a cell.
 
         Raises:
-            AssertionError: If another thread has written it since the last barrier, or has read it and this one writes.
+            AssertionError: If another thread has written the cell since the last barrier, or has read it and this one writes it.
         """
         me = threading.current_thread()
         if sys._getframe(2).f_code.co_filename.endswith("kernelapi.py"):  # an atomic operation

@@ -10,10 +10,10 @@ from minitorch import FastBackend, nn, tensor
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
 
 EDGES = np.array([-np.inf, -1e300, -745.0, -20.0, -1.0, -1e-310, -0.0, 0.0, 1e-310, 0.5, 1.0, 20.0, 745.0, 1e300, np.inf, np.nan])
-"""Where curves end, turn or are not known: infinities, numbers whose exponential is none, and those below the smallest normal one."""
+"""Extreme inputs: infinities, numbers whose exponential overflows, and subnormal numbers."""
 
 FINITE = EDGES[~np.isinf(EDGES)]
-"""For curves of which PyTorch has NaN at the infinities, in values or slopes, where ours are the limits."""
+"""Inputs for functions for which PyTorch gives NaN at infinity, in values or gradients, where ours are the limits."""
 
 OTHER_NAMES = {"logsoftmax": "log_softmax", "avgpool2d": "avg_pool2d", "maxpool2d": "max_pool2d"}  # those published by the course
 

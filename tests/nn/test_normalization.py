@@ -101,7 +101,7 @@ NORMS = {
     "group": (lambda x: group_norm(x.view(1, *x.shape), 1).view(*x.shape), (3, 50), None),
     "rows": (lambda x: layer_norm(x, x.shape[1]), (3, 1100), 1),
 }
-"""On the compiled backend, each with numbers enough for several blocks or tasks."""
+"""On the compiled backend, each with enough elements for several blocks or tasks."""
 
 
 @pytest.mark.exhaustive

@@ -21,7 +21,7 @@ SIZES = [  # shape, kernel_size, stride, padding
     ((2, 1, 3, 3), 2, 3, 1),
     ((1, 1, 2, 3), (2, 3), (1, 2), (1, 1)),
 ]
-"""Apart, overlapping, with gaps; images that windows do not fill, and windows that reach over both edges at once."""
+"""Windows that are adjacent, overlapping or spaced; that do not divide the image; and that extend past two edges at once."""
 
 
 def raises(error, message):

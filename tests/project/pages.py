@@ -23,3 +23,21 @@ def open_page(name, **query):
     app.run()
     assert not app.exception, app.exception[0].message
     return app
+
+
+def texts(elements):
+    return [element.value for element in elements]
+
+
+def page_text(app):
+    """All text on the page, without the backslashes that escape Markdown."""
+    return "\n".join(texts([*app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.code])).replace("\\", "")
+
+
+def epoch(app):
+    return int(app.metric[0].value.split(" / ")[0])
+
+
+def forward(app):
+    """The page after a click on the button for the next step."""
+    return app.button(key="forward").click().run()

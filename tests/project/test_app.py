@@ -8,14 +8,10 @@ from streamlit.testing.v1 import AppTest
 from course.manifest import ROOT, course
 from course.runner.progress import TaskState
 from project.lab import registry
-from tests.project.pages import ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
+from tests.project.pages import epoch, ignore_saved_files, open_page, texts  # noqa: F401  the fixture works by being here
 from tests.project.workspace import copy, show, turn_optimized_kernels_off
 
 PAGES = [row.name for row in registry.VIEWS]
-
-
-def texts(elements):
-    return [element.value for element in elements]
 
 
 def stub(monkeypatch, target, task, static=False):
@@ -140,7 +136,7 @@ def test_every_page_handles_a_syntax_error_and_names_the_line(tmp_path):
 
 
 WHEN_STARTED = ("m3_speed", "m4_images", "m4_sentiment")
-"""Pages that run student code when Start is pressed, in a process of its own."""
+"""Pages that run student code in a separate process when Start is pressed."""
 
 
 @pytest.mark.exhaustive
@@ -342,10 +338,6 @@ def test_the_trace_page_shows_the_worked_example():
 
 
 # Training
-
-
-def epoch(app):
-    return int(app.metric[0].value.split(" / ")[0])
 
 
 def test_step_trains_one_epoch():

@@ -13,7 +13,7 @@ from project.lab import sources
 from project.lab.training import jobs
 from project.lab.training.jobs import Failed, Job
 from tests.project import workspace
-from tests.project.pages import ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
+from tests.project.pages import epoch, ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
 
 
 def texts(elements):
@@ -23,10 +23,6 @@ def texts(elements):
 
 def unescape(text):
     return text.replace("\\", "")
-
-
-def epoch(app):
-    return int(app.metric[0].value.split(" / ")[0])
 
 
 # Training

@@ -7,7 +7,7 @@ import minitorch
 from course.manifest import ROOT
 from minitorch.nn import functional
 from project.lab.widgets import image_choice
-from tests.project.pages import ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
+from tests.project.pages import forward, ignore_saved_files, open_page, page_text  # noqa: F401  the fixture works by being here
 
 CASES = [
     ("m4_convolution", {}),
@@ -20,16 +20,6 @@ CASES = [
     ("m4_softmax", {"softmax_temperature": "0.001", "softmax_dtype": "float32", "softmax_classes": "6"}),
     ("m4_dropout", {"drop_rate": "1.0", "drop_rescaled": "true"}),
 ]
-
-
-def page_text(app):
-    """All text on the page, without the backslashes that escape Markdown."""
-    elements = [*app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.code]
-    return "\n".join(element.value for element in elements).replace("\\", "")
-
-
-def forward(app):
-    return app.button(key="forward").click().run()
 
 
 # Finished, unwritten, failing and wrong code

@@ -3,8 +3,8 @@
 import pytest
 
 from course.manifest import ROOT
-from tests.project.pages import ignore_saved_files  # noqa: F401  the fixture works by being here
-from tests.project.test_app import open_page, stub, texts
+from tests.project.pages import ignore_saved_files, open_page, texts  # noqa: F401  the fixture works by being here
+from tests.project.test_app import stub
 
 
 def page_text(app):

@@ -8,14 +8,10 @@ import pytest
 from course.manifest import ROOT
 from project.lab.cards import plain
 from project.lab.explorers import tensor_graph, tensor_sandbox
-from tests.project.pages import ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
+from tests.project.pages import ignore_saved_files, open_page, texts  # noqa: F401  the fixture works by being here
 
 PAGES = ("m2_functions", "m2_graph")
 assert tensor_graph, tensor_sandbox  # imported here, so that every test patches the modules that the pages use
-
-
-def texts(elements):
-    return [element.value for element in elements]
 
 
 def html(app):

@@ -7,7 +7,7 @@ import pytest
 from course.manifest import course
 from project.lab import task_source
 from project.lab.explorers.tree_reduction import MISSING
-from tests.project.pages import ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
+from tests.project.pages import forward, ignore_saved_files, open_page, page_text  # noqa: F401  the fixture works by being here
 
 CASES = [
     ("m3_tiling", {}),
@@ -21,19 +21,9 @@ CASES = [
 ]
 
 
-def page_text(app):
-    """All text on the page, without the backslashes that escape Markdown."""
-    elements = [*app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.code]
-    return "\n".join(element.value for element in elements).replace("\\", "")
-
-
 def set_number(app, key, value):
     app.number_input(key=key).set_value(value).run()
     return app
-
-
-def forward(app):
-    return app.button(key="forward").click().run()
 
 
 # Finished and unwritten code

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from course.manifest import ROOT, course
-from tests.project.pages import ignore_saved_files  # noqa: F401  the fixture works by being here
+from tests.project.pages import epoch, ignore_saved_files, texts  # noqa: F401  the fixture works by being here
 
 
 def open_page(name="m2_training", app=None, **query):
@@ -18,14 +18,6 @@ def open_page(name="m2_training", app=None, **query):
     app.run()
     assert not app.exception, app.exception[0].message
     return app
-
-
-def texts(elements):
-    return [element.value for element in elements]
-
-
-def epoch(app):
-    return int(app.metric[0].value.split(" / ")[0])
 
 
 # Finished code

@@ -10,7 +10,7 @@ from project.reproductions import course_results, norch
 from project.reproductions.results import ALL, DIFFERS, NOT_RUN, REPRODUCED, Absent, Reproduction, Row, at_least, at_most, close, equal
 
 QUICK = ("norch-toy", "norch-autograd", "norch-strides", "thunder-array", "thunder-trace", "learning-pytorch", "micrograd")
-"""Done in about a second each."""
+"""Reproductions that take about a second each."""
 
 NAMES = [
     "learning-pytorch",

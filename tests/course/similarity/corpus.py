@@ -32,8 +32,8 @@ def score(first: Work, second: Work, *authors: str) -> float:
     """The similarity of two works in a class of only these two.
 
     Args:
-        first: A work.
-        second: Another one.
-        authors: Those whose typical answers must not count as ordinary, because the works are made from them.
+        first: The first work.
+        second: The second work.
+        authors: Authors whose typical answers must not count as ordinary code, because the works are made from them.
     """
     return Scores([first, second], ordinary_runs(reader(), authors)).pairs(0.0)[0].score

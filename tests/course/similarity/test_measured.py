@@ -28,7 +28,7 @@ FOUND = {
     "hints": 1.0,
     "everything": 0.53,
 }
-"""The smallest score of twenty copies in each disguise."""
+"""The smallest score of twenty copies after each rewrite."""
 
 
 def test_no_two_independent_answers_are_reported() -> None:

@@ -21,7 +21,7 @@ ANSWERS = [
     for form in ("", *DISGUISES)
     for name in typical_answers()
 ]
-"""Every answer as it is and in every disguise."""
+"""Every answer as it is, and after every rewrite."""
 
 
 def functions(name: str, form: str, file: str) -> dict[str, Any]:
