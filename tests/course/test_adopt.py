@@ -40,15 +40,15 @@ def copy_original(style: str, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def adopted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Adopted]:
+def adoptions(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Adopted]:
     return {style: adopt(copy_original(style, tmp_path_factory.mktemp(style)), course()) for style in STYLES}
 
 
 @pytest.fixture(scope="module")
-def workspaces(adopted: Mapping[str, Adopted], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+def workspaces(adoptions: Mapping[str, Adopted], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     folders = {style: tmp_path_factory.mktemp(f"workspace-{style}") / "work" for style in STYLES}
     for style, folder in folders.items():
-        write_workspace(adopted[style], course(), folder)
+        write_workspace(adoptions[style], course(), folder)
     return folders
 
 
@@ -204,8 +204,8 @@ def test_functions_that_the_package_provides_are_imported_from_it() -> None:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_all_written_functions_are_taken(style: str, adopted: Mapping[str, Adopted]) -> None:
-    one = adopted[style]
+def test_all_written_functions_are_taken(style: str, adoptions: Mapping[str, Adopted]) -> None:
+    one = adoptions[style]
     assert one.errors == ()
     without = {"typed": {"0.5", "3.5", "4.5", "4.4b"}, "terse": {"0.5", "3.3", "3.4"}}
     expected = {task.id for task in course().tasks if task.id not in without[style] and (style == "typed" or task.stage < 4)}
@@ -217,9 +217,9 @@ def test_all_written_functions_are_taken(style: str, adopted: Mapping[str, Adopt
 
 @pytest.mark.parametrize("style", STYLES)
 def test_right_work_of_the_original_course_gets_full_marks(
-    style: str, adopted: Mapping[str, Adopted], workspaces: Mapping[str, Path]
+    style: str, adoptions: Mapping[str, Adopted], workspaces: Mapping[str, Path]
 ) -> None:
-    for task in written_tasks(adopted[style], range(3)):
+    for task in written_tasks(adoptions[style], range(3)):
         outcomes = run_probes(task, plain_launcher(workspaces[style]), profile=PUBLISHED)
         assert [(task.id, outcome.says, outcome.reason) for outcome in outcomes if not outcome.passed] == []
 
@@ -227,19 +227,19 @@ def test_right_work_of_the_original_course_gets_full_marks(
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("style", STYLES)
 def test_compiled_kernels_and_networks_of_the_original_course_get_full_marks(
-    style: str, adopted: Mapping[str, Adopted], workspaces: Mapping[str, Path]
+    style: str, adoptions: Mapping[str, Adopted], workspaces: Mapping[str, Path]
 ) -> None:
-    for task in written_tasks(adopted[style], range(3, 5)):
+    for task in written_tasks(adoptions[style], range(3, 5)):
         outcomes = run_probes(task, plain_launcher(workspaces[style]), profile=PUBLISHED)
         assert [(task.id, outcome.says, outcome.reason) for outcome in outcomes if not outcome.passed] == []
 
 
 @pytest.mark.exhaustive
-def test_a_class_of_the_original_course_is_graded_in_the_sandbox(adopted: Mapping[str, Adopted], tmp_path: Path) -> None:
+def test_a_class_of_the_original_course_is_graded_in_the_sandbox(adoptions: Mapping[str, Adopted], tmp_path: Path) -> None:
     from course.staff.grading.grade import grade
 
     for style in STYLES:
-        write_submission(adopted[style], tmp_path / "class" / style)
+        write_submission(adoptions[style], tmp_path / "class" / style)
     tasks = ["0.1", "0.2", "0.3", "1.2", "1.4", "2.1", "2.3", "2.4"]
     results = grade([tmp_path / "class"], tmp_path / "graded", tasks=tasks, seed=1, profile=PUBLISHED)
     assert [(result.submission, result.mark, result.points, result.profile) for result in results] == [

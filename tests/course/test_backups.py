@@ -70,18 +70,18 @@ def test_a_file_that_cannot_be_replaced_undoes_the_whole_change(root: Path, monk
     calls = iter(range(100))
     replace, unlink = Path.replace, Path.unlink
 
-    def refuse(self: Path, target: Path) -> Path:
+    def refuse_replace(self: Path, target: Path) -> Path:
         if self.parent.name == "journal" and next(calls) == failing:
             raise PermissionError(13, "Permission denied", str(self), None, str(target))
         return replace(self, target)
 
-    def refuse_too(self: Path, missing_ok: bool = False) -> None:
+    def refuse_unlink(self: Path, missing_ok: bool = False) -> None:
         if self.name == "c.py" and next(calls) == failing:
             raise PermissionError(13, "Permission denied", str(self))
         unlink(self, missing_ok)
 
-    monkeypatch.setattr(Path, "replace", refuse)
-    monkeypatch.setattr(Path, "unlink", refuse_too)
+    monkeypatch.setattr(Path, "replace", refuse_replace)
+    monkeypatch.setattr(Path, "unlink", refuse_unlink)
     with pytest.raises(Problem) as error:
         backups.apply(root, AFTER, "refused")
     monkeypatch.undo()
@@ -95,10 +95,10 @@ def test_a_file_that_cannot_be_replaced_undoes_the_whole_change(root: Path, monk
 
 
 def test_a_full_disk_changes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: Path, data: bytes) -> int:
+    def raise_disk_full(self: Path, data: bytes) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "write_bytes", raise_disk_full)
     with pytest.raises(Problem) as error:
         backups.apply(root, AFTER, "full")
     assert str(error.value) == (
@@ -116,12 +116,12 @@ class Killed(BaseException):
 def kill_after(original: Callable[..., Any], left: Iterator[int]) -> Callable[..., Any]:
     """A version of the function that raises Killed after a number of calls."""
 
-    def counted(*arguments: Any, **options: Any) -> Any:
+    def wrapper(*arguments: Any, **options: Any) -> Any:
         if next(left, None) is None:
             raise Killed
         return original(*arguments, **options)
 
-    return counted
+    return wrapper
 
 
 def test_after_a_kill_at_any_step_the_next_command_completes_or_undoes_the_change(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

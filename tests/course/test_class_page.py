@@ -240,7 +240,7 @@ def open_page(browser: Any, file: Path, width: int = 1280) -> tuple[Any, list[st
     return page, troubles
 
 
-def class_of(number: int) -> list[Result]:
+def make_class(number: int) -> list[Result]:
     """Many results of students named ben, each with a higher mark than the previous one."""
     tasks = [f"{stage}.{task}" for stage in range(5) for task in range(1, 6)]
     rows = [tuple(TaskResult(id, PASS if mark else FAIL, 1000, mark) for id in tasks) for mark in range(number)]
@@ -253,7 +253,7 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the
 @pytest.mark.exhaustive
 @needs_chromium
 def test_a_page_of_500_students_sorts_filters_and_fits_every_width(browser: Any, tmp_path: Path) -> None:
-    results = [*class_of(499), EVE]
+    results = [*make_class(499), EVE]
     write_class_page(results, tmp_path / "class.html")
     page, troubles = open_page(browser, tmp_path / "class.html")
     first = "#matrix tbody tr:first-child th"

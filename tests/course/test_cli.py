@@ -32,7 +32,7 @@ Run again       course test 0.2
 
 
 @pytest.fixture(scope="module")
-def shared(new_workspace: Callable[[], Workspace]) -> Workspace:
+def shared_workspace(new_workspace: Callable[[], Workspace]) -> Workspace:
     """A workspace whose states are known; tests must not edit it."""
     workspace = new_workspace()
     assert workspace.course("status").returncode == 0
@@ -57,8 +57,8 @@ def test_list_shows_all_tasks_and_runs_nothing(workspace: Workspace) -> None:
 
 
 @pytest.mark.exhaustive
-def test_list_shows_known_states(shared: Workspace) -> None:
-    shown = shared.course("list").stdout
+def test_list_shows_known_states(shared_workspace: Workspace) -> None:
+    shown = shared_workspace.course("list").stdout
     states = [line.split()[-1] for line in shown.splitlines() if "points" in line]
     assert states == ["passed", "failing", "todo", "0.3", "failing"]
     assert "Unknown:" not in shown
@@ -114,8 +114,8 @@ def test_a_regression_comes_before_unwritten_tasks(workspace: Workspace) -> None
     assert [row["id"] for row in json.loads(workspace.course("next", "--json").stdout)] == ["0.1"]
 
 
-def test_status_shows_points_tests_states_and_the_next_task(shared: Workspace) -> None:
-    done = shared.course("status")
+def test_status_shows_points_tests_states_and_the_next_task(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("status")
     assert done.returncode == 0
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert lines == [
@@ -138,15 +138,15 @@ def test_points_of_an_extra_task_are_added_on_top(workspace: Workspace) -> None:
     assert " ".join(heading.split()) == "Module 0 First ██████████░░░░░░░░░░ 10 of 20 points"
 
 
-def test_status_runs_nothing_when_nothing_has_changed(shared: Workspace) -> None:
-    cache = shared.root / ".course" / "results.json"
+def test_status_runs_nothing_when_nothing_has_changed(shared_workspace: Workspace) -> None:
+    cache = shared_workspace.root / ".course" / "results.json"
     before = cache.stat().st_mtime_ns
-    shared.course("status")
+    shared_workspace.course("status")
     assert cache.stat().st_mtime_ns == before
 
 
-def test_a_failing_property_shows_one_card(shared: Workspace) -> None:
-    done = shared.python("course", "test", "0.2")
+def test_a_failing_property_shows_one_card(shared_workspace: Workspace) -> None:
+    done = shared_workspace.python("course", "test", "0.2")
     assert done.returncode == 1
     assert done.stdout == (
         "✗ Task 0.2 Products: failing. Of 3 tests, 1 passes, 1 fails, 1 waits for another task.\n\n"
@@ -179,14 +179,14 @@ def test_an_incompatible_signature_is_named_below_the_card(workspace: Workspace)
     assert "Note" not in workspace.course("test", "0.2").stdout
 
 
-def test_the_first_open_task_is_the_default(shared: Workspace) -> None:
-    done = shared.course("test")
+def test_the_first_open_task_is_the_default(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test")
     assert done.returncode == 1
     assert CARD in done.stdout
 
 
-def test_verbose_shows_the_traceback(shared: Workspace) -> None:
-    done = shared.course("test", "0.2", "-v")
+def test_verbose_shows_the_traceback(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "0.2", "-v")
     assert "E   assert 0 == (2 * 7)" in done.stdout
     assert "Traceback: course test" not in done.stdout
 
@@ -226,16 +226,16 @@ def test_no_hint_is_offered_before_it_is_available(workspace: Workspace) -> None
     assert "\nHint: course hint 0.2\n" in workspace.course("test", "0.2").stdout
 
 
-def test_a_passing_task_says_what_is_next(shared: Workspace) -> None:
-    done = shared.course("test", "0.1")
+def test_a_passing_task_says_what_is_next(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "0.1")
     assert done.returncode == 0
     assert done.stdout == (
         "✓ Task 0.1 Sums: passed. Of 1 test, 1 passes.\nNext: Task 0.2 Products, docs/module0/products.md\n      course test 0.2\n"
     )
 
 
-def test_an_unwritten_task_says_where_to_write(shared: Workspace) -> None:
-    done = shared.course("test", "0.3")
+def test_an_unwritten_task_says_where_to_write(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "0.3")
     assert done.returncode == 1
     assert done.stdout == (
         "○ Task 0.3 Powers: todo. Of 2 tests, 2 wait for your code.\n\n"
@@ -254,8 +254,8 @@ def test_an_unwritten_task_says_which_tasks_come_first(workspace: Workspace) -> 
     assert workspace.course("test", "1.1").stdout.splitlines()[2] == lines[3]
 
 
-def test_a_blocked_task_says_what_it_needs(shared: Workspace) -> None:
-    done = shared.course("test", "1.1")
+def test_a_blocked_task_says_what_it_needs(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "1.1")
     assert done.returncode == 1
     assert done.stdout == (
         "‖ Task 1.1 Roots: blocked. Of 1 test, 1 waits for another task.\n\n"
@@ -275,16 +275,16 @@ def test_a_file_that_cannot_be_imported_blocks_tasks_of_other_files_and_its_line
     assert workspace.course("test", "0.1").stdout.startswith("✗ Task 0.1")
 
 
-def test_a_task_without_tests_says_so(shared: Workspace) -> None:
-    done = shared.course("test", "1.2")
+def test_a_task_without_tests_says_so(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "1.2")
     assert done.returncode == 1
     assert "✗ Task 1.2 Signs: failing.\n" in done.stdout
     assert "Error           no test under tests/ carries the mark task1_2\n" in done.stdout
     assert "Traceback" not in done.stdout
 
 
-def test_a_whole_module_can_be_tested(shared: Workspace) -> None:
-    done = shared.course("test", "0")
+def test_a_whole_module_can_be_tested(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "0")
     assert done.returncode == 1
     assert [line[:10] for line in done.stdout.splitlines()[:3]] == ["✓ Task 0.1", "✗ Task 0.2", "○ Task 0.3"]
     assert CARD in done.stdout
@@ -425,8 +425,8 @@ def test_a_released_solution_is_taken_after_a_backup(workspace: Workspace) -> No
 
 
 @pytest.mark.parametrize("command", ["list", "status"])
-def test_commands_that_only_read_can_print_json(shared: Workspace, command: str) -> None:
-    rows = json.loads(shared.course(command, "--json").stdout)
+def test_commands_that_only_read_can_print_json(shared_workspace: Workspace, command: str) -> None:
+    rows = json.loads(shared_workspace.course(command, "--json").stdout)
     assert [(row["id"], row["module"], row["points"], row["state"]) for row in rows] == [
         ("0.1", 0, 10, "passed"),
         ("0.2", 0, 10, "failing"),
@@ -436,8 +436,8 @@ def test_commands_that_only_read_can_print_json(shared: Workspace, command: str)
     ]
 
 
-def test_the_test_command_can_print_json(shared: Workspace) -> None:
-    done = shared.course("test", "0.2", "--json")
+def test_the_test_command_can_print_json(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "0.2", "--json")
     assert done.returncode == 1
     (row,) = json.loads(done.stdout)
     assert (row["id"], row["card"]["inputs"], row["card"]["expected"], row["card"]["yours"]) == ("0.2", {"x": "7"}, "14", "0")
@@ -457,8 +457,8 @@ def test_the_test_command_can_print_json(shared: Workspace) -> None:
         (["test", "--fast"], "No such option: --fast; run: course --help\n"),
     ],
 )
-def test_a_usage_error_is_one_line_with_the_next_command(shared: Workspace, arguments: list[str], message: str) -> None:
-    done = shared.course(*arguments)
+def test_a_usage_error_is_one_line_with_the_next_command(shared_workspace: Workspace, arguments: list[str], message: str) -> None:
+    done = shared_workspace.course(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.sub(r"\. Did you mean .+\?", "", done.stderr) == message
 
@@ -477,10 +477,10 @@ def test_a_broken_manifest_is_reported(workspace: Workspace) -> None:
     assert done.stderr.endswith("; run: git diff course/tasks.toml\n")
 
 
-def test_commands_work_from_a_subfolder(shared: Workspace) -> None:
+def test_commands_work_from_a_subfolder(shared_workspace: Workspace) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "course", "test", "0.1"],
-        cwd=shared.root / "minitorch",
+        cwd=shared_workspace.root / "minitorch",
         env=clean_environment(),
         text=True,
         capture_output=True,
@@ -489,8 +489,8 @@ def test_commands_work_from_a_subfolder(shared: Workspace) -> None:
     assert done.returncode == 0
 
 
-def test_without_a_command_and_a_terminal_the_tests_run_once(shared: Workspace) -> None:
-    done = shared.course()
+def test_without_a_command_and_a_terminal_the_tests_run_once(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course()
     assert done.returncode == 1
     assert done.stdout == (
         "✗ Task 0.2 Products: failing. Of 3 tests, 1 passes, 1 fails, 1 waits for another task.\n\n"
@@ -500,21 +500,21 @@ def test_without_a_command_and_a_terminal_the_tests_run_once(shared: Workspace) 
     )
 
 
-def test_help_lists_the_commands(shared: Workspace) -> None:
-    done = shared.course("--help")
+def test_help_lists_the_commands(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("--help")
     assert done.returncode == 0
     for command in ["start", "status", "list", "test", "hint", "next", "reset", "update", "diff", "doctor", "app", "report", "submit"]:
         assert f" {command} " in done.stdout
 
 
-def test_color_can_be_turned_off(shared: Workspace) -> None:
-    assert "\x1b[" in shared.python("course", "status", FORCE_COLOR="1").stdout
-    assert "\x1b[3" not in shared.python("course", "status", FORCE_COLOR="1", NO_COLOR="1").stdout
-    assert "\x1b" not in shared.python("course", "status").stdout
+def test_color_can_be_turned_off(shared_workspace: Workspace) -> None:
+    assert "\x1b[" in shared_workspace.python("course", "status", FORCE_COLOR="1").stdout
+    assert "\x1b[3" not in shared_workspace.python("course", "status", FORCE_COLOR="1", NO_COLOR="1").stdout
+    assert "\x1b" not in shared_workspace.python("course", "status").stdout
 
 
-def test_a_terminal_without_unicode_gets_ascii_signs(shared: Workspace) -> None:
-    done = shared.python("course", "status", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+def test_a_terminal_without_unicode_gets_ascii_signs(shared_workspace: Workspace) -> None:
+    done = shared_workspace.python("course", "status", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.returncode == 0
     assert "? passed" in done.stdout
 

@@ -32,7 +32,7 @@ PATIENCE = 120.0
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The cache in which the runs of this file keep results of the reference."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("cache")
@@ -44,7 +44,7 @@ RELU = "    return x if x > 0 else 0.0\n"
 
 
 @pytest.fixture(scope="module")
-def members(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def class_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A class of four: one is right, one forges, one hangs, and one submits a broken archive."""
     folder = tmp_path_factory.mktemp("class")
     text = (ROOT / OPERATORS).read_text(encoding="utf-8")
@@ -78,11 +78,11 @@ class GradedClass:
     states: list[Progress]
 
 
-def grade_and_stop(members: Path, out: Path, results: int, number: signal.Signals) -> list[str]:
+def grade_and_stop(class_folder: Path, out: Path, results: int, number: signal.Signals) -> list[str]:
     """Grade in another process, stop it by a signal once there are enough results, and return the lines that it printed."""
     code = (
         "from pathlib import Path\nfrom course.staff.grading.grade import grade\nfrom course.staff.grading.journal import Interrupted\n"
-        f"try:\n    grade([Path({str(members)!r})], Path({str(out)!r}), tasks=['0.1'], workers=2, seed={NUMBER})\n"
+        f"try:\n    grade([Path({str(class_folder)!r})], Path({str(out)!r}), tasks=['0.1'], workers=2, seed={NUMBER})\n"
         "except Interrupted as error:\n    print(error, error.next, error.code, sep='\\n')\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -96,11 +96,11 @@ def grade_and_stop(members: Path, out: Path, results: int, number: signal.Signal
 
 
 @pytest.fixture(scope="module")
-def graded_class(members: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> GradedClass:
+def graded_class(class_folder: Path, cache_home: Path, tmp_path_factory: pytest.TempPathFactory) -> GradedClass:
     """The class, graded in Task 0.1."""
     out = tmp_path_factory.mktemp("out")
-    message = grade_and_stop(members, out, 1, signal.SIGINT)
-    assert grade_and_stop(members, out, 2, signal.SIGKILL) == []
+    message = grade_and_stop(class_folder, out, 1, signal.SIGINT)
+    assert grade_and_stop(class_folder, out, 2, signal.SIGKILL) == []
     states: list[Progress] = []
     killed: list[int] = []
 
@@ -111,7 +111,7 @@ def graded_class(members: Path, home: Path, tmp_path_factory: pytest.TempPathFac
             for pid in killed:
                 os.kill(pid, signal.SIGKILL)
 
-    results = grade([members], out, tasks=["0.1"], workers=2, seed=NUMBER, progress=listen)
+    results = grade([class_folder], out, tasks=["0.1"], workers=2, seed=NUMBER, progress=listen)
     return GradedClass(out, message, results, states)
 
 
@@ -138,18 +138,18 @@ def test_every_submission_has_a_result_although_processes_were_killed(graded_cla
 
 
 @pytest.mark.exhaustive
-def test_an_interrupted_run_says_how_to_continue(graded_class: GradedClass, members: Path) -> None:
+def test_an_interrupted_run_says_how_to_continue(graded_class: GradedClass, class_folder: Path) -> None:
     assert graded_class.message == [
         "stopped; 1 of 4 are graded, and their results are kept",
-        f"course-staff grade {members} --out {graded_class.out} --task=0.1",
+        f"course-staff grade {class_folder} --out {graded_class.out} --task=0.1",
         "130",
     ]
 
 
 @pytest.mark.exhaustive
-def test_graded_submissions_are_not_graded_again(graded_class: GradedClass, members: Path, home: Path) -> None:
+def test_graded_submissions_are_not_graded_again(graded_class: GradedClass, class_folder: Path, cache_home: Path) -> None:
     times = {path: path.stat().st_mtime_ns for path in (graded_class.out / "results").glob("*.json")}
-    assert grade([members], graded_class.out, tasks=["0.1"], workers=2) == graded_class.results
+    assert grade([class_folder], graded_class.out, tasks=["0.1"], workers=2) == graded_class.results
     assert {path: path.stat().st_mtime_ns for path in (graded_class.out / "results").glob("*.json")} == times
 
 
@@ -182,12 +182,14 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]
 
 
 @pytest.mark.exhaustive
-def test_a_cluster_that_loses_a_node_gives_the_same_results(graded_class: GradedClass, members: Path, home: Path, tmp_path: Path) -> None:
+def test_a_cluster_that_loses_a_node_gives_the_same_results(
+    graded_class: GradedClass, class_folder: Path, cache_home: Path, tmp_path: Path
+) -> None:
     graded: list[str] = []
     handed_in = tmp_path / "class"
     handed_in.mkdir()
     for name, of in (("again", "right"), ("broken", "broken"), ("forges", "forges"), ("right", "right")):
-        shutil.copy(members / f"{of}.zip", handed_in / f"{name}.zip")
+        shutil.copy(class_folder / f"{of}.zip", handed_in / f"{name}.zip")
     with cluster(tmp_path) as (address, nodes):
 
         def listen(state: Progress) -> None:
@@ -208,10 +210,10 @@ def comparable(result: Result) -> tuple[str, list[tuple[str, float, list[bool]]]
     return result.refused, [(task.verdict, task.mark, [probe.passed for probe in task.probes]) for task in result.tasks]
 
 
-def test_missing_tasks_and_clusters_are_reported(members: Path, tmp_path: Path) -> None:
+def test_missing_tasks_and_clusters_are_reported(class_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(RequestError) as error:
-        grade([members], tmp_path, tasks=["9.9"])
+        grade([class_folder], tmp_path, tasks=["9.9"])
     assert str(error.value).startswith("there is no task 9.9; the tasks are 0.1, 0.2, ")
     with pytest.raises(RequestError) as error:
-        grade([members], tmp_path, workers=0)
+        grade([class_folder], tmp_path, workers=0)
     assert str(error.value) == "--workers expected at least 1, got 0"

@@ -110,10 +110,10 @@ def test_a_full_disk_is_reported_and_loses_no_result(tmp_path: Path, monkeypatch
     journal, kept, lost = Journal(tmp_path), tmp_path / "results" / "ann-1.json", tmp_path / "results" / "ann-2.json"
     journal.keep(kept, result())
 
-    def full(descriptor: int) -> None:
+    def raise_disk_full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raise_disk_full)
     with pytest.raises(StaffError) as error:
         journal.keep(lost, result(hash="2"))
     assert str(error.value) == (
@@ -127,25 +127,25 @@ def test_a_file_and_its_new_name_are_synced_before_the_next_step(tmp_path: Path,
     steps: list[str] = []
     sync, rename = os.fsync, Path.replace
 
-    def synced(descriptor: int) -> None:
+    def record_sync(descriptor: int) -> None:
         steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
         sync(descriptor)
 
-    def renamed(path: Path, target: Path) -> Path:
+    def record_rename(path: Path, target: Path) -> Path:
         steps.append("rename")
         return rename(path, target)
 
-    monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(Path, "replace", renamed)
+    monkeypatch.setattr(os, "fsync", record_sync)
+    monkeypatch.setattr(Path, "replace", record_rename)
     Journal(tmp_path).keep(tmp_path / "results" / "ann-1.json", result())
     assert steps == ["file", "rename", "folder"]
 
 
 def test_a_read_only_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def read_only(path: Path, *args: object, **options: object) -> None:
+    def refuse_mkdir(path: Path, *args: object, **options: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(Path, "mkdir", read_only)
+    monkeypatch.setattr(Path, "mkdir", refuse_mkdir)
     with pytest.raises(RequestError) as error:
         Journal(tmp_path / "out")
     assert str(error.value) == f"{tmp_path / 'out' / 'results'} cannot be made (Read-only file system); choose another --out"
@@ -201,15 +201,14 @@ class JobQueue:
         return Job(name, {"name": name, "do": do, "path": str(self.folder / f"{name}.result")})
 
     def run(self, *jobs: Job, count: int = 2) -> dict[str, Ended]:
-        def told(job: Job, news: Mapping[str, Any]) -> None:
+        def record_news(job: Job, news: Mapping[str, Any]) -> None:
             self.news.append((job.name, news["now"]))
 
         def is_done(job: Job) -> bool:
             return Path(job.data["path"]).is_file()
 
-        ended = run_jobs(
-            iter(jobs), count, "tests.course.scripted_worker:ScriptedWorker", {"folder": str(self.folder)}, is_done, told, self.folder
-        )
+        worker, settings = "tests.course.scripted_worker:ScriptedWorker", {"folder": str(self.folder)}
+        ended = run_jobs(iter(jobs), count, worker, settings, is_done, record_news, self.folder)
         return {end.job.name: end for end in ended}
 
     def times(self, name: str) -> int:

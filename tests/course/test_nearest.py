@@ -86,13 +86,13 @@ class Collector:
         self.stop_at = ""
         failing = patterns._failing
 
-        def watched(answer: WrongAnswer, *rest: object) -> object:
+        def record_run(answer: WrongAnswer, *rest: object) -> object:
             if answer.name == self.stop_at:
                 raise KeyboardInterrupt
             self._runs.append(answer.name)
             return failing(answer, *rest)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(patterns, "_failing", watched)
+        monkeypatch.setattr(patterns, "_failing", record_run)
         monkeypatch.setattr("os.cpu_count", lambda: 1)  # one after the other
 
     def collect(self, *answers: WrongAnswer, again: bool = False) -> dict[str, Patterns]:

@@ -103,10 +103,10 @@ def test_a_failed_output_keeps_the_previous_one(
     write(CLASS, tmp_path)
     before = {name: (tmp_path / name).read_bytes() for name in names}
 
-    def full(*_: object) -> None:
+    def raise_disk_full(*_: object) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(Path, "replace", raise_disk_full)
     with pytest.raises(OSError, match="No space left"):
         write([replace(ADA, tasks=())], tmp_path)
     assert {name: (tmp_path / name).read_bytes() for name in names} == before

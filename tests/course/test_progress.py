@@ -389,10 +389,10 @@ def test_a_missing_package_is_reported_with_the_remedy(
     workspace.write("course/tasks.toml", text)
     find_spec = importlib.util.find_spec
 
-    def without(name: str) -> ModuleSpec | None:
+    def find_other_spec(name: str) -> ModuleSpec | None:
         return None if name == package else find_spec(name)
 
-    monkeypatch.setattr(importlib.util, "find_spec", without)
+    monkeypatch.setattr(importlib.util, "find_spec", find_other_spec)
     with pytest.raises(CannotRun) as caught:
         run_tasks([task], workspace.root)
     install = f"run: {sys.executable} -m pip install"
@@ -418,11 +418,11 @@ def test_a_file_is_written_completely_or_not_at_all(tmp_path: Path, monkeypatch:
     path = tmp_path / "new" / "results.json"
     write_json(path, {"old": 1})
 
-    def full(self: Path, target: Path) -> None:
+    def write_half(self: Path, target: Path) -> None:
         self.write_bytes(self.read_bytes()[:5])
         raise OSError("disk full")
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(Path, "replace", write_half)
     with pytest.raises(OSError, match="disk full"):
         write_json(path, {"new": 2})
     assert json.loads(path.read_text(encoding="utf-8")) == {"old": 1}

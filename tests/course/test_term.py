@@ -588,13 +588,13 @@ def test_a_full_disk_loses_nothing_and_is_reported(folder: Path, grader: Grader,
 
     sync = os.fsync
 
-    def full(number: int) -> None:
+    def raise_disk_full(number: int) -> None:
         if os.readlink(f"/proc/self/fd/{number}").endswith("history.jsonl"):
             raise OSError(28, "No space left on device")
         sync(number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
+        patch.setattr(os, "fsync", raise_disk_full)
         with pytest.raises(StaffError, match=r"history\.jsonl could not be written \(No space left on device\)"):
             mark(folder)
     (folder / "history.jsonl").unlink()  # as it never reached the disk

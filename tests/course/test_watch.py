@@ -229,7 +229,7 @@ def test_the_simplest_failure_so_far_is_shown_while_other_tests_are_running(
 
 
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_idle_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Background runs begin without waiting for the student to pause."""
     monkeypatch.setattr(watch, "IDLE", 0)
 
@@ -248,7 +248,7 @@ def wait_for_background(seen: Terminal) -> str:
     return begun
 
 
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("no_idle_time")
 def test_stale_tasks_rerun_in_the_background_and_regressions_are_named(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     workspace.course("test", "0.1")
     workspace.edit("minitorch/sums.py", "    return x + y", "    return x + y + (x > 99)")
@@ -278,7 +278,7 @@ def test_stale_tasks_rerun_in_the_background_and_regressions_are_named(workspace
     assert "no longer passes" not in seen.screen()
 
 
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("no_idle_time")
 def test_a_save_stops_the_background_run(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     workspace.course("test", "0.1")
     workspace.edit("minitorch/sums.py", "    return x + y", "    while x == 1: pass\n    return x + y")
@@ -308,7 +308,7 @@ def test_no_background_run_starts_while_the_student_is_active(workspace: Workspa
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("no_idle_time")
 def test_a_file_that_changes_during_a_background_run_does_not_cause_endless_runs(
     workspace: Workspace, terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ def test_gradients_flow_back_through_a_move_to_the_gpu(cuda):
 
 
 def test_a_model_and_its_optimizer_move_together(cuda):
-    def trained(move):
+    def train(move):
         minitorch.manual_seed(0)
         layer = Linear(2, 1)
         optimizer = SGD(layer.parameters(), lr=0.1, momentum=0.9)
@@ -40,7 +40,7 @@ def test_a_model_and_its_optimizer_move_together(cuda):
             optimizer.step()
         return layer
 
-    stayed, moved = trained(False), trained(True)
+    stayed, moved = train(False), train(True)
     assert {parameter.value.backend for parameter in moved.parameters()} == {cuda}
     for one, other in zip(stayed.parameters(), moved.parameters(), strict=True):
         np.testing.assert_allclose(other.value.to_numpy(), one.value.to_numpy(), rtol=1e-12)

@@ -59,13 +59,13 @@ def test_a_run_shows_results_from_the_start_to_the_feature_maps():
     assert app.button(key="images_resume").disabled
     assert any("other settings" in text for text in texts(app.caption))
 
-    def other(side, pool):
+    def incompatible_network(side, pool):
         network = Network(side, pool)
         network.linear2 = network.conv1
         return network
 
     with pytest.raises(WrongResult, match="the parameters of your Network differ from those of the trained one; press Start"):
-        learned_network.image_network(run, other, 8)
+        learned_network.image_network(run, incompatible_network, 8)
 
 
 def test_stop_ends_the_program_immediately():

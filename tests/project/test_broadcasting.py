@@ -132,11 +132,11 @@ def replace_broadcast_index(monkeypatch, write):
 
 
 def test_a_wrong_index_is_reported_and_read_if_such_a_cell_exists(monkeypatch):
-    def copied(big_index, big_shape, shape, out_index):
+    def copy_index(big_index, big_shape, shape, out_index):
         for dim in range(len(shape)):
             out_index[dim] = big_index[dim]
 
-    replace_broadcast_index(monkeypatch, copied)
+    replace_broadcast_index(monkeypatch, copy_index)
     found = broadcasting.sources((2, 2), (1, 2), (2, 2))
     assert [source.wrong for source in found][:2] == ["", ""]
     assert found[2].wrong == "broadcast_index((1, 0), (2, 2), (1, 2), out_index) expected to write (0, 0), wrote (1, 0)"

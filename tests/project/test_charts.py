@@ -145,14 +145,14 @@ def test_a_file_is_replaced_and_no_temporary_file_remains(tmp_path: Path) -> Non
 
 
 def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def half(self: Path, content: bytes) -> int:
+    def write_one_byte(self: Path, content: bytes) -> int:
         with self.open("wb") as file:
             file.write(content[:1])
         raise OSError(28, "No space left on device")
 
     path = tmp_path / "log.md"
     path.write_text("old")
-    monkeypatch.setattr(Path, "write_bytes", half)
+    monkeypatch.setattr(Path, "write_bytes", write_one_byte)
     with pytest.raises(OSError, match="No space left"):
         charts.write(path, b"new")
     assert path.read_text() == "old"

@@ -85,10 +85,10 @@ def test_the_digest_depends_on_values_names_shapes_and_dtypes_but_not_on_the_ord
 
 
 def test_a_failed_save_keeps_the_previous_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(descriptor: int) -> None:
+    def raise_disk_full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raise_disk_full)
     with pytest.raises(OSError, match="No space left"):
         checkpoint.save(path, Checkpoint({"epoch": 4}, {}))
     assert checkpoint.load(path).about == SAMPLE.about

@@ -110,12 +110,12 @@ def test_the_optimizer_step_is_compiled_in_advance_without_an_update(momentum: f
     moved = []
     step = SGD.step
 
-    def watched(optimizer: SGD) -> None:
+    def record_gradients(optimizer: SGD) -> None:
         gradients = [parameter.value.grad.to_numpy() for parameter in optimizer.parameters]
         moved.append((trainer.compiling > 0, gradients))
         step(optimizer)
 
-    monkeypatch.setattr(SGD, "step", watched)
+    monkeypatch.setattr(SGD, "step", record_gradients)
     trainer = PointTrainer(Setting(momentum=momentum), noise=False)
     before = [parameter.value.to_numpy() for parameter in trainer.network.parameters()]
     trainer.advance()
@@ -140,10 +140,10 @@ def test_validation_uses_evaluation_mode_and_records_no_gradients() -> None:
 def test_an_error_in_validation_leaves_the_network_in_training_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = PointTrainer(Setting(batch=7))
 
-    def wrong() -> float:
+    def fail() -> float:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(trainer, "validate", wrong)
+    monkeypatch.setattr(trainer, "validate", fail)
     with pytest.raises(ZeroDivisionError):
         trainer.advance()
     assert trainer.network.training

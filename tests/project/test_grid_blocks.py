@@ -107,25 +107,25 @@ def test_neighboring_threads_write_adjacent_elements_or_a_row_apart():
     assert "write positions 0, 6, 12, 18. They are a row of out apart" in Product(7, 6, 4, "rows").coalescing((0, 0))
 
 
-def looks(panel):
+def css_classes(panel):
     return [" ".join(classes.split()[1:]) for classes in re.findall(r'class="(cell[^"]*)"', panel)]
 
 
 def test_the_picture_of_a_map_shows_threads_and_elements():
     launched = Map((3,), 2)
     first, second, out = launched.panels(1, 0, guard=True)
-    assert looks(first) == ["", ""]
-    assert looks(second) == ["picked shade", "idle shade"]
-    assert looks(out) == ["", "", "picked shade"]
+    assert css_classes(first) == ["", ""]
+    assert css_classes(second) == ["picked shade", "idle shade"]
+    assert css_classes(out) == ["", "", "picked shade"]
     assert 'aria-label="out[2], element 2: block 1, thread 0; picked"' in out
     *_, second, _, behind = launched.panels(1, 0, guard=False)
-    assert looks(second) == ["picked shade", "wrong shade"]
-    assert looks(behind) == ["wrong"]
+    assert css_classes(second) == ["picked shade", "wrong shade"]
+    assert css_classes(behind) == ["wrong"]
 
 
 def test_the_picture_of_a_product_shows_what_is_overwritten():
     launched = Product(2, 3, 2, "columns")
     (guarded,) = launched.panels((0, 0), guard=True)
-    assert looks(guarded) == ["picked", "", "shade", "idle shade", "", "", "shade", "idle shade"]
+    assert css_classes(guarded) == ["picked", "", "shade", "idle shade", "", "", "shade", "idle shade"]
     (bare,) = launched.panels((0, 0), guard=False)
-    assert looks(bare) == ["picked", "", "shade", "wrong shade", "wrong", "", "shade", "wrong shade"]
+    assert css_classes(bare) == ["picked", "", "shade", "wrong shade", "wrong", "", "shade", "wrong shade"]

@@ -185,10 +185,10 @@ def test_an_unwritten_task_is_one_line_of_the_report(monkeypatch: pytest.MonkeyP
 
 
 def test_an_error_of_another_kind_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(name: str, level: int) -> Report:
+    def fail(name: str, level: int) -> Report:
         raise NotImplementedError("something else")
 
-    monkeypatch.setattr(diagnostics, "examine", broken)
+    monkeypatch.setattr(diagnostics, "examine", fail)
     with pytest.raises(NotImplementedError, match="something else"):
         parallel_check.main([])
 

@@ -259,20 +259,20 @@ def test_a_permute_that_returns_nothing_is_reported(monkeypatch):
 
 
 def test_a_permute_that_modifies_the_tensor_is_reported(monkeypatch):
-    def in_place(self, *order):
+    def permute_in_place(self, *order):
         self.shape, self.strides = self.shape[::-1], self.strides[::-1]
         return self
 
-    replace_permute(monkeypatch, in_place)
+    replace_permute(monkeypatch, permute_in_place)
     with pytest.raises(WrongResult, match=re.escape("permute(1, 0) expected to leave the tensor it is called on as it was")):
         run_steps((2, 3), "x.permute(1, 0)")
 
 
 def test_an_error_in_the_student_s_permute_is_not_taken_for_an_invalid_step(monkeypatch):
-    def broken(self, *order):
+    def fail(self, *order):
         raise ValueError("mine")
 
-    replace_permute(monkeypatch, broken)
+    replace_permute(monkeypatch, fail)
     with pytest.raises(ValueError, match="mine") as caught:
         run_steps((2, 3), "x.permute(1, 0)")
     assert not isinstance(caught.value, Refused)

@@ -103,10 +103,10 @@ def test_a_function_that_does_not_return_a_tensor_is_named(result, got):
 
 
 def test_a_gradient_of_another_shape_is_named(monkeypatch):
-    def keep(self, x):
+    def store_short_gradient(self, x):
         self.grad = tensor([1.0, 2.0])
 
-    monkeypatch.setattr(Tensor, "accumulate_derivative", keep)
+    monkeypatch.setattr(Tensor, "accumulate_derivative", store_short_gradient)
     with pytest.raises(WrongResult, match=r"^the backward pass of f\(x\) expected to compute a gradient of shape \(2, 2\), got \(2,\)$"):
         sandbox.gradients(lambda x: x * 2, "f(x)", POINTS)
 

@@ -123,20 +123,20 @@ def test_the_formula_of_a_thread_contains_its_numbers(missing, number, block, th
     assert Tree(6, 4, missing).formula(number, block, thread).splitlines() == [first, *lines]
 
 
-def looks(panel):
+def css_classes(panel):
     return [" ".join(classes.split()[1:]) for classes in re.findall(r'class="(cell[^"]*)"', panel)]
 
 
 def test_the_picture_shows_which_thread_adds_which_cell():
     tree = Tree(4, 4)
     a, block, out = tree.panels(2, (0, 1))
-    assert looks(a) == ["", "", "", ""]
-    assert looks(block) == ["changed", "picked", "read", "linked"]
-    assert looks(out) == [""]
-    assert looks(tree.panels(1, (0, 1))[0]) == ["read", "picked", "read", "read"]
-    assert looks(tree.panels(3, (0, 3))[1]) == ["changed", "read", "faint", "picked"]
-    assert looks(tree.panels(4, (0, 3))[-1]) == ["changed"]
+    assert css_classes(a) == ["", "", "", ""]
+    assert css_classes(block) == ["changed", "picked", "read", "linked"]
+    assert css_classes(out) == [""]
+    assert css_classes(tree.panels(1, (0, 1))[0]) == ["read", "picked", "read", "read"]
+    assert css_classes(tree.panels(3, (0, 3))[1]) == ["changed", "read", "faint", "picked"]
+    assert css_classes(tree.panels(4, (0, 3))[-1]) == ["changed"]
     assert "out[0] = 10" in tree.panels(4, (0, 3))[-1]
     wrong = Tree(8, 8, BARRIERS)
-    assert looks(wrong.panels(2, (0, 7))[1])[:4] == ["wrong"] * 4
-    assert looks(wrong.panels(len(wrong.moments) - 1, (0, 7))[-1]) == ["wrong"]
+    assert css_classes(wrong.panels(2, (0, 7))[1])[:4] == ["wrong"] * 4
+    assert css_classes(wrong.panels(len(wrong.moments) - 1, (0, 7))[-1]) == ["wrong"]
