@@ -239,7 +239,7 @@ class ScriptedChild:
     def __call__(self, environment: Mapping[str, str]) -> ScriptedChild:
         return self
 
-    def call(self, line: bytes, seconds: float) -> bytes:
+    def ask(self, line: bytes, seconds: float) -> bytes:
         request = json.loads(line)
         if "importlib:import_module" in line.decode():
             return json.dumps({"id": request["id"], "answers": [[{"object": "module"}]]}).encode()
