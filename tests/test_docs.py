@@ -142,9 +142,50 @@ def test_the_first_hour_shows_current_numbers() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_internal_links_of_the_book_work(page) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", FENCE.sub("", page.read_text(encoding="utf-8"))):
+    text = re.sub(r"`[^`\n]+`", "", FENCE.sub("", page.read_text(encoding="utf-8")))
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page_name(page)} links to {target}"
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings, as MyST makes them."""
+    titles = re.findall(r"^#{1,3} (.*)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.strip().lower().replace(" ", "-")) for title in titles}
+
+
+def glossary() -> dict[str, str]:
+    """The terms of the glossary with their explanations."""
+    ((_, _, body),) = FENCE.findall((DOCS / "glossary.md").read_text(encoding="utf-8"))
+    return dict(re.findall(r"^(\S.*)\n  (\S.*)$", body, re.MULTILINE))
+
+
+def test_the_glossary_is_long_and_in_alphabetical_order() -> None:
+    terms = list(glossary())
+    assert len(terms) >= 80
+    assert terms == sorted(terms, key=str.casefold)
+
+
+@pytest.mark.parametrize("term", glossary())
+def test_an_entry_of_the_glossary_leads_to_a_heading_of_a_page(term) -> None:
+    links = re.findall(r"\]\(([^)#]+)#([^)]+)\)", glossary()[term])
+    assert links, f"{term} names no page that explains it"
+    for target, anchor in links:
+        assert (DOCS / target).is_file(), f"{term} links to {target}"
+        assert anchor in headings(DOCS / target), f"{term} links to {target}#{anchor}"
+
+
+def test_each_section_on_python_names_a_task_and_a_file_that_use_it() -> None:
+    text = FENCE.sub("", (DOCS / "primer" / "python.md").read_text(encoding="utf-8"))
+    tasks = {task.id for task in course().tasks}
+    for section in text.split("\n## ")[1:]:
+        title, *uses = section.split("**In the course:**")
+        used = " ".join(use.partition("\n\n")[0] for use in uses)
+        named = set(re.findall(r"\b\d\.\d\b", used))
+        assert named, f"{title.splitlines()[0]} names no task"
+        assert named <= tasks
+        for file in re.findall(r"`([\w/]+\.py)`", used):
+            assert (ROOT / file).is_file()
 
 
 def test_nothing_is_loaded_from_another_host() -> None:
@@ -360,6 +401,13 @@ def test_a_table_escapes_its_cells() -> None:
     code = "from machine_figures import Table\nprint(Table([['step', 'µs'], ['a < b', '1']])._repr_html_())"
     html = run_extension(code).stdout
     assert "<thead><tr><th>step</th><th>µs</th></tr></thead><tbody><tr><td>a &lt; b</td>" in html
+
+
+def test_a_table_shows_text_between_backticks_as_code() -> None:
+    code = "from machine_figures import Table\nprint(Table([['call'], ['`a < b`'], ['a `b`']])._repr_html_())"
+    html = run_extension(code).stdout
+    assert "<td><code>a &lt; b</code></td>" in html
+    assert "<td>a `b`</td>" in html
 
 
 def test_a_window_slides_one_position_per_line_and_sums_what_it_covers() -> None:
