@@ -398,7 +398,7 @@ def test_a_module_that_workspaces_lack_cannot_be_imported(line: str) -> None:
         assert graft(base(lacks=("minitorch.kernels.elementwise",)), {FILE: data}) == Graft({}, ("relu",), (said,))
 
 
-def test_a_forward_is_taken_with_its_backward_if_the_task_has_it_and_it_is_written() -> None:
+def test_a_written_forward_is_taken_with_its_backward_on_request() -> None:
     write, companions = ("minitorch.operators:Sigmoid.backward",), ("Sigmoid.forward",)
     mine = GIVEN.replace("return 1 / (1 + exp(-x))", "return 8").replace(
         '"""Backward."""\n        raise NotImplementedError("Need to implement for Task 0.1")', '"""Backward."""\n        return 9'

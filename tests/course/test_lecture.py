@@ -102,7 +102,7 @@ def test_four_records_give_no_statistics() -> None:
     assert (task.mistakes, task.tests, task.help, report.topics) == ((), (), (), ())
 
 
-def test_between_one_and_four_open_students_look_like_none() -> None:
+def test_fewer_than_five_open_students_are_not_distinguished_from_none() -> None:
     report = report_on(*[work(run(60))] * 8, *[work(run(60, RELU))] * 4)
     (task,) = report.tasks
     assert task.standing == {"passed": 8, "not yet": None}

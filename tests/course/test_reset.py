@@ -106,7 +106,7 @@ def test_an_invalid_python_body_is_replaced_and_the_rest_stays(student: Student)
         ("def add(x, y):", "def plus(x, y):", "minitorch/sums.py has no function add, which Task 0.1 has you write"),
     ],
 )
-def test_a_file_that_cannot_be_parsed_stays_unless_forced(student: Student, old: str, new: str, why: str) -> None:
+def test_a_file_that_cannot_be_parsed_stays_unless_the_whole_file_is_reset(student: Student, old: str, new: str, why: str) -> None:
     student.edit("minitorch/sums.py", (old, new))
     before = student.snapshot()
     with pytest.raises(Problem) as error:

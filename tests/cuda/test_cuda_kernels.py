@@ -131,7 +131,7 @@ def test_integers_are_summed_exactly(cuda):
 @pytest.mark.parametrize("outputs", [1, 3, 100])
 @pytest.mark.parametrize("length", [1, 15, 16, 17, 100, 1000, 4097, 131073])
 @pytest.mark.parametrize("along", [True, False])
-def test_every_thread_group_of_a_reduction_has_elements(outputs, length, along, monkeypatch):
+def test_every_partial_result_of_a_reduction_has_elements(outputs, length, along, monkeypatch):
     monkeypatch.setattr(cuda_kernels, "ENOUGH_BLOCKS", 1024)
     cells = cuda_kernels.Reduce(operators.add).cells(outputs, length, along)
     chunk = math.ceil(length / cells)

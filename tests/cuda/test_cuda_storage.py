@@ -83,7 +83,7 @@ def test_lazily_created_zeros_are_zeros_around_a_kernel_s_writes(cuda, monkeypat
     assert (y + 0).tolist() == [[0.0], [1.0]]
 
 
-def test_arrays_of_gpu_storages_are_read_only_copies(cuda):
+def test_gpu_storages_copy_arrays_and_export_read_only_ones(cuda):
     values = np.ones(3)
     x = minitorch.from_numpy(values, backend=cuda)
     values[0] = 5.0

@@ -151,7 +151,7 @@ def test_missing_data_sets_are_not_offered(monkeypatch, tmp_path):
     assert "glove" in found_data.word_vectors()
 
 
-def test_the_page_names_missing_data_sets_and_rejects_no_other_one(monkeypatch, tmp_path):
+def test_the_page_names_missing_data_sets_and_offers_the_others(monkeypatch, tmp_path):
     monkeypatch.setenv("MINITORCH_DATA", str(tmp_path))
     app = open_page("m4_images")
     assert any("MNIST is not installed" in text for text in texts(app.caption))

@@ -88,7 +88,7 @@ def test_a_reduction_reduces_the_selected_dimension():
     assert "<b>x.sum(keepdim=False)</b> <span style='opacity:.75'>shape ()" in html(app)
 
 
-def test_the_gradient_of_the_result_can_be_set_to_a_count():
+def test_the_gradient_of_the_result_can_be_set_to_increasing_numbers():
     app = open_page("m2_functions", kind="Layout", layout="x.permute(1, 0)", shape="2, 2", flow="1, 2, 3 …")
     after = html(app).split("gradient of x, backward", 1)[1]
     assert [part.split("</td>")[0].split(">")[-1] for part in after.split("<td")[1:5]] == ["1", "3", "2", "4"]
