@@ -359,7 +359,7 @@ def test_the_gradient_of_an_inverse_is_that_of_its_formula(d):
 
 
 @given(arrays(few_numbers, (3, 2)))
-def test_the_gradient_of_a_view_has_the_layout_of_its_input(weights):
+def test_the_gradient_of_a_view_is_in_the_order_of_its_input(weights):
     """Also if the gradient arrives in another order, here as the permuted gradient of a permuted tensor."""
     x = tensor(np.zeros(6), requires_grad=True)
     View.apply(x, (2, 3)).permute(1, 0).backward(tensor(weights))

@@ -161,7 +161,7 @@ def test_a_folder_of_submissions_is_read_as_each_of_them(tmp_path: Path, manifes
     assert {name: path.name for name, path in found.items()} == {"ann": "ann", "ben": "ben.tar.gz", "cleo.v2": "cleo.v2.zip"}
 
 
-def test_a_submission_is_read_only_once(tmp_path: Path, manifest: Manifest) -> None:
+def test_a_submission_found_twice_is_read_once(tmp_path: Path, manifest: Manifest) -> None:
     put(tmp_path, f"class/ann/{FILE}", RELU)
     assert list(find([tmp_path / "class" / "ann", tmp_path / "class"], manifest)) == ["ann"]
 
