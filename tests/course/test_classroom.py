@@ -268,12 +268,14 @@ def test_the_autograder_writes_results_for_gradescope(service: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "told"),
+    ("mode", "reason"),
     [("no sandbox", "no sandbox works on this machine"), ("crash", "the disk is on fire"), ("none", "holds 0 submissions; expected one")],
 )
-def test_a_grading_error_is_explained_to_the_teacher_and_hides_the_machine_from_the_student(service: Machine, mode: str, told: str) -> None:
+def test_a_grading_error_is_explained_to_the_teacher_and_hides_the_machine_from_the_student(
+    service: Machine, mode: str, reason: str
+) -> None:
     printed, document = run_autograder(service, MODE=mode)
-    assert told in printed
+    assert reason in printed
     assert document == autograder.ungraded()
     assert "secret" not in json.dumps(document)
 

@@ -160,9 +160,9 @@ def test_modified_given_tests_are_named(workspace: Workspace) -> None:
     (workspace.root / pristine.PATH).write_bytes(pristine.pack({"tests/test_sums.py": tests.read_bytes()}, ["tests/test_sums.py"]))
     assert "Note" not in workspace.course("test", "0.1").stdout
     workspace.edit("tests/test_sums.py", "assert add(1, 2) == 3", "assert add(1, 2)")
-    said = "Note: tests/test_sums.py is not as handed out, and grading uses the given tests; to restore them: course reset tests\n"
+    message = "Note: tests/test_sums.py is not as handed out, and grading uses the given tests; to restore them: course reset tests\n"
     for command in (["test", "0.1"], ["test", "0.2"], ["status"]):
-        assert workspace.course(*command).stdout.endswith(said)
+        assert workspace.course(*command).stdout.endswith(message)
     assert workspace.course("reset", "tests").stdout.startswith("The given tests are restored, in tests/test_sums.py.\n")
     assert "assert add(1, 2) == 3" in tests.read_text(encoding="utf-8")
 
@@ -173,8 +173,8 @@ def test_an_incompatible_signature_is_named_below_the_card(workspace: Workspace)
     packed = pristine.pack({"minitorch/sums.py": sums.read_bytes()}, ["minitorch/sums.py"])
     (workspace.root / pristine.PATH).write_bytes(packed)
     workspace.edit("minitorch/sums.py", "def add(x, y):", "def add(x):")
-    told = workspace.course("test", "0.1").stdout
-    assert "\nNote: minitorch/sums.py, line 4: the course calls add(x, y), which your add(x) does not take\n" in told
+    output = workspace.course("test", "0.1").stdout
+    assert "\nNote: minitorch/sums.py, line 4: the course calls add(x, y), which your add(x) does not take\n" in output
     workspace.edit("minitorch/sums.py", "def add(x):", "def add(x, y, carry=0):")
     assert "Note" not in workspace.course("test", "0.2").stdout
 
@@ -204,9 +204,9 @@ def test_all_failing_tests_are_listed_one_per_line(workspace: Workspace) -> None
 def test_a_debugger_works_in_the_terminal(workspace: Workspace) -> None:
     workspace.edit("minitorch/sums.py", "    return x + y", "    breakpoint()\n    return x + y")
     command = [sys.executable, "-m", "course", "test", "0.1", "--debug"]
-    said = subprocess.run(command, cwd=workspace.root, env=clean_environment(), input="p x * 41\nc\n", text=True, capture_output=True)
-    assert "(Pdb) 41" in said.stdout
-    assert said.returncode == 0
+    session = subprocess.run(command, cwd=workspace.root, env=clean_environment(), input="p x * 41\nc\n", text=True, capture_output=True)
+    assert "(Pdb) 41" in session.stdout
+    assert session.returncode == 0
     done = workspace.course("test", "--debug")
     assert (done.returncode, done.stderr) == (2, "--debug expected a task, got none; run: course test ID --debug\n")
 
@@ -416,11 +416,11 @@ def test_a_released_solution_is_taken_after_a_backup(workspace: Workspace) -> No
     for old, new in zip(mine, ["    return y + x", "    return 2 * x", "    return x**2"], strict=True):
         expected = expected.replace(old, new)
     assert after == expected
-    said = done.stdout.splitlines()[0]
-    assert said.startswith(
+    first_line = done.stdout.splitlines()[0]
+    assert first_line.startswith(
         "All tasks up to Module 0 have your teacher's solutions. Your files are backed up. To restore them: course reset --restore "
     )
-    assert workspace.course("reset", "--restore", said.split()[-1]).returncode == 0
+    assert workspace.course("reset", "--restore", first_line.split()[-1]).returncode == 0
     assert (workspace.root / "minitorch" / "sums.py").read_text(encoding="utf-8") == before
 
 

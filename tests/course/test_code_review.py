@@ -41,7 +41,7 @@ def test_right_answers_and_helpers_and_usual_imports_are_not_mentioned(miniature
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "findings"),
     [
         (["import os", "return os.getpid()"], ["relu imports os", "relu uses os"]),
         (["from dataclasses import sys", "return sys"], ["relu uses sys"]),
@@ -60,8 +60,8 @@ def test_right_answers_and_helpers_and_usual_imports_are_not_mentioned(miniature
         (["global relu", "relu = abs", "return x"], ["relu replaces relu"]),
     ],
 )
-def test_code_that_no_right_answer_needs_is_mentioned_once(miniature: tuple[Path, Manifest], lines: list[str], said: list[str]) -> None:
-    assert review(miniature, relu(*lines)) == said
+def test_code_that_no_right_answer_needs_is_mentioned_once(miniature: tuple[Path, Manifest], lines: list[str], findings: list[str]) -> None:
+    assert review(miniature, relu(*lines)) == findings
 
 
 def test_students_tests_may_import_pytest_but_not_random(miniature: tuple[Path, Manifest]) -> None:

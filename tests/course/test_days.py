@@ -94,8 +94,8 @@ def next_tasks(shown: str) -> set[str]:
 
 def work_on(student: Workspace, task: Task) -> None:
     """Do a task, with a mistake first, as `course` instructs."""
-    told = student.python("course", "next")
-    assert (told.returncode, told.stdout.split(":")[0]) == (0, f"Task {task.id} {task.title}, {task.worth}")
+    next_task = student.python("course", "next")
+    assert (next_task.returncode, next_task.stdout.split(":")[0]) == (0, f"Task {task.id} {task.title}, {task.worth}")
     (mistake,) = [answer for answer in load_answers(FOLDER, [task]) if answer.name == MISTAKES[task.id]]
     assert student.python("course", "hint", task.id).returncode == 2  # two tries come before the first hint
     solve(student.root, task, mistake.patch)

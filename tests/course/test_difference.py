@@ -52,19 +52,19 @@ def test_line_endings_do_not_count_as_a_change(student: Student) -> None:
 
 def test_all_changes_make_one_patch(student: Student) -> None:
     difference.run(student.root, student.manifest, student.console)
-    told = student.output
-    assert told.startswith(PATCH[: PATCH.index(" def given")])
-    assert '-        raise NotImplementedError("Need to implement for Task 0.2")\n+        return 2 * x\n' in told
-    assert told.count("@@ ") == 2
+    output = student.output
+    assert output.startswith(PATCH[: PATCH.index(" def given")])
+    assert '-        raise NotImplementedError("Need to implement for Task 0.2")\n+        return 2 * x\n' in output
+    assert output.count("@@ ") == 2
 
 
 def test_code_of_no_task_is_shown_with_every_task_of_its_file(student: Student) -> None:
     student.edit("minitorch/sums.py", ("import math\n", "import math\nimport sys\n"))
     difference.run(student.root, student.manifest, student.console, "0.2")
-    told = student.output
-    assert "+import sys\n" in told
-    assert "+        return 2 * x\n" in told
-    assert "return x + y" not in told
+    output = student.output
+    assert "+import sys\n" in output
+    assert "+        return 2 * x\n" in output
+    assert "return x + y" not in output
 
 
 def test_an_invalid_python_file_is_shown_in_full(student: Student) -> None:

@@ -393,9 +393,9 @@ def test_a_missing_file_is_reported() -> None:
     ],
 )
 def test_a_module_that_workspaces_lack_cannot_be_imported(line: str) -> None:
-    said = f"{FILE}, it imports minitorch.kernels.elementwise, which is not in your workspace"
+    message = f"{FILE}, it imports minitorch.kernels.elementwise, which is not in your workspace"
     for data in (answer(f"{line}\nreturn x"), answer("return x", head=f"{line}\n")):
-        assert graft(base(lacks=("minitorch.kernels.elementwise",)), {FILE: data}) == Graft({}, ("relu",), (said,))
+        assert graft(base(lacks=("minitorch.kernels.elementwise",)), {FILE: data}) == Graft({}, ("relu",), (message,))
 
 
 def test_a_written_forward_is_taken_with_its_backward_on_request() -> None:

@@ -79,9 +79,9 @@ def test_an_interrupted_run_is_resumed(student: Student) -> None:
     student.edit("minitorch/sums.py", (DOUBLE, "        return 2 * x\n\n    def half"))
     student.edit("minitorch/sums.py", ('raise NotImplementedError("Need to implement for Task 0.2")', "return x / 2"))
     assert run(student) == 1
-    told = student.output
-    assert "  ended with status 1:\n  half way\n" in told
-    assert told.endswith("1 could not be written. Next: course test 0.2\n")
+    output = student.output
+    assert "  ended with status 1:\n  half way\n" in output
+    assert output.endswith("1 could not be written. Next: course test 0.2\n")
     assert not (student.root / "reports/two").exists()
     assert run(student, "0.2") == 0
     assert (student.root / "reports/two/log.txt").read_text(encoding="utf-8") == "half way\ngone on from half\n"

@@ -67,8 +67,8 @@ def test_given_tests_are_restored_and_the_student_s_tests_stay(student: Student)
     assert given_tests.reset(student.root, student.manifest, student.console) == 0
     assert student.output == "The given tests are as they were handed out; nothing to reset.\n"
     student.edit("tests/test_sums.py", ("assert add(1, 2) == 3", "assert add(1, 2)"))
-    said = "tests/test_sums.py is not as handed out, and grading uses the given tests; to restore them: course reset tests"
-    assert given_tests.warning(student.root, student.manifest) == said
+    message = "tests/test_sums.py is not as handed out, and grading uses the given tests; to restore them: course reset tests"
+    assert given_tests.warning(student.root, student.manifest) == message
     assert given_tests.reset(student.root, student.manifest, student.console) == 0
     name = backups.names(student.root)[0]
     assert student.output.startswith("The given tests are restored, in tests/test_sums.py.\nYour files are backed up.")

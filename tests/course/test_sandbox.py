@@ -307,7 +307,7 @@ def test_a_program_answers_line_by_line(any_box: Sandbox, files: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "reason", "said"),
+    ("code", "reason", "text"),
     [
         ("1 / 0", "ended", "ZeroDivisionError: division by zero"),
         ("print('bye')", "ended", "bye"),
@@ -316,13 +316,13 @@ def test_a_program_answers_line_by_line(any_box: Sandbox, files: Path) -> None:
         ("while True: print('x' * 1000)", "output", "xxx"),
     ],
 )
-def test_a_program_that_does_not_answer_is_ended_with_the_reason(any_box: Sandbox, files: Path, code: str, reason: str, said: str) -> None:
+def test_a_program_that_does_not_answer_is_ended_with_the_reason(any_box: Sandbox, files: Path, code: str, reason: str, text: str) -> None:
     limits = Limits(seconds=LONG, output=100_000)
     with any_box.start([*INSIDE, "import os; os.read(3, 1)\n" + code], files=files, limits=limits) as child:
         with pytest.raises(Gone) as error:
             child.ask(b"1", 1.5 if reason == "time" else LONG)
         assert (error.value.reason, str(error.value)) == (reason, f"the program gave no answer: {reason}")
-        assert said in child.output
+        assert text in child.output
         with pytest.raises(Gone):
             child.ask(b"2", LONG)
 
@@ -392,9 +392,9 @@ def test_no_program_survives_a_killed_grader(any_box: Sandbox, files: Path, numb
     while time.monotonic() < end and not any(arguments[1:4] == started for arguments in processes_with(mark).values()):
         time.sleep(0.02)
     process.send_signal(number)
-    _, said = process.communicate(timeout=LONG)
+    _, errors = process.communicate(timeout=LONG)
     assert process.returncode == -number
-    assert (b"KeyboardInterrupt" in said) == (number == signal.SIGINT)
+    assert (b"KeyboardInterrupt" in errors) == (number == signal.SIGINT)
     while processes_with(mark) and time.monotonic() < end:
         time.sleep(0.02)
     assert processes_with(mark) == {}

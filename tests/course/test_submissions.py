@@ -117,9 +117,9 @@ def test_a_git_bundle_is_read_with_or_without_head(tmp_path: Path, manifest: Man
     assert read("ann", tmp_path / "ann.bundle", manifest).files == {FILE: RELU}
     assert read("ben", tmp_path / "ben.bundle", manifest).files == {FILE: RELU}
     whole = (tmp_path / "ann.bundle").read_bytes()
-    said = refusal(put(tmp_path, "cut.bundle", whole[:-30]), manifest)
-    assert said.startswith("git cannot read cut.bundle: ")
-    assert said.endswith("; git bundle create cut.bundle HEAD main")
+    message = refusal(put(tmp_path, "cut.bundle", whole[:-30]), manifest)
+    assert message.startswith("git cannot read cut.bundle: ")
+    assert message.endswith("; git bundle create cut.bundle HEAD main")
     (work / "minitorch" / "scalar.py").symlink_to("/etc/passwd")
     git("add", ".")
     git("commit", "--quiet", "-m", "linked")
@@ -234,9 +234,9 @@ def test_an_archive_with_links_or_devices_is_refused(data: bytes, message: str, 
 def test_an_archive_that_is_cut_anywhere_is_refused(pack: Callable[..., bytes], tmp_path: Path, manifest: Manifest) -> None:
     whole = pack({"a": os.urandom(3000), FILE: RELU * 500})
     for cut in (5, 300, len(whole) // 2, len(whole) * 3 // 4):
-        said = refusal(put(tmp_path, "ann", whole[:cut]), manifest)
-        assert said.startswith(("ann is damaged or cut off: ", "ann is no zip or tar archive"))
-        assert said.endswith(f"; {PACKED}")
+        message = refusal(put(tmp_path, "ann", whole[:cut]), manifest)
+        assert message.startswith(("ann is damaged or cut off: ", "ann is no zip or tar archive"))
+        assert message.endswith(f"; {PACKED}")
 
 
 def test_a_corrupt_file_in_an_archive_is_detected(tmp_path: Path, manifest: Manifest) -> None:

@@ -62,7 +62,7 @@ def test_files_that_are_left_out_are_named_with_the_reason(student: Student) -> 
     write(student.root, {"minitorch/mine.py": b"MINE = 1\n", "notes.txt": b"notes"})
     (student.root / "tests/test_sums.py").unlink()
     submit.run(student.root, student.manifest, student.console)
-    told = student.output
+    output = student.output
     assert (
         "Left out:\n"
         "  tests/test_sums.py: is missing; course reset restores its stubs\n"
@@ -71,16 +71,16 @@ def test_files_that_are_left_out_are_named_with_the_reason(student: Student) -> 
         "Warning:\n"
         "  minitorch/sums.py imports minitorch/mine.py, which belongs to no task and is left out; "
         "move what it needs to minitorch/sums.py\n"
-    ) in told
-    assert "Task 0.3  unknown  nothing\n" in told
-    assert "notes.txt" not in told
+    ) in output
+    assert "Task 0.3  unknown  nothing\n" in output
+    assert "notes.txt" not in output
 
 
 def test_an_incompatible_signature_is_named(student: Student) -> None:
     student.edit("minitorch/sums.py", ("def double(self, x):", "def double(self):"))
     submit.run(student.root, student.manifest, student.console)
-    said = "  minitorch/sums.py, line 21: the course calls double(self, x), which your double(self) does not take; change it back, or"
-    assert said in student.output
+    message = "  minitorch/sums.py, line 21: the course calls double(self, x), which your double(self) does not take; change it back, or"
+    assert message in student.output
 
 
 def test_a_link_out_of_the_workspace_and_a_huge_file_are_left_out(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,9 +92,9 @@ def test_a_link_out_of_the_workspace_and_a_huge_file_are_left_out(student: Stude
     write(student.root, {"minitorch/sums.py": b"x = 1\n"})
     submit.run(student.root, student.manifest, student.console)
     assert list(archive_entries(student)) == ["minitorch/sums.py"]
-    told = student.output
-    assert f"  tests/test_sums.py: tests/test_sums.py is a link that leads out of the workspace, to {secret}; put the file itself" in told
-    assert "  reports/scalar/report.md: 9 bytes, the maximum is 8\n" in told
+    output = student.output
+    assert f"  tests/test_sums.py: tests/test_sums.py is a link that leads out of the workspace, to {secret}; put the file itself" in output
+    assert "  reports/scalar/report.md: 9 bytes, the maximum is 8\n" in output
 
 
 @pytest.mark.parametrize(
@@ -134,10 +134,10 @@ def test_a_file_that_is_not_a_zip_file_is_not_overwritten(student: Student) -> N
 
 def test_programs_get_json(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
     submit.run(student.root, student.manifest, student.console, as_json=True)
-    told = json.loads(capsys.readouterr().out)
-    assert told["files"] == ["minitorch/sums.py", "reports/scalar/report.md", "tests/test_sums.py"]
-    assert told["states"] == {"0.1": "unknown", "0.2": "unknown", "0.3": "todo"}
-    assert (told["left_out"], told["broken"], told["warnings"]) == ({}, [], [])
+    output = json.loads(capsys.readouterr().out)
+    assert output["files"] == ["minitorch/sums.py", "reports/scalar/report.md", "tests/test_sums.py"]
+    assert output["states"] == {"0.1": "unknown", "0.2": "unknown", "0.3": "todo"}
+    assert (output["left_out"], output["broken"], output["warnings"]) == ({}, [], [])
 
 
 def test_an_empty_workspace_has_nothing_to_submit(student: Student) -> None:

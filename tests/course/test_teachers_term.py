@@ -107,8 +107,8 @@ def test_a_whole_term_gives_the_expected_marks(reference: Path, staff: Callable[
     # The first deadline: Ada's submission is right and a day late, within her free days; George's relu is wrong
     submit(term, "operators", "ada@2026-10-06T09.00.00", "minitorch/operators.py")
     submit(term, "operators", "george@2026-10-01T09.00.00", "minitorch/operators.py", ("return x if x > 0 else 0.0", "return x"))
-    said = staff("mark", "Operators", "--term", str(term), "--workers", "1")
-    assert "2 marks changed" in said
+    output = staff("mark", "Operators", "--term", str(term), "--workers", "1")
+    assert "2 marks changed" in output
     row = marks(term)
     assert [row["ada"][f"Operators {what}"] for what in ("mark", "days late", "percent lost")] == ["10", "1", "0"]
     wrong = float(row["george"]["Operators mark"])
@@ -142,9 +142,9 @@ def test_a_whole_term_gives_the_expected_marks(reference: Path, staff: Callable[
     )
     results = {path: path.stat().st_mtime_ns for path in (term / "graded").rglob("results/*.json")}
     assert "0 marks changed" in staff("mark", "--term", str(term), "--workers", "1")
-    said = staff("regrade", "--term", str(term), "--workers", "1")
-    assert "1 mark changed" in said
-    assert "regraded with other probes, tasks or versions" in said
+    output = staff("regrade", "--term", str(term), "--workers", "1")
+    assert "1 mark changed" in output
+    assert "regraded with other probes, tasks or versions" in output
     assert float(marks(term)["george"]["Derivatives mark"]) > before
     untouched = [path for path in results if path.exists() and path.stat().st_mtime_ns == results[path]]
     assert sorted({path.parts[-3] for path in untouched}) == ["lists", "operators"]
@@ -152,8 +152,8 @@ def test_a_whole_term_gives_the_expected_marks(reference: Path, staff: Callable[
 
     # A manual mark survives another change of the probes; without it, the mark is that of the latest probes
     first, graded_mark = history(staff, term), float(marks(term)["george"]["Derivatives mark"])
-    said = staff("override", "george", "1.1", "9.5", "--reason", "explained it at the board", "--term", str(term))
-    assert "1 mark changed" in said
+    output = staff("override", "george", "1.1", "9.5", "--reason", "explained it at the board", "--term", str(term))
+    assert "1 mark changed" in output
     probes.write_text(
         text.replace("    weight=3,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)", "    weight=1,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)")
     )
@@ -161,13 +161,13 @@ def test_a_whole_term_gives_the_expected_marks(reference: Path, staff: Callable[
     row = marks(term)
     assert [row["george"]["Derivatives mark"], row["ada"]["Derivatives mark"]] == ["9.5", row["ada"]["Derivatives points"]]
     assert "explained it at the board" in (term / "marks" / "students" / "george.md").read_text(encoding="utf-8")
-    said = staff("override", "george", "1.1", "--reason", "it was somebody else", "--term", str(term))
-    assert "no longer by hand" in said
+    output = staff("override", "george", "1.1", "--reason", "it was somebody else", "--term", str(term))
+    assert "no longer by hand" in output
     latest = float(marks(term)["george"]["Derivatives mark"])
     assert latest < before < graded_mark
-    told = history(staff, term)
-    assert told[: len(first)] == first, "the history is only ever added to"
-    assert [line.split("  ")[1] for line in told[len(first) :]] == [
+    events = history(staff, term)
+    assert events[: len(first)] == first, "the history is only ever added to"
+    assert [line.split("  ")[1] for line in events[len(first) :]] == [
         "override 1.1 9.5",
         "mark Derivatives 9.5 of " + row["ada"]["Derivatives points"],
         "override 1.1 withdrawn",

@@ -74,7 +74,7 @@ def run(student: Student, tmp_path: Path, files: dict[str, str] = NEWER) -> str:
 
 def test_an_update_keeps_functions_helpers_imports_and_files(student: Student, tmp_path: Path) -> None:
     tests = student.text("tests/test_sums.py")
-    told = run(student, tmp_path)
+    output = run(student, tmp_path)
     name = backups.names(student.root)[0]
     assert student.text("minitorch/sums.py") == (
         NEWER_SUMS.replace(ADD, "    # mine\n    return x + y\n    # end\n")
@@ -88,7 +88,7 @@ def test_an_update_keeps_functions_helpers_imports_and_files(student: Student, t
     assert student.text("minitorch/mine.py") == "MINE = 1\n"
     assert student.text("notes/ideen für später.txt") == "ä"
     assert not (student.root / "minitorch/other.py").exists()
-    assert told == (
+    assert output == (
         "Updated 3 files, removed 1; kept 2 functions of yours.\n"
         f"Your files are backed up. To restore them: course reset --restore {name}\nNext: course status\n"
     )
@@ -112,9 +112,9 @@ def test_restoring_the_backup_undoes_an_update(student: Student, tmp_path: Path)
 def test_given_code_changed_by_both_is_taken_from_the_release_and_named(student: Student, tmp_path: Path) -> None:
     student.edit("minitorch/sums.py", ("    return x\n", "    return x + 1\n"))
     student.edit("README.md", ("Read me", "My notes"))
-    told = run(student, tmp_path)
+    output = run(student, tmp_path)
     assert 'def given(x, z=0):\n    """x."""\n    return x\n' in student.text("minitorch/sums.py")
-    line = next(line for line in told.splitlines() if line.startswith("Changed"))
+    line = next(line for line in output.splitlines() if line.startswith("Changed"))
     assert line == (
         "Changed by you and by the release, whose version stands there now; yours is in the backup: README.md, minitorch/sums.py:given"
     )
@@ -125,23 +125,23 @@ def test_given_code_changed_by_both_is_taken_from_the_release_and_named(student:
 
 def test_a_mistake_that_both_fixed_in_the_same_way_is_not_a_conflict(student: Student, tmp_path: Path) -> None:
     student.edit("minitorch/sums.py", ("    return x\n", "    return float(x)\n"))
-    told = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("    return x\n", "    return float(x)\n")})
-    assert "Changed by you" not in told
+    output = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("    return x\n", "    return float(x)\n")})
+    assert "Changed by you" not in output
     assert student.text("minitorch/sums.py").count("return float(x)") == 1
 
 
 def test_a_removed_function_is_named(student: Student, tmp_path: Path) -> None:
     toml = tasks_toml(t0_1="minitorch.sums:plus", t0_2="minitorch.sums:Box.double minitorch.sums:Box.half", t0_3="tests.test_sums:test_own")
-    told = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("def add", "def plus"), "course/tasks.toml": toml})
-    assert "No longer in the course, so yours is in the backup alone: minitorch/sums.py:add\n" in told
+    output = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("def add", "def plus"), "course/tasks.toml": toml})
+    assert "No longer in the course, so yours is in the backup alone: minitorch/sums.py:add\n" in output
     assert "return x + y" not in student.text("minitorch/sums.py")
 
 
 def test_a_removed_file_is_kept_if_the_student_wrote_in_it(student: Student, tmp_path: Path) -> None:
     files = {path: text for path, text in NEWER.items() if path != "tests/test_sums.py"}
-    told = run(student, tmp_path, files | {"course/tasks.toml": tasks_toml(t0_1="minitorch.sums:add")})
-    assert "No longer in the course; kept, as you changed it: tests/test_sums.py\n" in told
-    assert "tests/test_sums.py:test_own" in told
+    output = run(student, tmp_path, files | {"course/tasks.toml": tasks_toml(t0_1="minitorch.sums:add")})
+    assert "No longer in the course; kept, as you changed it: tests/test_sums.py\n" in output
+    assert "tests/test_sums.py:test_own" in output
     assert "assert x" in student.text("tests/test_sums.py")
 
 
@@ -163,8 +163,8 @@ def test_windows_line_endings_and_a_byte_order_mark_are_kept(student: Student, t
         file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     sums = student.root / "minitorch/sums.py"
     sums.write_bytes(b"\xef\xbb\xbf" + sums.read_bytes())
-    told = run(student, tmp_path)
-    assert "Changed by you" not in told
+    output = run(student, tmp_path)
+    assert "Changed by you" not in output
     data = sums.read_bytes()
     assert data.startswith(b'\xef\xbb\xbf"""Sums and more."""\r\n')
     assert data.count(b"\n") == data.count(b"\r\n")
@@ -196,7 +196,7 @@ def test_additions_to_given_code_are_kept_or_named(student: Student, tmp_path: P
     path.write_text(path.read_text(encoding="utf-8") + end, encoding="utf-8")
     kept_text = student.text("minitorch/sums.py")
     newer = NEWER_SUMS.replace("import os\n", "from os import path\n") + "\n\ndef theirs():\n    return 'of the release'\n"
-    told = run(student, tmp_path, NEWER | {"minitorch/sums.py": newer})
+    output = run(student, tmp_path, NEWER | {"minitorch/sums.py": newer})
     text = student.text("minitorch/sums.py")
     assert "import math\nfrom os import sep\nfrom math import (\n    pi,\n)\n" in text
     assert '    """A box."""\n\n    class Inner:\n        one = 1\n\n    def double' in text
@@ -205,7 +205,7 @@ def test_additions_to_given_code_are_kept_or_named(student: Student, tmp_path: P
     assert "of the release" in text
     assert "my own" not in text
     debug = 1 + kept_text[: kept_text.index("print('debug')")].count("\n")
-    assert f"yours is in the backup: minitorch/sums.py, line {debug}, minitorch/sums.py:theirs\n" in told
+    assert f"yours is in the backup: minitorch/sums.py, line {debug}, minitorch/sums.py:theirs\n" in output
 
 
 @pytest.mark.parametrize("path", ["minitorch/operators.py", "minitorch/tensor_ops.py", "tests/test_operators.py", "project/run_scalar.py"])

@@ -90,7 +90,7 @@ def answers_of(family: Family, parameters: Parameters) -> dict[str, list[Any]]:
 
 
 def test_parameters_are_an_hmac_of_seed_and_student() -> None:
-    """The digest is that of: printf 'order\0step\0ada' | openssl dgst -sha256 -hmac 'a secret of the course'."""
+    """The digest is that of: printf 'order\\0step\\0ada' | openssl dgst -sha256 -hmac 'a secret of the course'."""
     digest = "0ff422f394193b5b88f20992b9cda23111061472df495184cacd5de24719df51"
     assert _choose(range(16), SEED, "order", "step", "ada") == int(digest[-1], 16)
     assert registry.FAMILIES["order"].draw(SEED, "ada") == {"order": [0, 3, 2, 1], "step": 3, "offset": 61}

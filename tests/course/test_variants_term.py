@@ -95,21 +95,21 @@ def test_of_three_students_the_one_who_copies_is_reported(staff: Callable[..., s
     assert ours == theirs
     assert all((alone / path).read_bytes() == (workspaces["ada"] / path).read_bytes() for path in ours if path.name != ".handout.json")
 
-    code, said = run_course(workspaces["ada"], "test", "0.1")
-    assert (code, "0.1" in said) == (1, True), said
+    code, output = run_course(workspaces["ada"], "test", "0.1")
+    assert (code, "0.1" in output) == (1, True), output
     for id, workspace in workspaces.items():
         solve(workspace, roster.variants["bob" if id == "cid" else id])
     for task in ("0.1", "0.3", "0.5", "2.1"):
-        code, said = run_course(workspaces["ada"], "test", task)
-        assert code == 0, said
-        code, said = run_course(workspaces["cid"], "test", task)
-        assert code == 1, said
-        assert "variant" in said or "own_line" in said or "stored_position" in said, said
+        code, output = run_course(workspaces["ada"], "test", task)
+        assert code == 0, output
+        code, output = run_course(workspaces["cid"], "test", task)
+        assert code == 1, output
+        assert "variant" in output or "own_line" in output or "stored_position" in output, output
 
     write_newer_release(workspaces["ada"], tmp_path / "newer")
-    code, said = run_course(workspaces["ada"], "update", str(tmp_path / "newer"))
-    assert code == 0, said
-    assert "Updated" in said, said
+    code, output = run_course(workspaces["ada"], "update", str(tmp_path / "newer"))
+    assert code == 0, output
+    assert "Updated" in output, output
     text = (workspaces["ada"] / "minitorch" / "operators.py").read_text()
     assert text.startswith('"""Stage 0 - Newer scalar')
     assert f"return {roster.variants['ada'].parameters['activation']['slope']} * x" in text
@@ -121,14 +121,14 @@ def test_of_three_students_the_one_who_copies_is_reported(staff: Callable[..., s
             if (workspace / path).is_file():
                 (target / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(workspace / path, target / path)
-    said = staff("mark", "--term", str(term), "--workers", "2")
+    output = staff("mark", "--term", str(term), "--workers", "2")
     whole = sum(course().task(id).points for id in ("0.1", "0.3", "0.5", "2.1"))
-    assert f"ada  Variants  {whole} of {whole}" in said, said
-    assert f"bob  Variants  {whole} of {whole}" in said
-    assert f"cid  Variants  {0.7 * whole:g} of {whole}" in said
+    assert f"ada  Variants  {whole} of {whole}" in output, output
+    assert f"bob  Variants  {whole} of {whole}" in output
+    assert f"cid  Variants  {0.7 * whole:g} of {whole}" in output
     for task in ("0.1", "0.3", "0.5", "2.1"):
-        assert f"cid@2026-10-01T10.00.00: Task {task} carries the variant of bob\n" in said
-    assert said.count("carries the variant") == 4
+        assert f"cid@2026-10-01T10.00.00: Task {task} carries the variant of bob\n" in output
+    assert output.count("carries the variant") == 4
     out = term / "graded" / "variants"
     assert "bob" not in (out / "feedback" / "cid@2026-10-01T10.00.00.md").read_text()
     assert "carries the variant of bob" in (out / "class.html").read_text()

@@ -36,11 +36,11 @@ def raises(error, message):
 @BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 def test_every_element_follows_the_formula_of_the_paper(name, backend, dtype):
-    ours, said = CURVES[name]
+    ours, formula = CURVES[name]
     points = np.array(POINTS, dtype)
     y = ours(tensor(points, backend))
     assert y.dtype == dtype
-    np.testing.assert_allclose(y.to_numpy(), [said(float(x)) for x in points], rtol=1e-13 if dtype == float64 else 2e-6, atol=1e-14)
+    np.testing.assert_allclose(y.to_numpy(), [formula(float(x)) for x in points], rtol=1e-13 if dtype == float64 else 2e-6, atol=1e-14)
 
 
 @pytest.mark.exhaustive
@@ -115,10 +115,10 @@ def test_gradients_have_gradients(name, backend):
 @BACKENDS
 def test_activations_accept_any_layout(backend):
     values = np.arange(-6.0, 6.0).reshape(3, 4)
-    ours, said = CURVES["silu"]
+    ours, formula = CURVES["silu"]
     x = tensor(values, backend, requires_grad=True)
     y = ours(x.t()[1:])
-    np.testing.assert_allclose(y.to_numpy(), np.vectorize(said)(values.T[1:]), rtol=1e-12)
+    np.testing.assert_allclose(y.to_numpy(), np.vectorize(formula)(values.T[1:]), rtol=1e-12)
     y.sum().backward()
     assert not x.grad.to_numpy()[:, 0].any()
 

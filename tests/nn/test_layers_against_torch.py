@@ -164,11 +164,11 @@ def leaves(arrays):
     return ours, theirs
 
 
-def assert_equal(ours, theirs, said):
+def assert_equal(ours, theirs, message):
     """Check shapes and values; PyTorch's tensor without dimensions equals ours with one dimension."""
     values, expected = ours.to_numpy(), theirs.detach().numpy()
-    assert values.shape == (expected.shape or values.shape[:1]), said
-    np.testing.assert_allclose(values.reshape(expected.shape), expected, rtol=1e-10, atol=1e-10, err_msg=said)
+    assert values.shape == (expected.shape or values.shape[:1]), message
+    np.testing.assert_allclose(values.reshape(expected.shape), expected, rtol=1e-10, atol=1e-10, err_msg=message)
 
 
 def assert_same_gradients(ours, theirs, inputs, others):

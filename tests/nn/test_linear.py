@@ -109,8 +109,8 @@ def test_an_empty_input_gives_the_bias_a_zero_gradient(backend):
 
 @pytest.mark.parametrize("bias", [(4,), (2, 1), (1, 3)])
 def test_a_bias_must_match_the_input(bias):
-    said = f"bias_relu expected a bias that broadcasts to the shape of input, (3,), got {bias}; insert dimensions of size 1 with view"
-    with raises(ValueError, said):
+    message = f"bias_relu expected a bias that broadcasts to the shape of input, (3,), got {bias}; insert dimensions of size 1 with view"
+    with raises(ValueError, message):
         bias_relu(tensor(np.zeros(3)), tensor(np.zeros(bias)))
 
 

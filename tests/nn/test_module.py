@@ -129,9 +129,9 @@ def test_modules_hidden_in_a_plain_list_or_dictionary_cause_a_warning(hidden, me
             super().__init__()
             self.layers = hidden
 
-    with pytest.warns(UserWarning, match=f"^{re.escape(message)}$") as told:
+    with pytest.warns(UserWarning, match=f"^{re.escape(message)}$") as caught:
         Net().parameters()
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
 
 
 def test_other_lists_and_module_lists_cause_no_warning():

@@ -49,8 +49,8 @@ def test_a_run_shows_results_from_the_start_to_the_feature_maps():
     drawn = digit_pad.small([[(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]])
     probabilities = learned_network.predict(network, drawn).probabilities
     assert probabilities.sum() == pytest.approx(1, abs=1e-5)
-    said = f"The network predicts {probabilities.argmax()} with probability {probabilities.max():.0%}."
-    assert said in page_text(app)
+    prediction = f"The network predicts {probabilities.argmax()} with probability {probabilities.max():.0%}."
+    assert prediction in page_text(app)
     assert 'title="your drawing in 8 by 8 pixels"' in picture_markup(app)
 
     app.number_input(key="images_epochs").set_value(3).run()

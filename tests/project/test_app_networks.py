@@ -181,9 +181,9 @@ def test_using_one_kernel_for_all_channels_is_mentioned():
 
 def test_the_general_form_has_stride_padding_and_dilation_and_names_uncovered_elements():
     app = open_page("m4_convolution", conv_form="general", conv_stride="3", conv_padding="0", conv_weight_2="[[1]]", conv_image_2="a slope")
-    said = page_text(app)
-    assert "The result will have shape (1, 2, 2)" in said
-    assert "No window covers rows 1, 2 and columns 1, 2, 4, 5 of the image" in said
+    text = page_text(app)
+    assert "The result will have shape (1, 2, 2)" in text
+    assert "No window covers rows 1, 2 and columns 1, 2, 4, 5 of the image" in text
     app.number_input(key="conv_dilation").set_value(3).run()
     app.text_input(key="conv_weight_2").set_value("[[1], [1], [1]]").run()
     assert "expected a window smaller than the padded image" in page_text(app)

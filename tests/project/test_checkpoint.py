@@ -116,11 +116,11 @@ for n in range(10**9):
     path = tmp_path / "run.safetensors"
     for lines in (1, 7, 20):
         process = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        told = [int(process.stdout.readline()) for _ in range(lines)][-1]
+        printed = [int(process.stdout.readline()) for _ in range(lines)][-1]
         process.send_signal(signal.SIGKILL)
         process.communicate()
         found = checkpoint.load(path)
-        assert found.about["n"] >= told
+        assert found.about["n"] >= printed
         assert set(found.arrays["a"].tolist()) == {found.about["n"]}  # the JSON part and the arrays are from the same moment
     checkpoint.save(path, SAMPLE)
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.safetensors"]  # a leftover draft has been overwritten

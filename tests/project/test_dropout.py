@@ -29,9 +29,9 @@ def test_dropped_elements_are_hatched_in_mask_and_result():
 @pytest.mark.parametrize(("rescaled", "mean", "deviation"), [(False, "3.5", "2.291"), (True, "7", "4.583")])
 def test_the_sums_are_compared_with_their_expected_values(rescaled, mean, deviation):
     # half of 1 + 2 + 0 + 4; √(0.5 · 0.5 · (1 + 4 + 16))
-    said = summary(VALUES, np.array([3.0, 4.0]), 0.5, rescaled)
-    assert said.startswith("Over 2 masks, the sum has mean 3.5 and standard deviation 0.5; ")
-    assert f"in theory {mean} and {deviation}. Without dropout it is 7." in said
+    text = summary(VALUES, np.array([3.0, 4.0]), 0.5, rescaled)
+    assert text.startswith("Over 2 masks, the sum has mean 3.5 and standard deviation 0.5; ")
+    assert f"in theory {mean} and {deviation}. Without dropout it is 7." in text
 
 
 def test_every_mask_is_counted_once_in_the_histogram():

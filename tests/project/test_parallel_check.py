@@ -197,9 +197,9 @@ def test_json_has_one_line_per_kernel(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setattr(diagnostics, "examine", simple_report)
     assert parallel_check.main(["--json", "--function", "map"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    told = json.loads(line)
-    assert (told["function"], told["parallel"], told["words"][0]) == ("map", True, "MAP: parallel, 1 loop")
-    assert told["compiled"][0]["loops"][0]["source"] == "for i in prange(n):"
+    row = json.loads(line)
+    assert (row["function"], row["parallel"], row["words"][0]) == ("map", True, "MAP: parallel, 1 loop")
+    assert row["compiled"][0]["loops"][0]["source"] == "for i in prange(n):"
 
 
 @pytest.mark.exhaustive

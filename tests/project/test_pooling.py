@@ -99,8 +99,8 @@ def test_a_window_is_written_out_as_arithmetic():
 
 def test_the_backward_pass_is_written_out():
     shown = pooling()
-    said = back_arithmetic(shown, 2, GRADIENT, shown.gradients(GRADIENT)["all"])
-    assert said == "out.grad[0, 1] = 20\nto the numbers 3, 4, 7, 8\ngo             0, 0, 0, 20"
+    text = back_arithmetic(shown, 2, GRADIENT, shown.gradients(GRADIENT)["all"])
+    assert text == "out.grad[0, 1] = 20\nto the numbers 3, 4, 7, 8\ngo             0, 0, 0, 20"
 
 
 def test_the_window_and_its_maximum_are_highlighted():

@@ -53,9 +53,9 @@ def test_a_different_model_gives_different_losses(monkeypatch):
 
 def test_every_reproduction_is_listed(capsys):
     assert reproduce.main(["list"]) == 0
-    said = capsys.readouterr().out
-    assert sorted(line.split()[0] for line in said.splitlines()) == NAMES
-    assert "needs SST-2 and GloVe" in said
+    output = capsys.readouterr().out
+    assert sorted(line.split()[0] for line in output.splitlines()) == NAMES
+    assert "needs SST-2 and GloVe" in output
 
 
 def test_an_unknown_name_is_refused(capsys):
@@ -99,10 +99,10 @@ def stub_reproductions(monkeypatch):
 def test_equal_results_exit_with_0(stub_reproductions, capsys):
     stub_reproductions(one=[equal("a sum", 3, 3)], two=[close("a root", [1.4142], [2**0.5], 4)])
     assert reproduce.main(["all"]) == 0
-    said = capsys.readouterr().out
-    assert "one  one's author\n  python project/reproduce.py one\n  reproduced  a sum\n            published  3\n" in said
-    assert "                 ours  1.4142\n" in said
-    assert said.endswith("\n2 reproduced, 0 DIFFERS, 0 measured, 0 NOT RUN\n")
+    output = capsys.readouterr().out
+    assert "one  one's author\n  python project/reproduce.py one\n  reproduced  a sum\n            published  3\n" in output
+    assert "                 ours  1.4142\n" in output
+    assert output.endswith("\n2 reproduced, 0 DIFFERS, 0 measured, 0 NOT RUN\n")
 
 
 def test_different_results_are_reported_and_exit_with_1(stub_reproductions, capsys):
@@ -114,10 +114,10 @@ def test_different_results_are_reported_and_exit_with_1(stub_reproductions, caps
 def test_missing_data_is_reported_with_the_remedy_and_exits_with_3(stub_reproductions, capsys):
     stub_reproductions(far=[equal("before", 1, 1), Absent("put it [there]")])
     assert reproduce.main(["far"]) == 3
-    said = capsys.readouterr().out
-    assert "reproduced  before\n" in said
-    assert "  NOT RUN     put it [there]\n" in said
-    assert said.endswith("left out: far, for want of its data\n")
+    output = capsys.readouterr().out
+    assert "reproduced  before\n" in output
+    assert "  NOT RUN     put it [there]\n" in output
+    assert output.endswith("left out: far, for want of its data\n")
 
 
 def test_running_all_exits_with_0_although_some_data_is_missing(stub_reproductions, capsys):

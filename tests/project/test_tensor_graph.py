@@ -53,9 +53,9 @@ def test_the_text_says_over_which_dimension_a_broadcast_gradient_is_summed():
 
 def test_the_sum_is_drawn_at_its_edge_in_its_step():
     recording = record(row_times_matrix())
-    said = 'label="summed from shape (2, 3)\\nover dimension 0"'
-    assert dot(recording, 1).count(said) == 1
-    assert said not in dot(recording, 0)
+    label = 'label="summed from shape (2, 3)\\nover dimension 0"'
+    assert dot(recording, 1).count(label) == 1
+    assert label not in dot(recording, 0)
 
 
 def test_gradients_that_arrive_twice_are_added():
@@ -140,7 +140,7 @@ def test_a_tensor_in_a_sentence_is_short(values, text):
 
 
 @pytest.mark.parametrize(
-    ("returned", "shape", "said"),
+    ("returned", "shape", "expected"),
     [
         ((2, 3), (2, 3), ""),
         ((2, 3), (3,), "summed from shape (2, 3) over dimension 0"),
@@ -151,8 +151,8 @@ def test_a_tensor_in_a_sentence_is_short(values, text):
         ((1,), (2, 3), "repeated from shape (1,)"),
     ],
 )
-def test_the_remark_describes_the_change_of_shape(returned, shape, said):
-    assert remark(np.zeros(returned), np.zeros(shape)) == said
+def test_the_remark_describes_the_change_of_shape(returned, shape, expected):
+    assert remark(np.zeros(returned), np.zeros(shape)) == expected
 
 
 def test_a_backward_that_returns_nothing_gets_a_remark():

@@ -93,13 +93,13 @@ def test_in_every_step_some_thread_acts_and_the_text_says_which(size, threads, m
 
 def test_a_sentence_describes_every_step():
     tree = Tree(6, 4)
-    said = [tree.sentence(i) for i in range(len(tree.moments))]
-    assert said[0].startswith("Shared memory is uninitialized.")
-    assert said[1].startswith("Load: threads 0 to 3 of every block load one element of a each")
-    assert said[1].endswith("In the last block, the threads without an element (2) load 0, which does not change the sum.")
-    assert said[2] == "half = 2: threads 0 and 1 of every block add the cell at distance 2 to their own."
-    assert said[3] == "half = 1: thread 0 of every block adds the cell next to it to its own."
-    assert said[4].startswith("Thread 0 of every block writes its cell to out")
+    sentences = [tree.sentence(i) for i in range(len(tree.moments))]
+    assert sentences[0].startswith("Shared memory is uninitialized.")
+    assert sentences[1].startswith("Load: threads 0 to 3 of every block load one element of a each")
+    assert sentences[1].endswith("In the last block, the threads without an element (2) load 0, which does not change the sum.")
+    assert sentences[2] == "half = 2: threads 0 and 1 of every block add the cell at distance 2 to their own."
+    assert sentences[3] == "half = 1: thread 0 of every block adds the cell next to it to its own."
+    assert sentences[4].startswith("Thread 0 of every block writes its cell to out")
     assert "the threads without an element (2) load whatever is past the end of a" in Tree(6, 4, GUARD).sentence(1)
 
 

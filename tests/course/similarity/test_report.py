@@ -282,14 +282,14 @@ def run(*arguments: str, **environment: str) -> str:
 
 
 def test_the_command_prints_the_first_pairs_and_the_path_of_the_report(submissions: Path, tmp_path: Path) -> None:
-    said = run(str(submissions), "--out", str(tmp_path / "out"))
-    assert "3 submissions compared, 1 pair with a score of 0.5 or more" in said
-    assert re.search(r"^1\.00 +ada +ben +1\.4 +1 comment *$", said, re.M)
-    assert "not compared: eve: eve.zip is damaged" in said
-    assert "A score does not prove copying" in said
-    assert str(tmp_path / "out" / "similarity.html") in said
-    assert "\x1b" not in said
-    assert "class page" not in said
+    output = run(str(submissions), "--out", str(tmp_path / "out"))
+    assert "3 submissions compared, 1 pair with a score of 0.5 or more" in output
+    assert re.search(r"^1\.00 +ada +ben +1\.4 +1 comment *$", output, re.M)
+    assert "not compared: eve: eve.zip is damaged" in output
+    assert "A score does not prove copying" in output
+    assert str(tmp_path / "out" / "similarity.html") in output
+    assert "\x1b" not in output
+    assert "class page" not in output
 
 
 def test_the_class_page_of_a_graded_class_links_to_the_report(submissions: Path, tmp_path: Path) -> None:
