@@ -39,8 +39,8 @@ project = "MiniTorch"
 author = "The MiniTorch authors"
 copyright = "the MiniTorch authors"
 language = "en"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design", "mathml", "task_box"]
-exclude_patterns = ["_build", "_ext", "_templates"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design", "mathml", "task_box", "check_yourself"]
+exclude_patterns = ["_build", "_ext", "_templates", "slides"]
 templates_path = ["_templates"]
 
 # Markdown and code cells

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from course.manifest import course
-from course.staff.grading.bases import finished
-from course.staff.grading.grader import Class
-from course.staff.grading.grading_env import Desk
+from course.staff.grading.bases import complete_workspace
+from course.staff.grading.grader import ClassRun
+from course.staff.grading.grading_env import GradingEnv
 from course.staff.grading.journal import Interrupted, Journal
 from course.staff.grading.marking import mark_task
 from course.staff.grading.reference import Reference
@@ -29,7 +29,7 @@ from course.staff.term.policy import FILE
 from course.staff.term.term import mark
 from course.staff.variants import registry
 from course.staff.variants.family import Family, Parameters, Question, close_to
-from course.staff.variants.grading import carried
+from course.staff.variants.grading import matching_students
 from course.staff.variants.variant import Variant, draw_variant
 
 from . import miniature
@@ -86,7 +86,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
     check._probes["0.1"] = [check.Probe("0.1", "relu(x) is x where x > 0", 3, relu, {}, (), 0, 5.0)]
     registry.FAMILIES["scaled"] = SCALED
     root, manifest = miniature.write(tmp_path_factory.mktemp("miniature"))
-    yield Reference(root, manifest, Desk(Sandbox(), 7), tmp_path_factory.mktemp("home"))
+    yield Reference(root, manifest, GradingEnv(Sandbox(), 7), tmp_path_factory.mktemp("home"))
     del registry.FAMILIES["scaled"]
     check._probes.clear()
     check._probes.update(own)
@@ -96,7 +96,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
 def mark_added(reference: Reference) -> Callable[..., TaskResult]:
     """Marks a student's operators.py, which consists of a right relu and the code of the test."""
     task = reference.manifest.task("0.1")
-    right = str(finished(reference.root, reference.manifest, task)[OPERATORS])
+    right = str(complete_workspace(reference.root, reference.manifest, task)[OPERATORS])
 
     def mark_added(added: str, variant: Variant | None = MINE) -> TaskResult:
         return mark_task(reference, Submission("ann", {OPERATORS: (right + added).encode()}), task, [], variant)
@@ -115,14 +115,14 @@ def test_the_student_s_own_variant_earns_all_points(mark_added: Callable[..., Ta
     assert [test.id for test in result.visible] == ["tests/test_operators.py::test_relu", "tests/test_variant_scaled.py::test_scaled"]
     assert [(probe.says, probe.weight) for probe in result.probes] == [("relu(x) is x where x > 0", 3), ("scaled(x) has your factor", 1.0)]
     assert result.variant["answers"] == {"minitorch.operators:scaled": [[[1.0], 2.5], [[-2.0], -5.0]]}
-    assert carried(result, {"ann": MINE, "ben": THEIRS}) == ()
+    assert matching_students(result, {"ann": MINE, "ben": THEIRS}) == ()
 
 
 def test_another_student_s_variant_loses_the_variant_s_share_and_is_recognized(mark_added: Callable[..., TaskResult]) -> None:
     result = mark_added(solution(3.5))
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert [test.outcome for test in result.visible] == ["passed", "failed"]
-    assert carried(result, {"ann": MINE, "ben": THEIRS}) == ("ben",)
+    assert matching_students(result, {"ann": MINE, "ben": THEIRS}) == ("ben",)
 
 
 @pytest.mark.parametrize("added", [STUB, pytest.param("", marks=pytest.mark.exhaustive)])
@@ -130,7 +130,7 @@ def test_an_unwritten_function_of_the_variant_is_named(added: str, mark_added: C
     result = mark_added(added)
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert "not written: scaled" in result.reason
-    assert carried(result, {"ben": THEIRS}) == ()
+    assert matching_students(result, {"ben": THEIRS}) == ()
 
 
 def test_an_unwritten_submission_earns_nothing_and_lists_the_variant_s_probe(reference: Reference) -> None:
@@ -150,7 +150,7 @@ def test_a_changed_variant_is_graded_again(tmp_path: Path) -> None:
     submission = Submission("ann", {OPERATORS: b"x = 1\n"})
 
     def place(variants: Mapping[str, Variant]) -> Path:
-        return Class({}, course(), Journal(tmp_path), ["course"], "none", 7, print, variants).path(submission)
+        return ClassRun({}, course(), Journal(tmp_path), ["course"], "none", 7, print, variants).path(submission)
 
     plain = Journal(tmp_path).path(submission, ["course"])
     assert place({}) == place({"ben": MINE}) == plain
@@ -304,7 +304,7 @@ def test_grade_uses_the_variants_of_a_term(
     code, printed = run("grade", str(places["ada"]), "cid@x", "eve", "--out", "graded-alone", "--term", ".")
     assert code == 0
     assert requested_variants == {places["ada"].name: variant_of("ada"), "cid@x": variant_of("cid")}
-    assert "eve is nobody's on the roster and is graded without a variant; name it ID@TIME" in printed
+    assert "eve matches no student and is graded without a variant; name it ID@TIME" in printed
     assert "3 graded, 0 refused, 1 to look at\n  look at: cid@x\n" in printed
     assert "cid@x: Task 0.1 carries the variant of bob" in printed
     assert read_result(folder / "graded-alone" / "results" / "cid@x.json").tasks[0].carries == ("bob",)

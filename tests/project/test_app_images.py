@@ -31,7 +31,7 @@ def test_a_run_shows_results_from_the_start_to_the_feature_maps():
     assert not app.exception
     assert app.metric[0].value == "2 / 2"
     assert "on 48 training examples and " in page_text(app)
-    assert "of 12 are wrong" in page_text(app) or "All 12 are right" in page_text(app)
+    assert "of 12 predictions are wrong" in page_text(app) or "All 12 predictions are correct" in page_text(app)
     assert "After epoch 2, the network predicts" in page_text(app)
     assert "conv2: 4 input and 8 output channels, kernel size 3×3" in texts(app.caption)
     shown = picture_markup(app)

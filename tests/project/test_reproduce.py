@@ -114,22 +114,22 @@ def test_different_results_are_reported_and_exit_with_1(stub_reproductions, caps
 def test_missing_data_is_reported_with_the_remedy_and_exits_with_3(stub_reproductions, capsys):
     stub_reproductions(far=[equal("before", 1, 1), Absent("put it [there]")])
     assert reproduce.main(["far"]) == 3
-    output = capsys.readouterr().out
-    assert "reproduced  before\n" in output
-    assert "  NOT RUN     put it [there]\n" in output
-    assert output.endswith("left out: far, for want of its data\n")
+    said = capsys.readouterr().out
+    assert "reproduced  before\n" in said
+    assert "  NOT RUN     put it [there]\n" in said
+    assert said.endswith("skipped: far, which needs its data\n")
 
 
 def test_running_all_exits_with_0_although_some_data_is_missing(stub_reproductions, capsys):
     stub_reproductions(far=[Absent("put it there")], near=[equal("a sum", 3, 3)])
     assert reproduce.main(["all"]) == 0
-    assert capsys.readouterr().out.endswith("\n1 reproduced, 0 DIFFERS, 0 measured, 1 NOT RUN\nleft out: far, for want of its data\n")
+    assert capsys.readouterr().out.endswith("\n1 reproduced, 0 DIFFERS, 0 measured, 1 NOT RUN\nskipped: far, which needs its data\n")
 
 
 def test_offline_mode_does_not_download(stub_reproductions, capsys):
     stub_reproductions(far=[AssertionError("it was tried")], near=[equal("a sum", 3, 3)])
     assert reproduce.main(["all", "--offline"]) == 0
-    assert capsys.readouterr().out.endswith("\n1 reproduced, 0 DIFFERS, 0 measured, 0 NOT RUN\nleft out: far, for want of its data\n")
+    assert capsys.readouterr().out.endswith("\n1 reproduced, 0 DIFFERS, 0 measured, 0 NOT RUN\nskipped: far, which needs its data\n")
 
 
 def test_verdicts_at_the_tolerance_boundary():
