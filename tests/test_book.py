@@ -12,12 +12,12 @@ import pytest
 from filelock import FileLock
 
 from .course.test_class_page import browser, needs_chromium  # noqa: F401  # browser is a fixture
-from .test_docs import DOCS, PAGES, ROOT, name
+from .test_docs import DOCS, PAGES, ROOT, page_name
 
 PHONE = 390
 """The width of a phone in pixels."""
 
-NAMES = [*(name(page) for page in PAGES if page.parent.name != "slides"), "genindex", "py-modindex", "search"]
+NAMES = [*(page_name(page) for page in PAGES if page.parent.name != "slides"), "genindex", "py-modindex", "search"]
 """The pages of the built book; the last three have no source."""
 
 CONTRAST = """() => {
