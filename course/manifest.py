@@ -73,6 +73,13 @@ class Task:
         return f"{self.points} {'extra ' if self.extra else ''}points"
 
     @property
+    def time(self) -> str:
+        """The estimate of how long it takes in words, such as "45 minutes" or "1.5 hours"; "" if there is none."""
+        if not self.minutes:
+            return ""
+        return f"{self.minutes} minutes" if self.minutes < 60 else "1 hour" if self.minutes == 60 else f"{self.minutes / 60:g} hours"
+
+    @property
     def stage(self) -> int:
         """The number of its stage."""
         return int(self.id.split(".")[0])

@@ -313,8 +313,7 @@ print(head(201, "3", [task for task in course().tasks if task.id in ("1.3", "1.4
     tasks = course().task("1.3"), course().task("1.4")
     assert run_extension(code).stdout.splitlines() == [
         "Estimated time: 1 minute of reading · Difficulty: easy",
-        f"Estimated time: 2 minutes of reading, {tasks[0].minutes} minutes for Task 1.3, {tasks[1].minutes} minutes for Task 1.4 · "
-        "Difficulty: hard",
+        f"Estimated time: 2 minutes of reading, {tasks[0].time} for Task 1.3, {tasks[1].time} for Task 1.4 · Difficulty: hard",
     ]
 
 

@@ -326,5 +326,5 @@ def _introduce(root: Path, manifest: Manifest, task: Task, states: dict[str, Tas
     first = {"First": f"Task {', '.join(unwritten)}, which this one needs: course start {unwritten[0]}"} if unwritten else {}
     stuck = f"course hint {task.id}{'' if is_open(root, task) else ', which opens after two tries'}"
     rows = first | {"Read": f"docs/{task.page}.md", "Write": "\n".join(places_to_write(root, task))}
-    rows |= {"Time": f"about {task.minutes} minutes"} if task.minutes else {}
+    rows |= {"Time": f"about {task.time}"} if task.time else {}
     print_rows(console, rows | {"Then run": f"course test {task.id}, or course to watch", "Stuck": stuck})

@@ -33,14 +33,10 @@ def words(node: nodes.Node) -> float:
 
 def head(count: float, difficulty: str, tasks: Iterable[Task]) -> str:
     """The line of a chapter with this many words."""
-    times = [f"{_minutes(ceil(count / WORDS_A_MINUTE))} of reading"]
-    times += [f"{_minutes(task.minutes)} for Task {task.id}" for task in tasks if task.minutes]
+    minutes = ceil(count / WORDS_A_MINUTE)
+    times = ["1 minute of reading" if minutes == 1 else f"{minutes} minutes of reading"]
+    times += [f"{task.time} for Task {task.id}" for task in tasks if task.time]
     return f"Estimated time: {', '.join(times)} · Difficulty: {DIFFICULTIES[difficulty]}"
-
-
-def _minutes(number: int) -> str:
-    """A time in words."""
-    return "1 minute" if number == 1 else f"{number} minutes"
 
 
 def add_head(app: Sphinx, doctree: nodes.document) -> None:

@@ -111,7 +111,14 @@ def test_points_that_are_not_an_integer_are_reported(path: Path, points: str) ->
 def test_a_task_may_state_how_many_minutes_it_takes(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("points = 10\n", "points = 10\nminutes = 45\n", 1), encoding="utf-8")
-    assert [task.minutes for task in load(path).tasks[:2]] == [45, None]
+    assert [(task.minutes, task.time) for task in load(path).tasks[:2]] == [(45, "45 minutes"), (None, "")]
+
+
+@pytest.mark.parametrize(("minutes", "time"), [(59, "59 minutes"), (60, "1 hour"), (75, "1.25 hours"), (180, "3 hours")])
+def test_the_time_of_a_task_is_stated_in_minutes_or_hours(path: Path, minutes: int, time: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("points = 10\n", f"points = 10\nminutes = {minutes}\n", 1), encoding="utf-8")
+    assert load(path).tasks[0].time == time
 
 
 @pytest.mark.parametrize("minutes", ['"45"', "0", "1.5", "true"])

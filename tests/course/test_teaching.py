@@ -50,6 +50,11 @@ def test_every_task_has_an_estimate_that_is_the_sum_of_its_parts() -> None:
     assert f"add up to {float(total)} hours" in TEACHING
 
 
+def test_the_estimate_that_students_see_is_that_for_writing_and_reporting() -> None:
+    for task, _, _, write, report, _ in rows("Hours"):
+        assert TASKS[task].minutes == 60 * sum(Fraction(part) for part in (write, report) if part), task
+
+
 @pytest.mark.parametrize("heading", WEEKS)
 def test_a_syllabus_has_its_weeks_and_its_hours_add_up(heading: str) -> None:
     weeks = rows(heading)
