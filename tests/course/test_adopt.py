@@ -18,7 +18,7 @@ from course.staff.adopt.translate import translate
 from course.staff.cli import app
 from course.staff.grading.submissions import read
 from course.staff.probes import FULL, PUBLISHED, edges_of, plain_launcher, probes_of, run_probes, share, weights_of
-from course.staff.probes.compare import Wrong, marking_by, number, same
+from course.staff.probes.compare import Wrong, check_equal, number, use_profile
 from course.staff.probes.plain import Number
 from course.workspace import function_source
 
@@ -276,21 +276,21 @@ class FULL_MARKS:
 @pytest.mark.parametrize(("got", "expected"), [(True, 1.0), (1, 1.0), (Number("float64", 0.5), 0.5), ([1.0], (1.0,)), (1.004, 1.0)])
 def test_answers_that_the_original_tests_take_for_the_same_are_the_same(got: object, expected: object) -> None:
     with pytest.raises(Wrong):
-        same(got, expected)
-    with marking_by(PUBLISHED):
-        same(got, expected)
+        check_equal(got, expected)
+    with use_profile(PUBLISHED):
+        check_equal(got, expected)
 
 
 @pytest.mark.parametrize(("got", "expected"), [(False, 1.0), (1.2, 1.0), ("1.0", 1.0), (None, 0.0), ([1.0], (2.0,))])
 def test_others_are_not(got: object, expected: object) -> None:
-    with marking_by(PUBLISHED), pytest.raises(Wrong):
-        same(got, expected)
+    with use_profile(PUBLISHED), pytest.raises(Wrong):
+        check_equal(got, expected)
 
 
 def test_a_number_of_numpys_is_a_number_there() -> None:
     with pytest.raises(Wrong):
         number(Number("float64", 2.0))
-    with marking_by(PUBLISHED):
+    with use_profile(PUBLISHED):
         assert number(Number("float64", 2.0)) == 2.0
 
 

@@ -18,7 +18,7 @@ from course.staff.grading.reference import Reference
 from course.staff.grading.results import FAIL, NOT_RUN, PART, PASS, TaskResult
 from course.staff.grading.submissions import Submission
 from course.staff.probes import check
-from course.staff.probes.compare import same
+from course.staff.probes.compare import check_equal
 from course.staff.proofs.answers import WrongAnswer
 from course.staff.sandbox.sandbox import Sandbox
 
@@ -35,7 +35,7 @@ NUMBER = 7
 def relu_is_right(p: Any, x: float) -> check.Check:
     """The value at x."""
     (got,) = yield [p.find("minitorch.operators:relu")(x)]
-    same(got, max(x, 0.0))
+    check_equal(got, max(x, 0.0))
 
 
 def probes() -> dict[str, list[check.Probe]]:
@@ -218,7 +218,7 @@ def test_a_test_of_the_students_must_pass_with_right_code_and_fail_with_wrong(
 def double_is_right(p: Any) -> check.Check:
     """The double of 2."""
     (got,) = yield [p.find("minitorch.scalar:Scalar")(2.0).double().data]
-    same(got, 4.0)
+    check_equal(got, 4.0)
 
 
 @pytest.mark.parametrize(

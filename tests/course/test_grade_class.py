@@ -132,7 +132,7 @@ def test_every_submission_is_accounted_for_whoever_is_killed(night: Night) -> No
     for name in ("forges", "hangs"):
         (task,) = by_name[name].tasks
         assert task.verdict == PART
-        assert sorted(probe.says for probe in task.probes if not probe.passed) == ["relu(x) is x where x > 0, else 0.0"]
+        assert sorted(probe.says for probe in task.probes if not probe.passed) == ["relu(x) is x if x > 0, else 0.0"]
     assert len(list((night.out / "results").glob("*.json"))) == 4
     assert night.told[-1].done == night.told[-1].total == 4
 

@@ -10,7 +10,7 @@ from course.manifest import course
 from course.staff.grading.grading_env import Desk, write_tree
 from course.staff.probes.program import Program
 from course.staff.probes.remote import Remote
-from course.staff.probes.sandboxed import Recorded, sandbox_launcher
+from course.staff.probes.sandboxed import RecordingChild, sandbox_launcher
 from course.staff.sandbox import sandbox
 from course.staff.sandbox.sandbox import Sandbox
 
@@ -73,7 +73,7 @@ def test_what_tests_and_probes_of_a_right_answer_compile_is_found_on_disk(desk: 
         launch = sandbox_launcher(desk.sandbox, folder, cache)
         with Remote(launch) as remote:
             assert ask(remote, "double") == (6.0, 1)
-        with Remote(lambda environment: Recorded(launch(environment), asked)) as remote:
+        with Remote(lambda environment: RecordingChild(launch(environment), asked)) as remote:
             assert ask(remote, "half") == (1.5, 0)
     assert len(asked) == 2  # with the import
     desk.keep_compiled_for_probes(tree, {}, task, asked, cache)

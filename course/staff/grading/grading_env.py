@@ -16,9 +16,9 @@ from course.manifest import Task
 from course.runner.gpu import SIMULATOR, has_gpu
 from course.staff.grading.visible import THREADS, Ran, canaries, command_for, run_visible, surroundings
 from course.staff.handout.generate import write_files
-from course.staff.probes import FULL, Outcome, Probe, Running, run_probes
+from course.staff.probes import FULL, ChildProcess, Outcome, Probe, run_probes
 from course.staff.probes.remote import CHILD
-from course.staff.probes.sandboxed import Recorded, sandbox_launcher
+from course.staff.probes.sandboxed import RecordingChild, sandbox_launcher
 from course.staff.sandbox.sandbox import PYTHON, Sandbox, fill_cache
 
 LONG_AGO = 1_600_000_000
@@ -93,11 +93,11 @@ class Desk:
         with self.laid_out(tree, files) as folder:
             launch = sandbox_launcher(self.sandbox, folder, cache)
 
-            def launched(environment: Mapping[str, str]) -> Running:
+            def start_child(environment: Mapping[str, str]) -> ChildProcess:
                 child = launch({**THREADS, **environment, **self.environment(task)})
-                return child if asked is None else Recorded(child, asked)
+                return child if asked is None else RecordingChild(child, asked)
 
-            return run_probes(task, launched, self.number, done, profile=self.profile, more=more)
+            return run_probes(task, start_child, self.number, done, profile=self.profile, more=more)
 
     def keep_compiled(self, tree: Path, files: Mapping[str, str], task: Task, tests: Sequence[str], seconds: float, cache: Path) -> None:
         """Keep what numba compiles for tests of a right answer, which may take so many seconds each."""
