@@ -12,7 +12,7 @@ import numpy as np
 
 from course.explain.calls import NOTHING, Call, Judge, Number
 from course.explain.divergence import Difference, format_number, same
-from course.oracles.finite_differences import agrees, slope
+from course.oracles.finite_differences import agrees, numerical_derivative
 from course.oracles.operators import OPERATORS, compare
 
 FORWARDS: dict[str, tuple[str, Callable[..., float]]] = {
@@ -41,7 +41,7 @@ METHODS: dict[str, tuple[str, Callable[..., float]]] = {
     "sigmoid": OPERATORS["sigmoid"],
     "relu": OPERATORS["relu"],
 }
-"""The methods of Scalar, likewise."""
+"""The methods of Scalar, in the same form."""
 
 DIFFERENCES = "central differences of the function with Python floats"
 
@@ -118,7 +118,7 @@ def derivative(name: str, oracle: Callable[..., float], values: Sequence[float],
         return 0.0
     if name == "ReLU":  # differences cannot tell the derivative near the kink
         return float(np.heaviside(values[0], 0.0))
-    return slope(lambda x: oracle(*values[:place], x, *values[place + 1 :]), values[place])
+    return numerical_derivative(lambda x: oracle(*values[:place], x, *values[place + 1 :]), values[place])
 
 
 def method(call: Call) -> Difference | None:

@@ -35,7 +35,7 @@ SCHEMA = 4
 """Version of the cache's format."""
 
 TIME_LIMIT = 5.0
-"""Processor time limit in seconds of one test, or of one example of a property; see `plugin.WAITING`."""
+"""Processor time limit in seconds of one test, or of one example of a property; see `plugin.WALL_CLOCK_FACTOR`."""
 
 COMPILING_LIMIT = 30.0
 """The same limit from Module 3 on, whose tests compile."""
@@ -55,18 +55,18 @@ GRACE = 5.0
 CACHE = Path(".course") / "results.json"
 
 
-class Overtaken(RuntimeError):
-    """Another thread ended the run before it had a result."""
+class Cancelled(RuntimeError):
+    """Another thread stopped the run before it had a result."""
 
 
 class Process(subprocess.Popen[str]):
-    """A run of pytest that another thread may end."""
+    """A run of pytest that another thread may stop."""
 
-    overtaken = False
+    cancelled = False
 
-    def overtake(self) -> None:
-        """End the run without a result."""
-        self.overtaken = True
+    def cancel(self) -> None:
+        """Stop the run without a result."""
+        self.cancelled = True
         kill_tree(self)
 
 
@@ -148,7 +148,7 @@ def run_tasks(
     Raises:
         CannotRun: If a package that the tests need is not installed.
         ManifestError: If there is no such task.
-        Overtaken: If another thread ended the run.
+        Cancelled: If another thread stopped the run.
     """
     manifest = _manifest(root)
     wanted = [manifest.task(id) for id in dict.fromkeys(tasks)]
@@ -276,8 +276,8 @@ def _outputs(processes: Sequence[Process], time_limit: float) -> list[tuple[str,
             for process in processes:
                 _stop(process)
             raise
-    if any(process.overtaken for process in processes):
-        raise Overtaken
+    if any(process.cancelled for process in processes):
+        raise Cancelled
     return found
 
 
@@ -325,8 +325,8 @@ def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> Task
 
 def _in_a_line(card: Mapping[str, Any]) -> str:
     """The failure in one line."""
-    said = f"expected {card['expected']}, got {card['yours']}" if card.get("expected") is not None else card.get("error") or ""
-    return " ".join(said.split())[:LINE]
+    text = f"expected {card['expected']}, got {card['yours']}" if card.get("expected") is not None else card.get("error") or ""
+    return " ".join(text.split())[:LINE]
 
 
 def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], hung: Card, order: int, seconds: float) -> dict[str, TaskState]:
@@ -338,7 +338,7 @@ def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], hung: Card, 
         tasks: The tasks of the run.
         rows: The tests that ended before.
         hung: The test that was running.
-        order: Its place among the tests of the run.
+        order: Its position among the tests of the run.
         seconds: The time limit.
     """
     after = f", after {seconds:g} seconds" if hung.nodeid else ""

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from course.manifest import ROOT, Task, course
 from course.staff import RequestError
 from course.staff.adopt import adopt as adoption
-from course.staff.adopt.adopt import Adopted, adopt, write_submission, write_workspace
+from course.staff.adopt.adopt import AdoptedWork, adopt, write_submission, write_workspace
 from course.staff.adopt.original import find_original
 from course.staff.adopt.translate import translate
 from course.staff.cli import app
@@ -40,19 +40,19 @@ def laid_out(style: str, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def adopted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Adopted]:
+def adopted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, AdoptedWork]:
     return {style: adopt(laid_out(style, tmp_path_factory.mktemp(style)), course()) for style in STYLES}
 
 
 @pytest.fixture(scope="module")
-def workspaces(adopted: Mapping[str, Adopted], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+def workspaces(adopted: Mapping[str, AdoptedWork], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     folders = {style: tmp_path_factory.mktemp(f"workspace-{style}") / "work" for style in STYLES}
     for style, folder in folders.items():
         write_workspace(adopted[style], course(), folder)
     return folders
 
 
-def written(adopted: Adopted, stages: range) -> list[Task]:
+def written(adopted: AdoptedWork, stages: range) -> list[Task]:
     return [task for task in course().tasks if task.id in adopted.written and task.stage in stages]
 
 
@@ -204,7 +204,7 @@ def test_functions_that_this_course_has_in_the_package_are_taken_from_there() ->
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_all_that_is_written_is_taken(style: str, adopted: Mapping[str, Adopted]) -> None:
+def test_all_that_is_written_is_taken(style: str, adopted: Mapping[str, AdoptedWork]) -> None:
     one = adopted[style]
     assert one.errors == ()
     without = {"typed": {"0.5", "3.5", "4.5", "4.4b"}, "terse": {"0.5", "3.3", "3.4"}}
@@ -217,7 +217,7 @@ def test_all_that_is_written_is_taken(style: str, adopted: Mapping[str, Adopted]
 
 @pytest.mark.parametrize("style", STYLES)
 def test_right_work_of_the_original_course_gets_full_marks_by_its_profile(
-    style: str, adopted: Mapping[str, Adopted], workspaces: Mapping[str, Path]
+    style: str, adopted: Mapping[str, AdoptedWork], workspaces: Mapping[str, Path]
 ) -> None:
     for task in written(adopted[style], range(3)):
         outcomes = run_probes(task, plain_launcher(workspaces[style]), profile=PUBLISHED)
@@ -226,14 +226,14 @@ def test_right_work_of_the_original_course_gets_full_marks_by_its_profile(
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("style", STYLES)
-def test_so_do_its_compiled_kernels_and_networks(style: str, adopted: Mapping[str, Adopted], workspaces: Mapping[str, Path]) -> None:
+def test_so_do_its_compiled_kernels_and_networks(style: str, adopted: Mapping[str, AdoptedWork], workspaces: Mapping[str, Path]) -> None:
     for task in written(adopted[style], range(3, 5)):
         outcomes = run_probes(task, plain_launcher(workspaces[style]), profile=PUBLISHED)
         assert [(task.id, outcome.says, outcome.reason) for outcome in outcomes if not outcome.passed] == []
 
 
 @pytest.mark.exhaustive
-def test_a_class_of_the_original_course_is_graded_in_the_sandbox(adopted: Mapping[str, Adopted], tmp_path: Path) -> None:
+def test_a_class_of_the_original_course_is_graded_in_the_sandbox(adopted: Mapping[str, AdoptedWork], tmp_path: Path) -> None:
     from course.staff.grading.grade import grade
 
     for style in STYLES:

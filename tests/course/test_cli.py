@@ -174,7 +174,7 @@ def test_a_signature_that_does_not_take_the_calls_of_the_course_is_named_under_t
     (workspace.root / pristine.PATH).write_bytes(packed)
     workspace.mend("minitorch/sums.py", "def add(x, y):", "def add(x):")
     told = workspace.course("test", "0.1").stdout
-    assert "\nNote: minitorch/sums.py, line 4: the course calls add(x, y), which your add(x) does not take\n" in told
+    assert "\nNote: minitorch/sums.py, line 4: the course calls add(x, y), which your add(x) does not accept\n" in told
     workspace.mend("minitorch/sums.py", "def add(x):", "def add(x, y, carry=0):")
     assert "Note" not in workspace.course("test", "0.2").stdout
 

@@ -135,7 +135,7 @@ def test_a_workspace_that_is_not_whole(student: Student) -> None:
     assert doctor.workspace(student.root) == Check(
         "Workspace",
         "wrong",
-        "course/pristine.zip is missing, which knows what was handed out",
+        "course/pristine.zip is missing, which records what was handed out",
         "run: git checkout -- course/pristine.zip",
     )
     (student.root / ".course/journal").mkdir(parents=True)
@@ -185,4 +185,4 @@ def test_a_clock_that_differs_and_files_from_the_future(student: Student, monkey
     monkeypatch.setattr(doctor.time, "time", lambda: now - 100)
     found = doctor.clock(student.root)
     assert found.state == "warning"
-    assert found.says in ("a file made now is 100 s ahead", "a file made now is 101 s ahead")
+    assert found.says in ("a new file's time is 100 s ahead", "a new file's time is 101 s ahead")

@@ -126,7 +126,7 @@ def test_a_signature_of_the_students_counts_and_one_that_does_not_fit_is_said(
     assert marked("0.1", **{OPERATORS: renamed}).verdict == PASS
     short = marked("0.1", **{OPERATORS: right[OPERATORS].replace("relu(x: float)", "relu()").replace(BODY, "return 0.0")})
     assert (short.verdict, short.mark) == (FAIL, 0)
-    assert short.reason.endswith("the course calls relu(x), which your relu() does not take")
+    assert short.reason.endswith("the course calls relu(x), which your relu() does not accept")
 
 
 def test_what_is_not_written_is_not_run(marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from course.runner.plugin import Watcher, _drawn
+from course.runner.plugin import Watcher, _draws
 
 from .conftest import Workspace
 
@@ -275,10 +275,10 @@ def test_what_a_property_drew_inside_is_shown_with_its_inputs(rows: dict[str, An
 
 def test_notes_in_other_words_show_no_draws() -> None:
     error = ValueError("x")
-    assert _drawn(error) == {}
+    assert _draws(error) == {}
     error.add_note("Falsifying example: test(x=1)")
     error.add_note("Drawn: (1, 0)")
-    assert _drawn(error) == {}
+    assert _draws(error) == {}
 
 
 def test_a_failing_example_gives_its_input(rows: dict[str, Any]) -> None:

@@ -499,7 +499,7 @@ def test_a_survivor_is_shown_with_its_patch_and_the_ledger_stays(desk: Desk) -> 
     output = desk.run(code=1)
     assert "SURVIVED 0.1/b: Is wrong." in output
     assert "def relu(x): return -x" in output
-    assert "next: mend the tests or the patch, then course-staff prove 0.1" in output
+    assert "next: fix the tests or the patch, then course-staff prove 0.1" in output
     assert desk.ledger() == ["0.1/a"]
 
 

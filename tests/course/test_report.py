@@ -68,7 +68,7 @@ def test_what_is_there_is_not_run_again_unless_asked_for(student: Student) -> No
     write(student.root, {"reports/one/notes.txt": b"mine"})
     student.told  # noqa: B018  # what was printed before
     run(student, "0.1")
-    assert student.told.splitlines()[0] == "1 of 1  Task 0.1  reports/one  is there"
+    assert student.told.splitlines()[0] == "1 of 1  Task 0.1  reports/one  exists"
     run(student, "0.1", again=True)
     assert not (student.root / "reports/one/notes.txt").exists()
     assert (student.root / "reports/one/report.md").exists()
@@ -85,7 +85,7 @@ def test_a_run_that_broke_off_is_gone_on_with(student: Student) -> None:
     assert not (student.root / "reports/two").exists()
     assert run(student, "0.2") == 0
     assert (student.root / "reports/two/log.txt").read_text(encoding="utf-8") == "half way\ngone on from half\n"
-    assert list((student.root / report.MAKING).iterdir()) == []
+    assert list((student.root / report.UNFINISHED).iterdir()) == []
 
 
 def test_a_program_that_was_stopped_stops_the_command(student: Student) -> None:
@@ -98,9 +98,9 @@ def test_a_program_that_was_stopped_stops_the_command(student: Student) -> None:
 
 
 def test_two_of_them_do_not_meet(student: Student) -> None:
-    with backups.only_one(student.root, report.LOCK), pytest.raises(Problem, match=r"^another command is changing files"):
+    with backups.exclusive_access(student.root, report.LOCK), pytest.raises(Problem, match=r"^another command is changing files"):
         run(student, "0.1")
-    with backups.only_one(student.root):  # a report that takes minutes keeps nobody from a reset, nor this one it
+    with backups.exclusive_access(student.root):  # a report that takes minutes keeps nobody from a reset, nor this one it
         assert run(student, "0.1") == 0
 
 

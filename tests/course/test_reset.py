@@ -139,7 +139,9 @@ def test_an_unknown_task_and_a_missing_record_say_what_to_run(student: Student) 
     (student.root / pristine.PATH).unlink()
     with pytest.raises(Problem) as error:
         reset.reset(student.root, student.manifest, "0.1")
-    assert str(error.value) == ("course/pristine.zip is missing, which knows what was handed out; run: git checkout -- course/pristine.zip")
+    assert str(error.value) == (
+        "course/pristine.zip is missing, which records what was handed out; run: git checkout -- course/pristine.zip"
+    )
 
 
 def test_backups_are_listed(student: Student, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,7 +79,7 @@ def test_what_stays_behind_is_named_with_its_reason(student: Student) -> None:
 def test_a_signature_that_does_not_take_the_calls_of_the_course_is_named(student: Student) -> None:
     student.mend("minitorch/sums.py", ("def double(self, x):", "def double(self):"))
     submit.run(student.root, student.manifest, student.console)
-    said = "  minitorch/sums.py, line 21: the course calls double(self, x), which your double(self) does not take; change it back, or"
+    said = "  minitorch/sums.py, line 21: the course calls double(self, x), which your double(self) does not accept; change it back, or"
     assert said in student.told
 
 

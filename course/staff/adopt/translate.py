@@ -118,7 +118,7 @@ def _rename(text: str, names: Mapping[str, str]) -> str:
     bound = {name for name, new in names.items() if new.startswith("_")}
     tree = cst.parse_module(text)
     if bound:  # tensor_conv1d = njit(tensor_conv1d): given code compiles the kernel
-        tree = tree.with_changes(body=[node for node in tree.body if not (_assigned(node) & bound)])
+        tree = tree.with_changes(body=[node for node in tree.body if not (_assigned_names(node) & bound)])
     return tree.visit(_Renamer(names)).code
 
 
@@ -130,7 +130,7 @@ class _Renamer(cst.CSTTransformer):
         return updated_node.with_changes(value=self.names.get(updated_node.value, updated_node.value))
 
 
-def _assigned(node: cst.CSTNode) -> set[str]:
+def _assigned_names(node: cst.CSTNode) -> set[str]:
     """The names that a top-level statement assigns."""
     if not isinstance(node, cst.SimpleStatementLine):
         return set()
@@ -338,7 +338,7 @@ def _with_signatures(text: str, given: str, names: Sequence[str]) -> str:
         same = same and bool(node.decorator_list) == bool(stubs[name].decorator_list)
         shown = stubs[name] if same else node
         header = ast.FunctionDef(
-            name=node.name, args=shown.args if same else _unannotated(node.args), body=[ast.Pass()],
+            name=node.name, args=shown.args if same else _without_annotations(node.args), body=[ast.Pass()],
             decorator_list=shown.decorator_list, returns=shown.returns if same else None, lineno=1,
         )  # fmt: skip
         text_of = ast.unparse(ast.fix_missing_locations(header)).split("\n")[:-1]
@@ -352,10 +352,10 @@ def _with_signatures(text: str, given: str, names: Sequence[str]) -> str:
 
 
 def _bare(arguments: ast.arguments) -> str:
-    return ast.unparse(_unannotated(arguments))
+    return ast.unparse(_without_annotations(arguments))
 
 
-def _unannotated(arguments: ast.arguments) -> ast.arguments:
+def _without_annotations(arguments: ast.arguments) -> ast.arguments:
     bare = ast.parse(f"def f({ast.unparse(arguments)}): pass").body[0]
     assert isinstance(bare, ast.FunctionDef)
     for node in ast.walk(bare.args):

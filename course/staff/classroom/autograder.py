@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
     folder = Path(arguments[0])
     settings = json.loads((ROOT / SETTINGS).read_text(encoding="utf-8"))
     if "--warm" in arguments:
-        return warm(settings)
+        return grade_reference(settings)
     try:
         [result] = grade_one(folder / "submission", settings)
         write_json(folder / "results" / "results.json", document(result))
@@ -67,7 +67,7 @@ def ungraded() -> dict[str, Any]:
     return {"score": 0, "output": message, "output_format": "text", "visibility": "visible", "stdout_visibility": "hidden", "tests": []}
 
 
-def warm(settings: dict[str, Any]) -> int:
+def grade_reference(settings: dict[str, Any]) -> int:
     """Grade the reference; returns 1 if it does not earn all points."""
     manifest = load(ROOT / "course" / "tasks.toml")
     with tempfile.TemporaryDirectory(prefix="course-staff-") as name:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from course.staff.grading.results import Result, TaskResult
-from course.staff.outputs.words import DEMANDS, clean, file_names, line, markdown, messages, number, verdict_and_mark
+from course.staff.outputs.words import REQUIREMENTS, clean, file_names, line, markdown, messages, number, verdict_and_mark
 from course.workspace.atomic_files import write_bytes
 
 
@@ -43,7 +43,7 @@ def _title(task: TaskResult) -> str:
 
 def _paragraph(text: str) -> str:
     """A message as Markdown: our own sentences as text, the output of tests as a code block."""
-    if text.count("\n") and not text.startswith(DEMANDS):
+    if text.count("\n") and not text.startswith(REQUIREMENTS):
         return _fenced(text)
     head, *items = text.split("\n")
     return "\n".join([markdown(head), *([""] if items else []), *(f"- {markdown(item.removeprefix('- '))}" for item in items)])

@@ -101,7 +101,7 @@ def prove(
         limit: Processor time limit of the tests of one answer in seconds; an answer that exceeds it counts as killed.
     """
 
-    def meet(answer: WrongAnswer) -> Verdict:
+    def judge(answer: WrongAnswer) -> Verdict:
         task = manifest.task(answer.task)
         with copy(without_kernels(patched(answer, files), manifest, task)) as folder:
             around = environment(task) | (COMPILED if answer.compiled else PLAIN)
@@ -125,4 +125,4 @@ def prove(
             return Verdict(answer, "broken", f"no test carries the mark {task.mark}")
         return Verdict(answer, "survived", "")
 
-    return each(meet, answers, done)
+    return each(judge, answers, done)
