@@ -80,7 +80,7 @@ def run(
     activity = read_activity(root)
     if with_record:
         found.files[HANDED_IN] = encode(activity)
-    packed = pristine.zipped(dict(sorted(found.files.items())))
+    packed = pristine.make_zip(dict(sorted(found.files.items())))
     unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         unfinished.write_bytes(packed)

@@ -92,7 +92,7 @@ class Replay:
         """The test function of a property, with a new recorder for every example."""
 
         @functools.wraps(inner)
-        def watched(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             recorder = Recorder(self.targets)
             try:
@@ -103,8 +103,8 @@ class Replay:
                     self.failed = recorder, error
                 raise
 
-        watched.replayed_by_course = True  # type: ignore[attr-defined]  # parametrized tests share one function
-        return watched
+        wrapper.replayed_by_course = True  # type: ignore[attr-defined]  # parametrized tests share one function
+        return wrapper
 
     def _finding(self, call: Call, wrong: Difference, right: int) -> Finding:
         path = Path(call.code.co_filename)

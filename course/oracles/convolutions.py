@@ -79,7 +79,7 @@ def _origin(out: Strided, x: Strided, weight: Strided, index: Index, reverse: bo
         return "which is the sum of the right value and the old content"
     guesses: list[tuple[str, list[Tap]]] = [
         ("the window extends in the other direction", _taps(weight, index, not reverse)),
-        ("the weights are flipped", [(source, _flipped(weight, place)) for source, place in _taps(weight, index, reverse)]),
+        ("the weights are flipped", [(source, _flip(weight, place)) for source, place in _taps(weight, index, reverse)]),
         ("the window is centered", _taps(weight, index, reverse, lambda i, size: i + size // 2 if reverse else i - size // 2)),
         (
             "the window ends where it should start",
@@ -109,7 +109,7 @@ def _origin(out: Strided, x: Strided, weight: Strided, index: Index, reverse: bo
     return "which no products of this window add up to"
 
 
-def _flipped(weight: Strided, place: Index) -> Index:
+def _flip(weight: Strided, place: Index) -> Index:
     """The weight at the opposite end of the window in every dimension."""
     return (*place[:2], *(size - 1 - k for k, size in zip(place[2:], weight.shape[2:], strict=True)))
 

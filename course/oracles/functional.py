@@ -85,7 +85,7 @@ def _axes(dim: Any) -> Any:
 
 
 def maximum_mask(call: Call) -> Difference | None:
-    """Compare the positions of the maximum, ties included."""
+    """Compare the positions of the maximum, including ties."""
 
     def oracle(a: Any, dim: Any = None) -> Any:
         return _ties(a.reshape(-1), 0).reshape(a.shape) if dim is None else _ties(a, int(dim))
@@ -94,7 +94,7 @@ def maximum_mask(call: Call) -> Difference | None:
 
 
 def _ties(a: Any, dim: int) -> Any:
-    """Where the elements are that equal the maximum along a dimension."""
+    """A mask of the elements that equal the maximum along a dimension."""
     return np.apply_along_axis(lambda line: np.isin(line, line[line.argmax()]), dim, a)
 
 

@@ -45,12 +45,12 @@ FORWARDS: dict[str, tuple[str, Callable[..., Any]]] = {
 def _reduction(reduction: Callable[..., Any]) -> Callable[..., Any]:
     """A reduction with the arguments of the tensor methods: without a dimension it reduces all elements, to shape (1,)."""
 
-    def reduced(a: Any, dim: Any = None, keepdim: bool = True) -> Any:
+    def reduce(a: Any, dim: Any = None, keepdim: bool = True) -> Any:
         if dim is None:
             return reduction(a.reshape(-1), axis=0, keepdims=keepdim)
         return reduction(a, axis=tuple(dim) if isinstance(dim, list | tuple) else dim, keepdims=keepdim)
 
-    return reduced
+    return reduce
 
 
 def _one_or_many(values: tuple[Any, ...]) -> tuple[int, ...]:

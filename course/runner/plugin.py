@@ -146,10 +146,10 @@ class Watcher:
         """Wrap the test of a property to record the inputs of a failing call."""
 
         @functools.wraps(inner)
-        def watched(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             self.comparison = None
-            self._take_printed()  # of the previous example
+            self._take_output()  # of the previous example
             self._start_timers()
             fixtures = getattr(self.item, "funcargs", {})
             # shown before the call, because the code under test may change its arguments
@@ -157,14 +157,14 @@ class Watcher:
             try:
                 return inner(*args, **kwargs)
             except BaseException:
-                self.failure, self.printed = (inputs, self.comparison), self._take_printed()
+                self.failure, self.printed = (inputs, self.comparison), self._take_output()
                 self.example = functools.partial(inner, *args, **kwargs)
                 raise
 
-        watched.watched_by_course = True  # type: ignore[attr-defined]  # parametrized tests share one function
-        return watched
+        wrapper.watched_by_course = True  # type: ignore[attr-defined]  # parametrized tests share one function
+        return wrapper
 
-    def _take_printed(self) -> str:
+    def _take_output(self) -> str:
         """Return what was printed since the last call, as far as pytest captures it."""
         capture = self.capture
         return "".join(capture.read_global_capture()) if capture is not None and capture.is_globally_capturing() else ""

@@ -114,7 +114,7 @@ def cached_states(root: Path = ROOT) -> dict[str, TaskState]:
     """Return the known state of every task; run nothing."""
     manifest = _manifest(root)
     cache, current, untouched = _read_cache(root), _fingerprints(root, manifest), untouched_tasks(root, manifest)
-    return {task.id: TaskState(task.id, "todo") if task.id in untouched else _cached(task, cache, current) for task in manifest.tasks}
+    return {task.id: TaskState(task.id, "todo") if task.id in untouched else _cached_state(task, cache, current) for task in manifest.tasks}
 
 
 def last_states(root: Path = ROOT) -> dict[str, TaskState]:
@@ -227,7 +227,7 @@ def _run(
     if stopped and first and stopped["interrupted"]["nodeid"] == first:  # a simpler test may fail before the one that hangs
         return _run(tasks, root, time_limit, around, launch, shares, first="")
     if stopped:
-        return _stopped(tasks, rows, card_from(stopped["interrupted"]), stopped["order"], time_limit)
+        return _hung_states(tasks, rows, card_from(stopped["interrupted"]), stopped["order"], time_limit)
     tail = "\n".join("\n".join(output for output, _ in ended).strip().splitlines()[-12:])
     judged = {task.id: _judge(task, rows, tail) for task in tasks}
     broken = {row["task"] for row in rows if row["state"] == "failing" and "::" not in row["nodeid"]}  # a file does not load
@@ -329,7 +329,7 @@ def _in_a_line(card: Mapping[str, Any]) -> str:
     return " ".join(text.split())[:LINE]
 
 
-def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], hung: Card, order: int, seconds: float) -> dict[str, TaskState]:
+def _hung_states(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], hung: Card, order: int, seconds: float) -> dict[str, TaskState]:
     """The states after a run that was stopped: the task of the test that hung is failing, or all tasks if no test was running.
 
     The other tasks need another run, because some of their tests may not have run yet.
@@ -369,7 +369,7 @@ def _fingerprints(root: Path, manifest: Manifest) -> dict[str, str]:
     }  # a result from the simulator says nothing about a GPU
 
 
-def _cached(task: Task, cache: Mapping[str, tuple[str, TaskState]], current: Mapping[str, str]) -> TaskState:
+def _cached_state(task: Task, cache: Mapping[str, tuple[str, TaskState]], current: Mapping[str, str]) -> TaskState:
     """The cached state of a task, or "stale" or "unknown" if the sources have changed since."""
     fingerprint, state = cache.get(task.id, ("", TaskState(task.id)))
     if fingerprint == current[task.id]:

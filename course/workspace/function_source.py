@@ -110,20 +110,20 @@ def find(text: str) -> Mapping[str, Function]:
         Unreadable: If the text is not valid Python.
     """
     lines = _Lines(text)
-    return {name: _function(name, node, lines) for name, node in named(parse(text))}
+    return {name: _function(name, node, lines) for name, node in iter_functions(parse(text))}
 
 
-def named(tree: ast.AST, path: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+def iter_functions(tree: ast.AST, path: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """All functions below a node with their names, in the order of the text."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             name = path + node.name + _role(node)
             yield name, node
-            yield from named(node, f"{name}.")
+            yield from iter_functions(node, f"{name}.")
         elif isinstance(node, ast.ClassDef):
-            yield from named(node, f"{path}{node.name}.")
+            yield from iter_functions(node, f"{path}{node.name}.")
         elif not isinstance(node, ast.expr):
-            yield from named(node, path)
+            yield from iter_functions(node, path)
 
 
 def definitions(text: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from course.workspace import backups, function_source, merge, pristine
 FOLDER = "tests/"
 
 
-def changed(root: Path, manifest: Manifest) -> list[str]:
+def changed_files(root: Path, manifest: Manifest) -> list[str]:
     """The test files that are missing, or in which a given test or helper has changed; additional tests are allowed."""
     try:
         given = pristine.read(root)
@@ -36,7 +36,7 @@ def changed(root: Path, manifest: Manifest) -> list[str]:
 
 def warning(root: Path, manifest: Manifest) -> str:
     """A warning about changed given tests; "" if there are none."""
-    paths = changed(root, manifest)
+    paths = changed_files(root, manifest)
     if not paths:
         return ""
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
@@ -53,7 +53,7 @@ def reset(root: Path, manifest: Manifest, console: Console) -> int:
     from course.workspace.reset import say_how_to_restore
 
     given, own = pristine.read(root), pristine.task_functions(manifest)
-    paths = changed(root, manifest)
+    paths = changed_files(root, manifest)
     changes = {path: _restored_file(backups.content(root, path), given.files[path], set(own.get(path, ()))) for path in paths}
     name = backups.apply(root, changes, "reset-tests")
     if name is None:
@@ -76,7 +76,7 @@ def _has_given_functions(now: bytes, given: bytes, own: set[str]) -> bool:
 def _functions(data: bytes) -> dict[str, str]:
     """The code of all functions of a file, decorators included, without comments."""
     tree = function_source.parse(function_source.decode(data)[0])
-    return {name: ast.unparse(node) for name, node in function_source.named(tree)}
+    return {name: ast.unparse(node) for name, node in function_source.iter_functions(tree)}
 
 
 def _restored_file(now: bytes | None, given: bytes, own: set[str]) -> bytes:

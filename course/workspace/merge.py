@@ -107,7 +107,7 @@ def _end(node: ast.stmt, lines: list[str]) -> int:
 
 def _key(node: ast.stmt) -> str:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return next(name for name, _ in function_source.named(ast.Module([node], [])))
+        return next(name for name, _ in function_source.iter_functions(ast.Module([node], [])))
     if isinstance(node, ast.ClassDef):
         return f"class {node.name}"
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
@@ -214,8 +214,8 @@ def _new_imports(node: ast.Import | ast.ImportFrom, text: list[str], known: set[
 
 def _lost(old: str, yours: str, new: str, merged: MergeResult) -> list[str]:
     """The locations of lines that the student wrote and that the merged file lacks."""
-    mine, kept = _added(old, yours), Counter(line for _, line in _added(new, merged.text))
-    kept += Counter(line for _, line in _added(old, new))  # the release made the same change
+    mine, kept = _added_lines(old, yours), Counter(line for _, line in _added_lines(new, merged.text))
+    kept += Counter(line for _, line in _added_lines(old, new))  # the release made the same change
     found, lost = function_source.find(yours), {}
     lines = yours.split("\n")
     imported = {node.lineno + i for node in function_source.parse(yours).body for i in range(_height(node)) if _aliases_of(node)}
@@ -233,7 +233,7 @@ def _height(node: ast.stmt) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
-def _added(old: str, new: str) -> list[tuple[int, str]]:
+def _added_lines(old: str, new: str) -> list[tuple[int, str]]:
     """The lines, with their numbers, that a text adds to an older one, except blank ones."""
     before, after = ([line.strip() for line in text.split("\n")] for text in (old, new))
     opcodes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()

@@ -48,10 +48,10 @@ def pack(files: Mapping[str, str | bytes], written: Iterable[str]) -> bytes:
     """
     contents = {path: data if isinstance(data, bytes) else data.encode("utf-8") for path, data in files.items()}
     hashes = {path: fingerprint(data) for path, data in sorted(contents.items())}
-    return zipped({HASHES: (json.dumps(hashes, indent=1) + "\n").encode()} | {path: contents[path] for path in sorted(set(written))})
+    return make_zip({HASHES: (json.dumps(hashes, indent=1) + "\n").encode()} | {path: contents[path] for path in sorted(set(written))})
 
 
-def zipped(files: Mapping[str, bytes]) -> bytes:
+def make_zip(files: Mapping[str, bytes]) -> bytes:
     """A zip file of these files, in this order; the same bytes for the same files."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -57,7 +57,7 @@ def signatures(text: str) -> dict[str, Signature]:
         Unreadable: If the text is not valid Python.
     """
     found = {}
-    for name, node in function_source.named(function_source.parse(text)):
+    for name, node in function_source.iter_functions(function_source.parse(text)):
         returns = [ast.unparse(node.returns)] if node.returns else []
         source = "\n".join([*map(ast.unparse, node.decorator_list), f"({ast.unparse(node.args)})", *returns])
         found[name] = Signature(node.lineno, source, node.args)

@@ -94,22 +94,22 @@ def plan(root: Path, manifest: Manifest, old: Pristine, new: Release) -> Plan:
             done.changes[path] = data
         elif path in old.files and path in new.given.files:
             names = set(before.get(path, ())), set(after.get(path, ()))
-            done.changes[path] = _merged(path, old.files[path], yours, data, names, done)
+            done.changes[path] = _merge_file(path, old.files[path], yours, data, names, done)
         else:
             done.changes[path] = data
             done.conflicts.append(path)
-            done.gone += _written(path, old, yours, before.get(path, {}))
+            done.gone += _written_functions(path, old, yours, before.get(path, {}))
     for path in old.hashes:
         yours = backups.content(root, path) if path not in new.files else None
         if yours is not None and old.is_as_given(path, yours):
             done.changes[path] = None
         elif yours is not None:
             done.kept.append(path)
-            done.gone += _written(path, old, yours, before.get(path, {}))
+            done.gone += _written_functions(path, old, yours, before.get(path, {}))
     return done
 
 
-def _merged(path: str, old: bytes, yours: bytes, new: bytes, names: tuple[set[str], set[str]], done: Plan) -> bytes:
+def _merge_file(path: str, old: bytes, yours: bytes, new: bytes, names: tuple[set[str], set[str]], done: Plan) -> bytes:
     """The release's file with the student's work in it."""
     try:
         text, codec = function_source.decode(yours)
@@ -132,7 +132,7 @@ def _merged(path: str, old: bytes, yours: bytes, new: bytes, names: tuple[set[st
         return merged.text.encode("utf-8")
 
 
-def _written(path: str, old: Pristine, yours: bytes, names: dict[str, str]) -> list[str]:
+def _written_functions(path: str, old: Pristine, yours: bytes, names: dict[str, str]) -> list[str]:
     """The functions that the student wrote in a file that the course no longer has."""
     if path not in old.files:
         return []

@@ -275,7 +275,7 @@ def test_what_cannot_be_graded_is_said_to_the_teacher_and_the_student_learns_not
 ) -> None:
     printed, document = run_autograder(service, MODE=mode)
     assert told in printed
-    assert document == autograder.ungraded()
+    assert document == autograder.failure_document()
     assert "secret" not in json.dumps(document)
 
 

@@ -23,7 +23,7 @@ from course.manifest import ROOT, course
 from course.oracles.finite_differences import agrees, numerical_derivative
 from course.oracles.strided import Strided, grid
 from course.staff.handout.generate import write_files
-from course.staff.proofs.answers import graded_files, load_answers, patched, read_ledger
+from course.staff.proofs.answers import apply_patch, graded_files, load_answers, read_ledger
 from course.staff.proofs.prove import needed_files
 from minitorch import Scalar, Tensor, fast_ops, scalar_functions, tensor_data, tensor_functions, tensor_ops
 from minitorch.tensor_data import MAX_DIMS, broadcast_index, index_to_position, to_index
@@ -544,7 +544,7 @@ def replayed(
         if answer.key in answers:
             answer = replace(answer, patch=own[answer.key]) if own else answer
             place = folder / answer.key.replace("/", "_")
-            write_files(place, patched(answer, files))
+            write_files(place, apply_patch(answer, files))
             job = {"folder": str(place), "test": ledger[answer.key]["killed_by"], "stage": manifest.task(answer.task).stage}
             jobs.append(job | {"answer": answer.key})
     (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")

@@ -63,7 +63,7 @@ def test_given_tests_come_back_and_those_that_a_student_wrote_stay(student: Stud
     student.mend("tests/test_sums.py", ('    raise NotImplementedError("Need to implement for Task 0.3")', "    assert add(2, 2) == 4"))
     student.mend("tests/test_sums.py", ("@pytest.mark.task0_3", "def test_more():\n    assert add(1, 1) == 2\n\n\n@pytest.mark.task0_3"))
     mine = student.text("tests/test_sums.py")
-    assert given_tests.changed(student.root, student.manifest) == []
+    assert given_tests.changed_files(student.root, student.manifest) == []
     assert given_tests.reset(student.root, student.manifest, student.console) == 0
     assert student.told == "The given tests are as they were handed out; nothing to reset.\n"
     student.mend("tests/test_sums.py", ("assert add(1, 2) == 3", "assert add(1, 2)"))
@@ -80,7 +80,7 @@ def test_given_tests_come_back_and_those_that_a_student_wrote_stay(student: Stud
 def test_given_tests_that_are_gone_broken_or_unmarked_come_back(now: bytes | None, student: Student) -> None:
     path = student.root / "tests/test_sums.py"
     path.unlink() if now is None else path.write_bytes(now)
-    assert given_tests.changed(student.root, student.manifest) == ["tests/test_sums.py"]
+    assert given_tests.changed_files(student.root, student.manifest) == ["tests/test_sums.py"]
     given_tests.reset(student.root, student.manifest, student.console)
     assert student.text("tests/test_sums.py") == TESTS
 

@@ -36,10 +36,10 @@ def main(arguments: list[str]) -> int:
         write_json(folder / "results" / "results.json", document(result))
     except StaffError as error:
         print(f"error: {error}\nnext: {error.next}")
-        write_json(folder / "results" / "results.json", ungraded())
+        write_json(folder / "results" / "results.json", failure_document())
     except Exception:
         traceback.print_exc(file=sys.stdout)  # only teachers see it
-        write_json(folder / "results" / "results.json", ungraded())
+        write_json(folder / "results" / "results.json", failure_document())
     return 0
 
 
@@ -61,7 +61,7 @@ def grade_one(submission: Path, settings: dict[str, Any]) -> list[Result]:
     return results
 
 
-def ungraded() -> dict[str, Any]:
+def failure_document() -> dict[str, Any]:
     """The document for a submission that could not be graded for a reason that is not the student's."""
     message = "The autograder failed, which is not your fault. Please tell your teacher, who can see the reason in the log."
     return {"score": 0, "output": message, "output_format": "text", "visibility": "visible", "stdout_visibility": "hidden", "tests": []}

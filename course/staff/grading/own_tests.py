@@ -107,7 +107,7 @@ def grade_own_tests(tests: Sequence[OwnTest], unwritten: Sequence[str], right: M
         met = _together(left)
         changed: dict[str, str | bytes] = dict(right)
         for _, answer in met:
-            changed = answers.patched(answer, changed)
+            changed = answers.apply_patch(answer, changed)
         outcomes = run({path: str(text) for path, text in changed.items() if text != right[path]}, [test.id for test, _ in met])
         noticed |= {(test.name, answer.key): test.id in outcomes and outcomes[test.id].outcome == "failed" for test, answer in met}
         enough = {test for test, answer in met if test.enough and noticed[test.name, answer.key]}

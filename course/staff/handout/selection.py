@@ -129,11 +129,11 @@ def _imports(path: str, source: str, later: bool) -> frozenset[str]:
             module = ".".join([*package, node.module] if node.module else package)
             names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
     known = {name.rpartition(".")[2]: name for name in names} | {name.split(".")[0]: name.split(".")[0] for name in names}
-    used = {_dotted(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    used = {_dotted_name(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     return frozenset(names | {f"{known[first]}.{rest}" for first, _, rest in (name.partition(".") for name in used) if first in known})
 
 
-def _dotted(node: ast.expr) -> str:
+def _dotted_name(node: ast.expr) -> str:
     """The dotted name of an expression such as `a.b.c`; "" if it does not start with a name."""
     parts = []
     while isinstance(node, ast.Attribute):

@@ -11,7 +11,7 @@ from pathlib import Path
 from course.manifest import Manifest
 from course.staff.probes.check import run_probes, share
 from course.staff.probes.remote import Launcher, plain_launcher
-from course.staff.proofs.answers import WrongAnswer, patched
+from course.staff.proofs.answers import WrongAnswer, apply_patch
 from course.staff.proofs.prove import COMPILED, PLAIN, without_kernels
 from course.staff.proofs.runs import copy
 
@@ -91,7 +91,7 @@ def probe_answers(
             for path in folder.rglob("*.py"):  # hash-based: a patch may have the size and timestamp of the original
                 py_compile.compile(str(path), doraise=True, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
             for answer in group:
-                wrong = {path: content for path, content in patched(answer, files).items() if content != files[path]}
+                wrong = {path: content for path, content in apply_patch(answer, files).items() if content != files[path]}
                 right = {path: (folder / path).read_bytes() for path in wrong}
                 try:
                     _write(folder, wrong)

@@ -122,10 +122,10 @@ def probe(
 def probes_of(task: str, profile: str = FULL) -> list[Probe]:
     """The probes of a task, by its id; an empty list if it has none. The original course grades no edge cases."""
     probes = _probes.get(task, ())
-    return list(probes) if profile == FULL else [_as_published(probe) for probe in probes if probe.published and not probe.edge]
+    return list(probes) if profile == FULL else [_restrict_to_published(probe) for probe in probes if probe.published and not probe.edge]
 
 
-def _as_published(probe: Probe) -> Probe:
+def _restrict_to_published(probe: Probe) -> Probe:
     """A probe of the main behavior, restricted to inputs whose result the original course specifies."""
     if probe.published is True:
         return replace(probe, labels=())

@@ -62,7 +62,7 @@ def network_probes(task: str, program: str, backends: Sequence[str] = ()) -> Non
     def layers(p: Program, hidden: int) -> Check:
         backend = pick_backend(p, backends, hidden)
         named = p.find("builtins:dict")(p.find(f"{program}:Network")(hidden, *([backend] if backend else [])).named_parameters())
-        known = Perceptron(hidden, 0).named()
+        known = Perceptron(hidden, 0).parameters()
         on_backend = [p.find("operator:is_")(named[name].value.backend, backend) for name in known] if backend else []
         names, *values = yield [p.find("builtins:list")(named), *(named[name].value for name in known), *on_backend]
         check_equal(sorted(map(str, names)), sorted(known), of="parameter names")
@@ -77,7 +77,7 @@ def network_probes(task: str, program: str, backends: Sequence[str] = ()) -> Non
     def forward(p: Program, hidden: int, seed: int) -> Check:
         known, backend = Perceptron(hidden, seed), pick_backend(p, backends, seed)
         network = p.find(f"{program}:Network")(hidden, *([backend] if backend else []))
-        write(p, network, known.named(), backend)
+        write(p, network, known.parameters(), backend)
         points = rng(seed).uniform(0, 1, (5, 2))
         (got,) = yield [network(tensor(p, points, backend))]
         check_equal(got, known(points), 1e-6)

@@ -50,9 +50,9 @@ class Tree:
             else:
                 self.own[at].append((name, made))
 
-    def named(self, at: int = 0) -> list[tuple[str, Value]]:
+    def parameters(self, at: int = 0) -> list[tuple[str, Value]]:
         """Every parameter of a module and its descendants with its dotted name, its own parameters first."""
-        return self.own[at] + [(f"{child}.{name}", made) for child, number in self.children[at] for name, made in self.named(number)]
+        return self.own[at] + [(f"{child}.{name}", made) for child, number in self.children[at] for name, made in self.parameters(number)]
 
     def below(self, at: int) -> set[int]:
         """A module and all its descendants."""
@@ -96,7 +96,7 @@ def modes(p: Program, entries: list[tuple[int, str, bool]], at: int, before: int
 def named_parameters(p: Program, entries: list[tuple[int, str, bool]]) -> Check:
     """Each name maps to the same Parameter object, also on a second call."""
     tree = Tree(p, entries)
-    root, expected = tree.modules[0], tree.named()
+    root, expected = tree.modules[0], tree.parameters()
     as_list, is_same, as_dict = p.find("builtins:list"), p.find("operator:is_"), p.find("builtins:dict")
     by_name = as_dict(root.named_parameters())
     each = [is_same(by_name.get(name), made) for name, made in expected]
@@ -138,7 +138,7 @@ def named_again(p: Program, entries: list[tuple[int, str, bool]]) -> Check:
     tree.set(last, "late", made)
     tree.own[-1].append(("late", made))
     pairs, count = yield [p.find("builtins:list")(root.named_parameters()), own]
-    check_equal(sorted(_name(pair) for pair in pairs), sorted(name for name, _ in tree.named()), of="names")
+    check_equal(sorted(_name(pair) for pair in pairs), sorted(name for name, _ in tree.parameters()), of="names")
     check_equal(count, len(tree.own[0]) - (len(tree.modules) == 1), of="number of its own parameters")
 
 
@@ -150,7 +150,7 @@ def parameters(p: Program, entries: list[tuple[int, str, bool]]) -> Check:
     tree = Tree(p, entries)
     as_list, id_of = p.find("builtins:list"), p.find("builtins:id")
     listed = as_list(p.find("builtins:map")(id_of, tree.modules[0].parameters()))
-    got, *each = yield [listed, *(id_of(made) for _, made in tree.named())]
+    got, *each = yield [listed, *(id_of(made) for _, made in tree.parameters())]
     check_equal(len(got), len(each), of="number of parameters")
     check_equal(sorted(got), sorted(each), of="ids of the Parameter objects")
     if got != each:

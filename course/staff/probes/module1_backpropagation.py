@@ -309,7 +309,7 @@ def linear(p: Program, n: int, m: int, seed: int) -> Check:
 def network_layers(p: Program, hidden: int) -> Check:
     """Checked through the names of all parameters."""
     named = p.find("builtins:dict")(p.find("project.run_scalar:Network")(hidden).named_parameters())
-    known = names_of(Perceptron(hidden, 0).named("weight"))
+    known = names_of(Perceptron(hidden, 0).parameters("weight"))
     names, *values = yield [p.find("builtins:list")(named), *(named[name].value.data for name in known)]
     check_equal(sorted(map(str, names)), sorted(known), of="parameter names")
     if len(set(map(number, values))) < len(values):
@@ -329,7 +329,7 @@ def network_forward(p: Program, hidden: int, seed: int) -> Check:
     """With given parameters."""
     known = Perceptron(hidden, seed)
     network = p.find("project.run_scalar:Network")(hidden)
-    parameters(p, network, known.named("weight"))
+    parameters(p, network, known.parameters("weight"))
     points = np.random.default_rng(seed).uniform(0, 1, (4, 2))
     got = yield [network([p.find(SCALAR)(x, None), p.find(SCALAR)(y, None)]).data for x, y in points.tolist()]
     check_equal([number(one) for one in got], known(points).tolist(), EXACT)
@@ -347,7 +347,7 @@ def training(p: Program, dataset: str, hidden: int, seed: int) -> Check:
     known = Perceptron(hidden, seed)
     setting = p.find("project.lab.training.trainer:Setting")(dataset=dataset, points=12, hidden=hidden, rate=0.5, epochs=6, seed=seed)
     trainer = p.find("project.lab.training.scalar_trainer:ScalarTrainer")(setting, p.find("project.run_scalar:Network"))
-    parameters(p, trainer.network, known.named("weight"))
+    parameters(p, trainer.network, known.parameters("weight"))
     for _ in range(6):
         trainer.run_epoch()
     hidden_points = np.random.default_rng(seed).uniform(0, 1, (5, 2))

@@ -25,7 +25,7 @@ def training(p: Program, dataset: str, hidden: int, seed: int) -> Check:
     known = Perceptron(hidden, seed)
     setting = p.find("project.lab.training.trainer:Setting")(dataset=dataset, points=20, hidden=hidden, rate=0.5, epochs=8, seed=seed)
     trainer = p.find("project.lab.training.tensor_trainer:TensorTrainer")(setting, p.find("project.run_tensor:Network"))
-    write(p, trainer.network, known.named())
+    write(p, trainer.network, known.parameters())
     for _ in range(8):
         trainer.run_epoch()
     hidden_points = rng(seed).uniform(0, 1, (5, 2))

@@ -349,7 +349,7 @@ def training(p: Program, dataset: str, hidden: int, seed: int) -> Check:
         dataset=dataset, points=10, hidden=hidden, rate=0.5, epochs=10, seed=seed
     )
     trainer = p.find("project.lab.training.fast_trainer:FastTrainer")(setting, p.find("project.run_fast_tensor:Network"))
-    write(p, trainer.network, known.named(), p.find("minitorch:FastBackend"))
+    write(p, trainer.network, known.parameters(), p.find("minitorch:FastBackend"))
     for _ in range(10):
         trainer.run_epoch()
     hidden_points = rng(seed).uniform(0, 1, (5, 2))

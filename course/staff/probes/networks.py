@@ -24,7 +24,7 @@ class Perceptron:
         sizes = [2, hidden, hidden, 1]
         self.layers = [(draw.uniform(-1, 1, (n, m)), draw.uniform(-1, 1, m)) for n, m in itertools.pairwise(sizes)]
 
-    def named(self, weights: str = "weights") -> dict[str, np.ndarray]:
+    def parameters(self, weights: str = "weights") -> dict[str, np.ndarray]:
         """Its parameters under the names in the course's networks, weights before biases.
 
         Args:
