@@ -165,7 +165,7 @@ def gpu_reduce(p: Program, reduction: Any, length: int, noncontiguous: bool, see
 
 @probe(
     "3.3",
-    "tensors on the CUDA backend give the same results as others, including rows longer than a block",
+    "tensors on the CUDA backend give the same results as on other backends, including rows longer than a block",
     weight=2,
     seed=seeds,
     count=1,

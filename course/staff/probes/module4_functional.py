@@ -307,7 +307,7 @@ def dropout(p: Program, rate: float, seed: int) -> Check:
 
 @probe(
     "4.4",
-    "dropout drops nothing at rate 0 and everything at rate 1, and draws no random numbers if ignored",
+    "dropout drops nothing at rate 0 and everything at rate 1, and draws no random numbers with ignore=True",
     edge=True,
     seconds=COMPILE_SECONDS,
 )
