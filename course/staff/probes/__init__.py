@@ -31,15 +31,15 @@ from course.staff.probes import module4_functional as module4_functional
 from course.staff.probes import module4_networks as module4_networks
 from course.staff.probes.check import Outcome, Probe, edges_of, probes_of, run_probes, share, weights_of
 from course.staff.probes.compare import FULL, PROFILES, PUBLISHED
-from course.staff.probes.remote import ChildError, ChildProcess, Launcher, Remote, plain_launcher
+from course.staff.probes.remote import ChildProcess, Launcher, NoReply, Remote, plain_launcher
 
 __all__ = [
     "FULL",
     "PROFILES",
     "PUBLISHED",
-    "ChildError",
     "ChildProcess",
     "Launcher",
+    "NoReply",
     "Outcome",
     "Probe",
     "Remote",

@@ -14,7 +14,7 @@ from course.runner.gpu import environment
 from course.staff.probes.compare import FULL, Check, Wrong, printable, use_profile
 from course.staff.probes.plain import Raised
 from course.staff.probes.program import Program, Value, truncate
-from course.staff.probes.remote import SECONDS, ChildError, Launcher, Remote
+from course.staff.probes.remote import SECONDS, Launcher, NoReply, Remote
 
 MAX_HANGS = 2
 """How many times a submission may hang before its time limit is reduced."""
@@ -190,14 +190,14 @@ def _run(
             if not import_error and remote is None:
                 try:
                     remote = Remote(launch, environment(task))
-                except ChildError as error:
+                except NoReply as error:
                     import_error = str(error)
             marked = [probe.edge or probe.says, *probe.labels]
             failed = dict.fromkeys(marked, import_error)
             if remote is not None:
                 try:
                     failed = _run_probe(probe, remote, number, REDUCED_TIME if hangs >= MAX_HANGS else 1.0)
-                except ChildError as error:
+                except NoReply as error:
                     failed, remote = dict.fromkeys(marked, str(error)), None
                     hangs += error.hung
             for says in marked:
@@ -231,8 +231,8 @@ def _run_probe(probe: Probe, remote: Remote, number: int, hurry: float) -> dict[
     while checks:
         try:
             answers = remote.ask([values for _, values in checks], hurry * probe.seconds)
-        except ChildError as error:
-            raise ChildError(f"{min((_text(values) for _, values in checks), key=len)}: it {error}", error.hung) from None
+        except NoReply as error:
+            raise NoReply(f"{min((_text(values) for _, values in checks), key=len)}: it {error}", error.hung) from None
         requests, checks = checks, []
         for (check, values), answer in zip(requests, answers, strict=True):
             try:

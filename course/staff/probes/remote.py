@@ -35,7 +35,7 @@ MAX_ANSWER_BYTES = 1 << 22
 """Maximum size of an answer."""
 
 
-class ChildError(Exception):
+class NoReply(Exception):
     """The child process no longer answers.
 
     Args:
@@ -55,7 +55,7 @@ class ChildProcess(Protocol):
         """Send a line and return the line of the answer, without its line break.
 
         Raises:
-            ChildError: If no answer arrives in time, or one arrives before the request. The child is killed.
+            NoReply: If no answer arrives in time, or one arrives before the request. The child is killed.
         """
         ...
 
@@ -98,7 +98,7 @@ class PlainChild:
         """See `ChildProcess.ask`."""
         try:
             return self._exchange(line + b"\n", seconds)
-        except ChildError:
+        except NoReply:
             self.end()
             raise
 
@@ -110,18 +110,18 @@ class PlainChild:
 
     def _exchange(self, unsent: bytes, seconds: float) -> bytes:
         if self._process.poll() is not None or self._process.stdin is None or self._process.stdin.closed:
-            raise ChildError("exited before the request")
+            raise NoReply("exited before the request")
         end, unread = time.monotonic() + seconds, b""
         poll = select.poll()
         poll.register(self._answers, select.POLLIN)
         if poll.poll(0):
-            raise ChildError("answered before the request" if os.read(self._answers, 1) else "exited before the request")
+            raise NoReply("answered before the request" if os.read(self._answers, 1) else "exited before the request")
         poll.register(self._requests, select.POLLOUT)
         while not unread.endswith(b"\n"):
             left = end - time.monotonic()
             ready = dict(poll.poll(left * 1000)) if left > 0 else {}
             if not ready:
-                raise ChildError(f"gave no answer within {seconds:g} s", hung=True)
+                raise NoReply(f"gave no answer within {seconds:g} s", hung=True)
             if self._requests in ready:
                 unsent = self._send(unsent)
                 if not unsent:
@@ -129,12 +129,12 @@ class PlainChild:
             if self._answers in ready:
                 chunk = os.read(self._answers, 1 << 16)
                 if not chunk:
-                    raise ChildError("exited before it answered")
+                    raise NoReply("exited before it answered")
                 unread += chunk
                 if len(unread) > MAX_ANSWER_BYTES:
-                    raise ChildError(f"sent an answer of more than {MAX_ANSWER_BYTES} bytes")
+                    raise NoReply(f"sent an answer of more than {MAX_ANSWER_BYTES} bytes")
                 if unsent or b"\n" in unread[:-1]:
-                    raise ChildError("sent more than one answer")
+                    raise NoReply("sent more than one answer")
         return unread[:-1]
 
     def _send(self, unsent: bytes) -> bytes:
@@ -144,7 +144,7 @@ class PlainChild:
         except BlockingIOError:
             return unsent
         except OSError:
-            raise ChildError("exited before the request") from None
+            raise NoReply("exited before the request") from None
 
 
 def plain_launcher(folder: Path) -> Launcher:
@@ -163,7 +163,7 @@ class Remote:
         answers: Number of answers so far.
 
     Raises:
-        ChildError: If it cannot be imported, exits or hangs.
+        NoReply: If it cannot be imported, exits or hangs.
     """
 
     def __init__(self, launch: Launcher, environment: Mapping[str, str] | None = None) -> None:
@@ -172,7 +172,7 @@ class Remote:
         (imported,) = self.ask([[Program().find("importlib:import_module")("minitorch")]], IMPORT_SECONDS)
         if isinstance(imported, Raised):
             self.end()
-            raise ChildError(f"could not be imported: it {imported}")
+            raise NoReply(f"could not be imported: it {imported}")
 
     def __enter__(self) -> Remote:
         return self
@@ -194,14 +194,14 @@ class Remote:
             seconds: Time limit for the answer.
 
         Raises:
-            ChildError: If there is no valid answer in time. The child is killed.
+            NoReply: If there is no valid answer in time. The child is killed.
         """
         number = secrets.token_hex(8)
         programs = [[values[0]._program.steps, encode(list(values))] for values in batch]
         line = self._child.ask(json.dumps({"id": number, "programs": programs}).encode(), seconds)
         try:
             answers = _read(line, number, [len(values) for values in batch])
-        except ChildError:
+        except NoReply:
             self.end()
             raise
         self.answers += len(answers)
@@ -212,14 +212,14 @@ def _read(line: bytes, number: str, counts: list[int]) -> list[list[Any] | Raise
     """Decode the answer to the request with this id, which asks for `counts` values of the programs.
 
     Raises:
-        ChildError: If the answer is invalid or belongs to another request.
+        NoReply: If the answer is invalid or belongs to another request.
     """
     if len(line) > MAX_ANSWER_BYTES:
-        raise ChildError(f"sent an answer of more than {MAX_ANSWER_BYTES} bytes")
+        raise NoReply(f"sent an answer of more than {MAX_ANSWER_BYTES} bytes")
     try:
         document = json.loads(line)
         if document["id"] != number:
-            raise ChildError("answered a different request")
+            raise NoReply("answered a different request")
         answers: list[list[Any] | Raised] = []
         for answer, count in zip(require_list(document["answers"]), counts, strict=True):
             if isinstance(answer, dict):
@@ -230,5 +230,5 @@ def _read(line: bytes, number: str, counts: list[int]) -> list[list[Any] | Raise
             else:
                 raise ValueError("the number of values differs from the request")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError, MemoryError):
-        raise ChildError("sent an invalid answer") from None
+        raise NoReply("sent an invalid answer") from None
     return answers
