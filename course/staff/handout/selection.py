@@ -42,6 +42,7 @@ NOT_FOR_STUDENTS = (
     "docs/api/generated/",
     "docs/lab_log.md",
     "docs/module3/performance.md",
+    "docs/slides",
     "docs/teachers",
     "project/reproduc",  # project/reproduce.py and its folder
 )
@@ -50,6 +51,7 @@ NOT_FOR_STUDENTS = (
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
 STAGE_OF_PAGES = {
+    "docs/primer/training_loop.md": 1,
     "docs/cheat_sheets.md": 4,
     "docs/data.md": 4,
     **dict.fromkeys(
