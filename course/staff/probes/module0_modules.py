@@ -63,7 +63,7 @@ class Tree:
     "0.4",
     "train() and eval() set the mode of a module and all its descendants",
     weight=2,
-    examples=[(DEEP, 0, 5), (DEEP, 1, 2)],
+    examples=[(DEEP, 0, 0), (DEEP, 0, 5), (DEEP, 0, 255), (DEEP, 1, 2)],
     entries=tree_entries,
     at=integers(0, 9),
     before=integers(0, 255),
