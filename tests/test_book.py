@@ -58,6 +58,13 @@ WIDE = """width => [...document.querySelectorAll("body *")]
   .map(element => `${element.tagName} ${element.className} ${element.textContent.trim().slice(0, 40)}`)"""
 """The elements that extend beyond a width."""
 
+CUT = """() => [...document.querySelectorAll("main figure svg text")].filter(text => {
+  const [inner, outer] = [text.getBoundingClientRect(), text.closest("svg").getBoundingClientRect()]
+  return text.textContent.trim() && (inner.left < outer.left - 1 || inner.right > outer.right + 1
+    || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1)
+}).map(text => text.textContent)"""
+"""The texts that extend beyond their figure, whose edge cuts them."""
+
 UNNAMED = """() => [...document.querySelectorAll("main svg, main img")]
   .filter(image => image.closest("figure")
     ? !image.closest("figure").querySelector("figcaption")?.textContent.trim()
@@ -118,6 +125,7 @@ def test_a_page_fits_a_phone_is_readable_in_light_and_dark_and_loads_nothing_fro
     for theme in ("light", "dark"):
         phone.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
         assert phone.evaluate(CONTRAST) == [], theme
+    assert phone.evaluate(CUT) == [], "a text of a figure is cut"
     assert phone.evaluate(UNNAMED) == [], "an image without a text alternative"
     assert phone.troubles == []
 

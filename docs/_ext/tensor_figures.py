@@ -81,7 +81,7 @@ def _steps(name: str, shape: Shape) -> Figure:
     parts = [_text(left, 14, name, "start", strong=True), _text(left, 30, note, "start", note=True)]
     corners = {index: _corner(index, shape, CELL, left, top) for index in np.ndindex(shape)}
     parts += [_cell(*corner, CELL, str(int(np.dot(index, strides)))) for index, corner in corners.items()]
-    middle, low = left + CELL / 2, top + CELL * (shape[-2] if len(shape) > 1 else 1)
+    middle, low = left + CELL / 2, top + CELL * (1, *shape)[-2]
     across = CELL * shape[-1] + GAP
     arrows = [  # to the next column above the grid, to the next row on its left, to the next part below it
         ((middle, top + 1), (middle + CELL / 2, top - 14), (middle + CELL, top), (middle + CELL / 2, top - 11)),

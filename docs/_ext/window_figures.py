@@ -123,9 +123,10 @@ def shades(pictures: Sequence[tuple[str, Sequence[Sequence[float]]]], caption: s
         pixel: Side of a pixel.
     """
     height, width = len(pictures[0][1]) * pixel, len(pictures[0][1][0]) * pixel
+    step = max(width, 8 * max(len(title) for title, _ in pictures)) + 16
     parts = []
     for number, (title, rows) in enumerate(pictures):
-        x, y = 10 + number % columns * (width + 16), 26 + number // columns * (height + 34)
+        x, y = 10 + number % columns * step, 26 + number // columns * (height + 34)
         parts.append(_text(x, y - 7, title, "start", strong=True))
         parts.append(f'<rect class="graph-edge" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"/>')
         least, most = min(map(min, rows)), max(map(max, rows))
@@ -135,7 +136,7 @@ def shades(pictures: Sequence[tuple[str, Sequence[Sequence[float]]]], caption: s
                     place = f'x="{x + j * pixel:g}" y="{y + i * pixel:g}" width="{pixel:g}" height="{pixel:g}"'
                     parts.append(f'<rect fill="currentColor" fill-opacity="{(value - least) / (most - least):.2f}" {place}/>')
     across, down = min(len(pictures), columns), -(-len(pictures) // columns)
-    return _figure(parts, 4 + across * (width + 16), 4 + down * (height + 34), caption)
+    return _figure(parts, 4 + across * step, 4 + down * (height + 34), caption)
 
 
 def _extent(count: int, side: float, window: int | None, inner: bool = False) -> float:
