@@ -279,6 +279,20 @@ def explain(
 
 
 @app.command()
+def solution(
+    context: typer.Context,
+    id: Annotated[str, typer.Argument(metavar="TASK", help="A task that has passed, such as 3.1.")],
+    as_json: AsJson = False,
+    time_limit: Limit = None,
+) -> None:
+    """Show the reference's solution beside yours, once the task has passed and your teacher has released it."""
+    from course.cli import solution
+
+    root, manifest = find_workspace()
+    raise typer.Exit(solution.run(root, manifest, new_console(), find_task(manifest, id), as_json, time_limit or context.obj))
+
+
+@app.command()
 def submit(
     out: Annotated[str, typer.Option(metavar="FILE", help="The zip file.")] = "submission.zip",
     anyway: Annotated[bool, typer.Option("--anyway", help="Include files that are not valid Python.")] = False,
