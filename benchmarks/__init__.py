@@ -1,1 +1,1 @@
-"""Measurements beside other programs, in one run."""
+"""Measurements of our library against other programs, in the same run."""

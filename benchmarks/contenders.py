@@ -18,10 +18,10 @@ import numpy as np
 Run = Callable[[], Any]
 
 CHAIN = 20
-"""Operations of a chain, all of them small."""
+"""Number of operations in a chain, all of them small."""
 
 POINTS, BATCH, HIDDEN, RATE = 50, 10, 100, 0.05
-"""How the network of Task 3.5 is trained: on the data set Split, in mini-batches."""
+"""The settings for the network of Task 3.5, which is trained on the data set Split in mini-batches."""
 
 
 def operands(name: str) -> tuple[str, Any, Any]:
@@ -49,11 +49,11 @@ def split_points(dtype: str) -> tuple[np.ndarray, np.ndarray]:
     return points, (abs(points[:, 0] - 0.5) > 0.3).astype(dtype)
 
 
-# From a row's name to what is measured; None for what a library does not have
+# From the name of a row to the function to measure; None if a library lacks the operation
 
 
 def of_numpy(name: str) -> Run | None:
-    """A row in NumPy."""
+    """Return a row in NumPy."""
     op, a, b = operands(name)
     out = np.empty_like(a)
     runs: dict[str, Run] = {
@@ -73,7 +73,7 @@ def of_numpy(name: str) -> Run | None:
 
 
 def of_torch(name: str) -> Run | None:
-    """A row in PyTorch."""
+    """Return a row in PyTorch."""
     import torch
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
@@ -108,7 +108,7 @@ def of_torch(name: str) -> Run | None:
 
 
 def torch_network(dtype: str) -> Run:
-    """An epoch of the network of Task 3.5, with PyTorch's layers and optimizer."""
+    """Return an epoch of the network of Task 3.5, with PyTorch's layers and optimizer."""
     import torch
 
     sizes = [(2, HIDDEN), (HIDDEN, HIDDEN), (HIDDEN, 1)]
@@ -132,7 +132,7 @@ def torch_network(dtype: str) -> Run:
 
 
 def of_minitorch(name: str) -> Run | None:
-    """A row in our library."""
+    """Return a row in our library."""
     from minitorch import FastBackend, from_numpy, operators
     from minitorch.core.kernel import find_kernel
 
@@ -170,7 +170,7 @@ def of_minitorch(name: str) -> Run | None:
 
 
 def minitorch_network(dtype: str) -> Run:
-    """An epoch of the network of Task 3.5, as in `project/run_fast_tensor.py`; op for op the same as PyTorch's."""
+    """Return an epoch of the network of Task 3.5, as in `project/run_fast_tensor.py`, with the same operations as in PyTorch."""
     import minitorch
     from project.run_fast_tensor import Network
 
@@ -198,7 +198,7 @@ def minitorch_network(dtype: str) -> Run:
 
 
 def of_textbook(name: str) -> Run | None:
-    """A row with the textbook kernels of `minitorch.fast_ops`."""
+    """Return a row with the textbook kernels of `minitorch.fast_ops`."""
     from minitorch import fast_ops, operators
 
     op, *arrays = operands(name)

@@ -28,13 +28,13 @@ from benchmarks.rivals import (
 )
 
 SHAPES = {"16 1 4 28": 1.5, "16 4 8 28": 1.5, "64 4 8 28": 1.5, "8 64 64 56": 2.5}
-"""Batch, channels in, channels out and size of the images; and at most how many times PyTorch's time is asked."""
+"""Batch, input channels, output channels and size of the images, with the maximum time relative to PyTorch's."""
 
 TOO_LONG = ("8 64 64 56",)
-"""Rows that the textbook kernel would need minutes for."""
+"""Rows for which the textbook kernel would take minutes."""
 
 WAYS = {"forward": "forward", "both": "with backward"}
-"""What is done, and how that is shown."""
+"""The passes to measure, with their printed names."""
 
 
 def shown(shape: str) -> str:
@@ -58,7 +58,7 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
     rows = [(way, shape) for shape in SHAPES for way in WAYS if only in shown(shape)]
     verdicts: Counter[str] = Counter()
     print(f"\n{threads} thread{'s' * (threads > 1)}")
-    print(f"{'convolution':22} {'asked: at most':23} {'measured':23} verdict")
+    print(f"{'convolution':22} {'goal: at most':23} {'measured':23} verdict")
     libraries = {name: Library(name, threads, python, "benchmarks.conv_contenders") for name, python in pythons.items()}
     for number, (way, shape) in enumerate(rows):
         progress(f"{number + 1} of {len(rows)}: {shown(shape)}, {WAYS[way]}")
@@ -76,8 +76,8 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure and print the tables."""
-    options = settings("conv", "Convolutions beside PyTorch and the textbook.", [*map(shown, SHAPES)], arguments)
-    turns = f"Medians of {options.repeats} measurements in turns; in brackets the least and the largest."
+    options = settings("conv", "Convolutions against PyTorch and the textbook.", [*map(shown, SHAPES)], arguments)
+    turns = f"Medians of {options.repeats} alternating measurements, with the smallest and the largest in parentheses."
     heading = f"float32, kernels of 3 × 3. {turns}"
     print_verdicts(tables(options, heading, [*LIBRARIES], lambda threads, pythons: table(threads, pythons, options.repeats, options.only)))
 

@@ -92,7 +92,7 @@ def of_textbook(name: str) -> Run:
 
 
 def memory(array: np.ndarray) -> np.ndarray:
-    """The numbers of an array, which may be permuted, in memory order."""
+    """Return the elements of an array, which may be permuted, in memory order."""
     return array.ravel(order="K")
 
 

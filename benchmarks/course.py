@@ -1,19 +1,19 @@
-"""The course machine's promises, measured: waiting times, resistance to cheating, fair marks, and no lost submission.
+"""Measurements of the course tools: waiting times, resistance to cheating, correct marks, and no lost submissions.
 
     python -m benchmarks.course [--only watch]
 
 * attacks: hostile programs in the sandbox of this machine.
 * forgers: submissions that try to earn marks without a solution; none may earn more than it deserves without a flag.
-* published: right work in two styles of the original course, graded with `--profile published`.
-* proven: wrong answers that the tests are known to catch, for the tests and the package as they are now.
+* published: correct solutions in two styles of the original course, graded with `--profile published`.
+* proven: wrong answers that the tests are known to catch, with the current tests and package.
 * first card: from an empty folder to the first failing card: clone a handout, install what the first tests need (as `make course`
   does; packages come from pip's cache), run `course test`.
 * status: the first `course status` in a fresh handout of all modules.
-* test: `course test 0.1` with everything written.
+* test: `course test 0.1` with all tasks written.
 * endless: `course test 0.1` with an endless loop in `relu`.
-* watch: from a save to the result on the screen, for each task of Modules 0 and 1, with everything written.
-* class: a hundred submissions of all kinds, graded while workers are killed, then the run itself, which is started again.
-* reference: grading right answers to all tasks on one core, with warm caches.
+* watch: from a save to the result on the screen, for each task of Modules 0 and 1, with all tasks written.
+* class: a hundred submissions of all kinds, graded while workers are killed, then the whole run, which is restarted.
+* reference: grading correct solutions to all tasks on one core, with warm caches.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from course.manifest import ROOT, course
 REPEATS = 5
 
 ATTACKS, FORGERS = 120, 45
-"""How many attacks and forgers there must be at least."""
+"""The minimum numbers of attacks and of forgers."""
 
 
 def run(*command: str, folder: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -64,7 +64,7 @@ def print_row(name: str, goal: str, measured: str, reached: bool | None, details
 
 @contextmanager
 def workspace(last: int, written: bool) -> Iterator[Path]:
-    """A clone of a fresh handout up to a module, as handed out or, if written, with the reference's solutions."""
+    """Yield a clone of a fresh handout up to a module, as handed out or, if written, with the reference's solutions."""
     with tempfile.TemporaryDirectory(prefix="course-bench-") as name:
         handout, clone = Path(name) / "handout", Path(name) / "mine"
         made = run(sys.executable, "-m", "course.staff", "handout", str(handout), "--modules", f"0-{last}" if last else "0")
@@ -99,20 +99,20 @@ def attacks() -> list[str]:
 
 
 def forgers() -> list[str]:
-    """Every forger under tests/course/forgers, each as one submission."""
+    """Grade every forger under tests/course/forgers, each as one submission."""
     earned, count = course_class.forgers()
     reached = count >= FORGERS and not earned
-    return [print_row("forgers", f"0 of at least {FORGERS}", f"{len(earned)} of {count} fool it", reached, "; ".join(earned))]
+    return [print_row("forgers", f"0 of at least {FORGERS}", f"{len(earned)} of {count} succeed", reached, "; ".join(earned))]
 
 
 def published() -> list[str]:
-    """Right hand-ins of the original course: every task that they hold must get full marks."""
+    """Grade submissions of the original course; every task in them must get full marks."""
     lost, count = course_class.grade_originals()
     return [print_row("published profile", "0 wrong marks", f"{len(lost)} of {count} tasks", count > 0 and not lost, "; ".join(lost))]
 
 
 def proven() -> list[str]:
-    """The ledger of proofs against the wrong answers, tests and package as they are now."""
+    """Check the ledger of proofs against the current wrong answers, tests and package."""
     from course.staff.proofs import answers, prove
 
     manifest = course()
@@ -120,11 +120,11 @@ def proven() -> list[str]:
     hashes = prove.hash_all(bank, manifest, ROOT, prove.needed_files(ROOT, manifest))
     ledger = answers.read_ledger(answers.LEDGER)
     now = sum(ledger.get(key, {}).get("hash") == value for key, value in hashes.items())
-    return [print_row("wrong answers", "all killed", f"{now} of {len(bank)}", now == len(bank), "course-staff prove --all runs them again")]
+    return [print_row("wrong answers", "all caught", f"{now} of {len(bank)}", now == len(bank), "course-staff prove --all runs them again")]
 
 
 def first_card() -> list[str]:
-    """From `git clone` to the first failing card."""
+    """Measure the time from `git clone` to the first failing card."""
     with workspace(4, written=False) as clone:
         begun = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="course-bench-") as name:
@@ -138,7 +138,7 @@ def first_card() -> list[str]:
 
 
 def status() -> list[str]:
-    """The first `course status`."""
+    """Measure the first `course status`."""
     with workspace(4, written=False) as mine:
         seconds, done = time_command(sys.executable, "-m", "course", "status", folder=mine)
     good = done.returncode == 0 and done.stdout.count("todo") >= len(course().tasks) // 2
@@ -146,7 +146,7 @@ def status() -> list[str]:
 
 
 def test() -> list[str]:
-    """`course test 0.1` with everything written."""
+    """Measure `course test 0.1` with all tasks written."""
     with workspace(0, written=True) as mine:
         times = []
         for _ in range(REPEATS):
@@ -158,7 +158,7 @@ def test() -> list[str]:
 
 
 def endless() -> list[str]:
-    """`course test 0.1` where `relu` does not end."""
+    """Measure `course test 0.1` with an endless loop in `relu`."""
     with workspace(0, written=True) as mine:
         course_class.solve(mine, course().task("0.1"), {"minitorch.operators:relu": course_class.HOSTILE["hangs"]})
         seconds, done = time_command(sys.executable, "-m", "course", "test", "0.1", folder=mine)
@@ -167,7 +167,7 @@ def endless() -> list[str]:
 
 
 def watch() -> list[str]:
-    """Save the first file of each task of Modules 0 and 1."""
+    """Save the first file of each task of Modules 0 and 1, and measure the time to the result."""
     verdicts = []
     with workspace(1, written=True) as mine:
         for task in course().tasks:
@@ -178,7 +178,7 @@ def watch() -> list[str]:
                 passed = f"Task {task.id} {task.title}: passed" in terminal.settle()
                 times = []
                 for _ in range(REPEATS):
-                    time.sleep(2)  # meanwhile the next process imports what it needs
+                    time.sleep(2)  # meanwhile the next process imports its modules
                     times.append(terminal.time_save(mine / task.files[0]))
                     passed = passed and f"Task {task.id} {task.title}: passed" in terminal.screen()
             spread = f"{min(times):.2f} to {max(times):.2f}"
@@ -189,13 +189,13 @@ def watch() -> list[str]:
 
 
 def a_class() -> list[str]:
-    """A hundred submissions, graded while processes are killed."""
+    """Grade a hundred submissions while processes are killed."""
     lost, details = course_class.grade_under_fire()
     return [print_row("class of 100", "every one accounted for", f"{100 - len(lost)} of 100", not lost, "; ".join([details, *lost]))]
 
 
 def reference() -> list[str]:
-    """A submission in which everything is right."""
+    """Grade a submission in which everything is correct."""
     seconds, mark, points = course_class.grade_reference_on_one_core()
     good = mark == points and seconds <= 90
     return [print_row("full submission", "at most 90 s", f"{seconds:.0f} s", good, f"{mark:g} of {points:g} points, one core")]
@@ -218,7 +218,7 @@ ROWS: dict[str, Callable[[], list[str]]] = {
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure the rows and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.course", description="The course machine's promises, measured.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.course", description="Measurements of the course tools.")
     parser.add_argument("--only", default="", help=f"rows whose name contains this: {', '.join(ROWS)} (all)")
     options = parser.parse_args(arguments)
     rows = [row for name, row in ROWS.items() if options.only in name]

@@ -139,7 +139,7 @@ def grade_originals() -> tuple[list[str], int]:
 
 
 def fooled(task: TaskResult, answer: WrongAnswer) -> bool:
-    """Whether a forger got more than it deserves and nobody is asked to look: all of a task, or anything where it wrote nothing else."""
+    """Whether a forger earned points that it does not deserve, without a flag: all points of a task, or any if it wrote nothing else."""
     wrote_nothing_else = set(course().task(answer.task).write) <= set(answer.patch)
     return not task.flagged and (task.passed or (wrote_nothing_else and task.mark > 0))
 
@@ -247,7 +247,7 @@ def grade_under_fire() -> tuple[list[str], str]:
 
 
 def find_fault(kind: str, result: Result | None) -> str:
-    """What is wrong with the result of a submission of this kind; empty if nothing is."""
+    """Describe what is wrong with the result of a submission of this kind; empty if nothing is."""
     if result is None:
         return "no result"
     if (kind == "broken") != bool(result.refused):

@@ -28,22 +28,22 @@ from course.staff.proofs.answers import FOLDER, load_answers, patched
 from course.workspace.function_source import graft
 
 CLASS = 500
-"""Submissions of the class that is estimated."""
+"""The number of submissions in the estimated class."""
 
 CORES, HOURS = 2, 8.0
-"""A night: so many hours on a machine with so many cores."""
+"""A night: this many hours on a machine with this many cores."""
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64)
 
 TRIALS = 200
-"""Classes that are drawn."""
+"""The number of classes that are sampled."""
 
 ORDERS: dict[str, Callable[[Sequence[float], random.Random], list[float]]] = {
     "any order": lambda seconds, rng: rng.sample(seconds, len(seconds)),
     "longest first": lambda seconds, rng: sorted(seconds, reverse=True),
     "longest last": lambda seconds, rng: sorted(seconds),
 }
-"""Queues. Nobody knows beforehand how long a submission takes: the second is the best that an estimate could reach, the third the worst."""
+"""Queue orders. Grading times are unknown beforehand: the second order is the best that an estimate could reach, the third the worst."""
 
 
 # The class
@@ -73,7 +73,7 @@ def mixed_class(seed: int = 0) -> dict[str, Mapping[str, str]]:
 
 
 def _marked(files: Mapping[str, str | bytes], number: int) -> dict[str, str | bytes]:
-    """The files with a comment that makes each submission another one."""
+    """Return the files with a comment that makes each submission unique."""
     return {path: f"{text}\n# {number}\n" for path, text in files.items()}
 
 
@@ -82,7 +82,7 @@ def _stub(name: str, task: str) -> str:
 
 
 def measure() -> dict[str, float]:
-    """Grade the mixed class with one worker; seconds by submission."""
+    """Grade the mixed class with one worker, and return the seconds by submission."""
     with tempfile.TemporaryDirectory(prefix="course-bench-") as name:
         folder = Path(name)
         (folder / "in").mkdir()
@@ -93,7 +93,7 @@ def measure() -> dict[str, float]:
 
 
 def seconds_in(graded: Path) -> dict[str, float]:
-    """Seconds by submission, from the folder that `course-staff grade` wrote."""
+    """Return the seconds by submission, from the folder that `course-staff grade` wrote."""
     results = [read_result(path) for path in sorted((graded / "results").glob("*.json"))]
     return {result.submission: result.seconds for result in results}
 
@@ -102,7 +102,7 @@ def seconds_in(graded: Path) -> dict[str, float]:
 
 
 def makespan(queue: Sequence[float], workers: int) -> float:
-    """When the last submission is graded, if the first free worker always takes the next one."""
+    """Return when the last submission is graded, if the first free worker always takes the next one."""
     free = [0.0] * workers
     for seconds in queue:
         heapq.heappush(free, heapq.heappop(free) + seconds)
@@ -110,12 +110,12 @@ def makespan(queue: Sequence[float], workers: int) -> float:
 
 
 def drawn(seconds: Sequence[float], rng: random.Random) -> list[float]:
-    """A class, drawn from measured submissions."""
+    """Sample a class from measured submissions."""
     return rng.choices(seconds, k=CLASS)
 
 
 def print_estimate(seconds: Sequence[float], rng: random.Random) -> None:
-    """Print how long the class takes on two cores, with the spread between the classes that were drawn."""
+    """Print how long the class takes on two cores, with the spread over the sampled classes."""
     hours = quantiles((sum(drawn(seconds, rng)) / CORES / 3600 for _ in range(TRIALS)), n=20)
     print(f"{len(seconds)} submissions: mean {fmean(seconds):.0f} s, median {median(seconds):.0f} s, longest {max(seconds):.0f} s")
     verdict = REACHED if hours[-1] <= HOURS else MISSED
@@ -139,11 +139,11 @@ def print_simulation(seconds: Sequence[float], rng: random.Random) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure or read, then print."""
+    """Measure or read the times, then print the estimate."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.course_scale", description="How long a whole class takes to grade.")
     parser.add_argument("graded", nargs="?", type=Path, help="a folder that `course-staff grade` wrote (grade twenty submissions)")
     parser.add_argument("--seconds", type=Path, help="a JSON list of seconds, one for each submission")
-    parser.add_argument("--seed", type=int, default=0, help="of the draws (0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the samples (0)")
     options = parser.parse_args(arguments)
     if options.seconds:
         seconds = json.loads(options.seconds.read_text(encoding="utf-8"))
@@ -153,7 +153,7 @@ def main(arguments: list[str] | None = None) -> None:
             print(f"{taken:8.1f} s  {name}")
         seconds = list(measured.values())
     if len(seconds) < 2:
-        parser.error(f"expected at least two graded submissions, got {len(seconds)}; grade more, or leave the folder out")
+        parser.error(f"expected at least two graded submissions, got {len(seconds)}; grade more, or omit the folder")
     machine, cores = processor_and_cores()
     print(f"{machine}, {cores} cores, --seed {options.seed}")
     rng = random.Random(options.seed)

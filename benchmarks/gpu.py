@@ -30,17 +30,17 @@ from minitorch.kernels.cuda import matmul as cuda_matmul
 from minitorch.kernels.cuda.device import cuda
 
 NOT_RUN = 2
-"""The exit status where nothing was measured."""
+"""The exit status if nothing was measured."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Print the tables; returns 1 if an op is wrong, 2 if nothing can run here."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description="the backend of the GPU: right, and how fast")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description="the GPU backend: correctness and speed")
     parser.add_argument("--repeats", type=int, default=20, help="measurements for every number (20)")
-    parser.add_argument("--elements", type=int, default=2**26, help="of the arrays for map, zip and sum (2^26)")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1024, 2048, 4096], help="of the matrices (1024 2048 4096)")
-    parser.add_argument("--tiles", action="store_true", help="try the matrix product with other sizes of tiles, too")
-    parser.add_argument("--simulator", action="store_true", help="run in numba's simulator, to try this program: its times mean nothing")
+    parser.add_argument("--elements", type=int, default=2**26, help="elements of the arrays for map, zip and sum (2^26)")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1024, 2048, 4096], help="sizes of the matrices (1024 2048 4096)")
+    parser.add_argument("--tiles", action="store_true", help="also try the matrix product with other tile sizes")
+    parser.add_argument("--simulator", action="store_true", help="run in numba's simulator, to try this program; the times are meaningless")
     args = parser.parse_args(argv)
     if args.repeats < 1:
         parser.error(f"--repeats expected at least 1, got {args.repeats}")
@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
         print("NOT RUN: no NVIDIA GPU here")
         return NOT_RUN
     if args.simulator != cuda_device.SIMULATED:
-        print("NOT RUN: in the simulator times mean nothing" if cuda_device.SIMULATED else "NOT RUN: NUMBA_ENABLE_CUDASIM is not set")
+        print("NOT RUN: times in the simulator are meaningless" if cuda_device.SIMULATED else "NOT RUN: NUMBA_ENABLE_CUDASIM is not set")
         return NOT_RUN
 
     print(f"python -m benchmarks.gpu {' '.join(sys.argv[1:] if argv is None else argv)}")
@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> int:
     return int(wrong > 0)
 
 
-# Right
+# Correctness
 
 
 def print_correctness(quick: bool) -> int:
@@ -72,7 +72,7 @@ def print_correctness(quick: bool) -> int:
     for op in OPS[::40] if quick else OPS:
         for shapes in op.shapes:
             arrays = samples(op, shapes)
-            with warnings.catch_warnings(action="ignore"):  # of NumPy about infinity and NaN
+            with warnings.catch_warnings(action="ignore"):  # NumPy's warnings about infinity and NaN
                 expected = np.asarray(op.numpy(*arrays), dtype=float)
                 out = op.ours(*[tensor(array, backend=backend) for array in arrays])
             found = out.to_numpy() if isinstance(out, Tensor) else np.asarray(out)
@@ -80,11 +80,11 @@ def print_correctness(quick: bool) -> int:
             if found.shape != expected.shape or not np.allclose(found.astype(float), expected, 1e-9, 1e-9, equal_nan=True):
                 wrong += 1
                 print(f"WRONG: {op.name} of {shapes}")
-    print(f"{tried - wrong} of {tried} results of {len(OPS)} ops are NumPy's\n")
+    print(f"{tried - wrong} of {tried} results of {len(OPS)} ops equal NumPy's\n")
     return wrong
 
 
-# Fast
+# Speed
 
 
 def event() -> Any:
@@ -104,7 +104,7 @@ def buffers(size: int) -> tuple[Any, Any]:
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, Any]:
-    """Run some work on the GPU between two events, which are returned.
+    """Run some work on the GPU between two events, and return the events.
 
     A copy before the first event keeps the GPU busy while Python prepares the work; otherwise the GPU would wait between the events.
     """
@@ -142,7 +142,7 @@ def kernel_time(work: Callable[[], Any]) -> tuple[float, int]:
 
 
 def device_time(work: Callable[[], Any], repeats: int) -> float:
-    """Seconds that the kernels of some work take, the median of the repeats; the first one, which compiles, is not counted."""
+    """Return the seconds that the kernels of some work take, the median of the repeats; the first one, which compiles, is not counted."""
     work()
     cuda.synchronize()
     return max(median(kernel_time(work)[0] for _ in range(repeats)), 1e-12)
@@ -154,14 +154,14 @@ def random(*shape: int, seed: int = 0) -> Tensor:
 
 
 def print_bandwidth(elements: int, repeats: int) -> None:
-    """How close map, zip and sum come to the GPU's copy bandwidth."""
+    """Print how close map, zip and sum come to the GPU's copy bandwidth."""
     side = int(elements**0.5)
     x, y = random(side, side, seed=1), random(side, side, seed=2)
     row, number = random(1, side, seed=3), 4 * side * side
     source, target = buffers(number)
     copied = 2 * number / time_of(lambda: target.copy_to_device(source), repeats)
     print(f"copy of {number / 1e6:.0f} MB: {copied / 1e9:.0f} GB/s")
-    print(f"{'float32':24} {'GB/s':>7} {'of copy':>8} {'asked':>6}")
+    print(f"{'float32':24} {'GB/s':>7} {'of copy':>8} {'goal':>6}")
     rows: list[tuple[str, Callable[[], Any], int, str]] = [
         ("-x", lambda: -x, 2 * number, "0.85"),
         ("relu(x)", x.relu, 2 * number, "0.85"),
@@ -181,7 +181,7 @@ def print_bandwidth(elements: int, repeats: int) -> None:
 
 
 def rival() -> tuple[str, Callable[[np.ndarray, np.ndarray], Callable[[], Any]]] | None:
-    """The matrix product of CuPy or PyTorch, whichever is installed, without tf32. Both use the stream that ours uses."""
+    """Return the matrix product of CuPy or PyTorch, whichever is installed, without tf32. Both use the same stream as ours."""
     try:
         import cupy  # type: ignore[import-not-found]
 
@@ -208,11 +208,11 @@ def rival() -> tuple[str, Callable[[np.ndarray, np.ndarray], Callable[[], Any]]]
 
 
 def print_products(sizes: list[int], repeats: int, tiles: bool) -> None:
-    """The matrix product in TFLOP/s against another library's."""
+    """Print the matrix product in TFLOP/s against another library's."""
     other = rival()
     if other is None:
         print("neither CuPy nor torch with CUDA is here: the comparison is NOT RUN")
-    print(f"{'matmul, TFLOP/s':24} {'ours':>7} {other[0] if other else 'other':>8} {'ratio':>6} {'asked':>6} {'transposed':>11}")
+    print(f"{'matmul, TFLOP/s':24} {'ours':>7} {other[0] if other else 'other':>8} {'ratio':>6} {'goal':>6} {'transposed':>11}")
     for dtype in (np.float32, np.float64):
         for n in sizes:
             a, b = (np.random.default_rng(i).standard_normal((n, n)).astype(dtype) for i in (1, 2))
@@ -229,7 +229,7 @@ def print_products(sizes: list[int], repeats: int, tiles: bool) -> None:
 
 
 def print_tiles(n: int, repeats: int) -> None:
-    """The float32 product with other tile sizes."""
+    """Print the float32 product with other tile sizes."""
     x, y = random(n, n, seed=1), random(n, n, seed=2)
     large = cuda_matmul.LARGE[x.dtype]
     for sizes in ((128, 128, 8, 8, 8), (128, 128, 16, 8, 8), (128, 64, 8, 8, 4), (64, 64, 16, 4, 4), (64, 64, 8, 4, 4), (32, 32, 16, 2, 2)):
@@ -261,7 +261,7 @@ def step(parameters: list[Tensor], x: Tensor, y: Tensor) -> list[Tensor]:
 
 
 def print_steps(repeats: int) -> None:
-    """A training step of the network of Task 3.5 and of a larger one, divided into transfer, launches and compute."""
+    """Print the time of a training step of the network of Task 3.5 and of a larger one, divided into transfer, launches and compute."""
     print(f"{'training step, ms':24} {'wall':>7} {'transfer':>9} {'issue':>7} {'compute':>8} {'launches':>9}")
     for name, sizes, batch in (("2-100-100-1, batch 10", [2, 100, 100, 1], 10), ("784-512-10, batch 128", [784, 512, 10], 128)):
         if cuda_device.SIMULATED:
@@ -276,12 +276,12 @@ def print_steps(repeats: int) -> None:
 
 
 def moved(*arrays: np.ndarray) -> list[Tensor]:
-    """A batch on the GPU."""
+    """Copy a batch to the GPU."""
     return [tensor(values, backend=minitorch.cuda_backend()) for values in arrays]
 
 
 def measured_step(parameters: list[Tensor], a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
-    """Seconds of one step: total, transfer of the batch, and the time that Python takes to launch its kernels."""
+    """Return the seconds of one step: total, transfer of the batch, and the time that Python takes to launch its kernels."""
     for p in parameters:
         p.zero_grad_()
     start = perf_counter()

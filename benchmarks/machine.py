@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def processor() -> str:
-    """The name of the processor, if the system tells it."""
+    """Return the name of the processor, if the system provides it."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text(encoding="utf-8").splitlines():

@@ -50,7 +50,7 @@ class Case(NamedTuple):
 
 
 BLAS = {"float32": {1: 0.80, 2: 0.75}, "float64": {1: 0.85, 2: 0.85}}
-"""Of OpenBLAS's speed at products of 256 to 1024, by dtype and number of threads."""
+"""The minimum speed relative to OpenBLAS for products of 256 to 1024, by dtype and number of threads."""
 
 
 def cases(threads: int) -> list[Case]:
@@ -126,7 +126,7 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
     rows = [case for case in cases(threads) if only in case.name]
     verdicts: Counter[str] = Counter()
     print(f"\n{threads} thread{'s' * (threads > 1)}")
-    print(f"{'work':22} {'asked of our speed':23} {'measured':23} verdict")
+    print(f"{'work':22} {'goal for our speed':23} {'measured':23} verdict")
     libraries = {name: Library(name, threads, python, "benchmarks.contenders") for name, python in pythons.items()}
     for number, case in enumerate(rows):
         progress(f"{number + 1} of {len(rows)}: {case.name}")
@@ -143,9 +143,9 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
 
 
 def fresh_table(repeats: int) -> Counter[str]:
-    """Measure and print how soon a new process has results if the kernels are on disk."""
-    print("\nA new process, its kernels on disk")
-    fresh_process()  # puts them there
+    """Measure and print how soon a new process has results if the kernels are cached on disk."""
+    print("\nA new process, with kernels cached on disk")
+    fresh_process()  # caches the kernels
     found = []
     for number in range(repeats):
         progress(f"{number + 1} of {repeats}: a new process")
@@ -161,8 +161,8 @@ def fresh_table(repeats: int) -> Counter[str]:
 def main(arguments: list[str] | None = None) -> None:
     """Measure and print the table."""
     names = [case.name for case in cases(1)]
-    options = settings("ops", "The fast backend beside NumPy, PyTorch and the textbook.", names, arguments)
-    heading = f"Medians of {options.repeats} measurements in turns; in brackets the least and the largest."
+    options = settings("ops", "The fast backend against NumPy, PyTorch and the textbook.", names, arguments)
+    heading = f"Medians of {options.repeats} alternating measurements, with the smallest and the largest in parentheses."
     verdicts = tables(options, heading, list(LIBRARIES), lambda threads, pythons: table(threads, pythons, options.repeats, options.only))
     print_verdicts(verdicts if options.only else verdicts + fresh_table(options.repeats))
 

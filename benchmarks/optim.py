@@ -12,19 +12,19 @@ from benchmarks.optim_contenders import LIBRARIES
 from benchmarks.rivals import SHOWN, Library, measure, print_row, print_verdicts, progress, settings, spread, tables
 
 NAMES = {"sgd": "SGD", "momentum": "SGD, momentum 0.9", "adam": "Adam", "adamw": "AdamW", "rmsprop": "RMSprop"}
-"""How optimizers are shown."""
+"""The printed names of the optimizers."""
 
 OVER = {"one": "10⁶ in a tensor", "mlp": "784-256-256-10", "small": "2-100-100-1"}
-"""How parameters are shown."""
+"""The printed names of the parameter layouts."""
 
 FUSED = ("sgd", "momentum", "adam", "adamw")
-"""The optimizers that PyTorch has fused loops for, which it takes only if told to."""
+"""The optimizers that have a fused implementation in PyTorch, which must be requested."""
 
 ROWS = [f"{rule} {layout} usual" for layout in OVER for rule in NAMES] + [f"{rule} {layout} fused" for layout in OVER for rule in FUSED]
-"""Optimizer, parameters, and whether PyTorch's is as it is unless told otherwise."""
+"""Optimizer, parameters, and PyTorch's implementation: the default one or the fused one."""
 
 MOST = 1.0
-"""How many times PyTorch's time is asked of each row."""
+"""The maximum time relative to PyTorch's, for every row."""
 
 
 def shown(row: str) -> str:
@@ -38,7 +38,7 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
     rows = [row for row in ROWS if only in shown(row)]
     verdicts: Counter[str] = Counter()
     print(f"\n{threads} thread{'s' * (threads > 1)}")
-    print(f"{'step':48} {'asked: at most':23} {'measured':23} verdict")
+    print(f"{'step':48} {'goal: at most':23} {'measured':23} verdict")
     libraries = {name: Library(name, threads, python, "benchmarks.optim_contenders") for name, python in pythons.items()}
     for number, row in enumerate(rows):
         progress(f"{number + 1} of {len(rows)}: {shown(row)}")
@@ -54,8 +54,8 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure and print the tables."""
-    options = settings("optim", "Steps of optimizers beside PyTorch's.", [*map(shown, ROWS)], arguments)
-    turns = f"Medians of {options.repeats} measurements in turns; in brackets the least and the largest."
+    options = settings("optim", "Optimizer steps against PyTorch's.", [*map(shown, ROWS)], arguments)
+    turns = f"Medians of {options.repeats} alternating measurements, with the smallest and the largest in parentheses."
     heading = f"float32, one step. {turns}"
     print_verdicts(tables(options, heading, [*LIBRARIES], lambda threads, pythons: table(threads, pythons, options.repeats, options.only)))
 

@@ -81,7 +81,7 @@ def of_minitorch(network: str) -> Callable[[], float]:
         probability = output * labels + (1 - output) * (1 - labels)
         loss = -probability.log().mean()
         loss.backward()
-        optimizer.step()  # and empties the gradients
+        optimizer.step()  # also clears the gradients
         int((probability.to_numpy() > 0.5).sum())
         return loss.item()
 

@@ -9,7 +9,7 @@ from itertools import repeat
 import numpy as np
 
 NETWORKS = {"resnet18": 18}
-"""How many layers each has."""
+"""The number of layers of each network."""
 
 IMAGES = (8, 3, 64, 64)
 

@@ -50,12 +50,12 @@ class Library:
         self.answer()
 
     def answer(self) -> str:
-        """The next line that the process prints."""
+        """Return the next line that the process prints."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline().strip()
         if not line:
             self.close()
-            raise RuntimeError(f"the process of {self.name} has ended without an answer; its own message stands above")
+            raise RuntimeError(f"the process of {self.name} ended without an answer; see its message above")
         return line
 
     def ask(self, line: str) -> str:
@@ -71,18 +71,18 @@ class Library:
 
 
 def measure(name: str, libraries: dict[str, Library], repeats: int) -> dict[str, list[float]]:
-    """Seconds of a call in each library that has the operation, `repeats` times, alternately."""
+    """Return the seconds of a call in each library that has the operation, `repeats` times, alternately."""
     able = {key: library for key, library in libraries.items() if library.ask(name) == "ready"}
     seconds: dict[str, list[float]] = {key: [] for key in able}
     for turn in range(repeats):
         for key, library in able.items():
             if key == "textbook" and turn > 2:
-                continue  # its times are long, and nobody doubts them
+                continue  # its times are long, and a few are enough
             seconds[key].append(float(library.ask("")))
     return seconds
 
 
-# What is asked
+# Goals
 
 
 class Demand(NamedTuple):
@@ -100,25 +100,25 @@ class Demand(NamedTuple):
 
 
 def in_unit(seconds: float, like: float) -> str:
-    """A duration without its unit, in the unit that suits another duration."""
+    """Return a duration without its unit, in a unit suitable for another duration."""
     value = seconds * scale_of(like)[0]
     return f"{value:.0f}" if value >= 99.5 else f"{value:.3g}"
 
 
 def scale_of(seconds: float) -> tuple[float, str]:
-    """The number of units per second, and the unit that leaves digits before the decimal point."""
+    """Return the number of units per second, and the unit that leaves digits before the decimal point."""
     return next(((scale, unit) for scale, unit in ((1.0, "s"), (1e3, "ms")) if seconds * scale >= 1), (1e6, "µs"))
 
 
 def spread(seconds: list[float]) -> str:
-    """The median of some durations, with the smallest and the largest in brackets."""
+    """Return the median of some durations, with the smallest and the largest in parentheses."""
     middle = median(seconds)
     least, largest = in_unit(min(seconds), middle), in_unit(max(seconds), middle)
     return f"{in_unit(middle, middle)} {scale_of(middle)[1]} ({least} to {largest})"
 
 
 def print_row(name: str, found: list[Demand], times: str = "") -> None:
-    """Print a line for each demand, and one for the times."""
+    """Print a line for each goal, and one for the times."""
     for number, demand in enumerate(found):
         print(f"{'' if number else name:22} {demand.asked:23} {demand.measured:23} {demand.verdict}".rstrip())
     if times:
@@ -126,7 +126,7 @@ def print_row(name: str, found: list[Demand], times: str = "") -> None:
 
 
 def processor_and_cores() -> tuple[str, int]:
-    """The name of the processor, and the number of cores that this process may use."""
+    """Return the name of the processor, and the number of cores that this process may use."""
     return processor(), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -141,7 +141,7 @@ def progress(text: str) -> None:
 
 
 def settings(program: str, description: str, rows: Sequence[str], arguments: list[str] | None) -> argparse.Namespace:
-    """The options of a program: threads, repeats, only, torch_python.
+    """Parse the options of a program: threads, repeats, only, torch_python.
 
     Args:
         program: Its name in this folder.
@@ -169,7 +169,7 @@ def tables(
 
     Args:
         options: See `settings`.
-        heading: What the numbers are.
+        heading: A description of the numbers.
         names: The libraries.
         table: Prints the table for a number of threads and the libraries' interpreters.
     """

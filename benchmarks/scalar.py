@@ -28,7 +28,7 @@ SIZES = [16, 16, 1]
 
 Points = list[tuple[float, float]]
 Gradient = tuple[float, list[float]]
-"""The loss, and its derivative by every parameter."""
+"""The loss, and its derivative with respect to every parameter."""
 
 
 class Network:
@@ -90,10 +90,10 @@ def micrograd_step(network: micrograd.nn.MLP, points: Points, labels: list[int])
 
 
 def check_same(name: str, ours: Gradient, theirs: Gradient) -> None:
-    """Stop if two programs do not compute the same numbers."""
+    """Exit if two programs do not compute the same numbers."""
     for a, b in zip([ours[0], *ours[1]], [theirs[0], *theirs[1]], strict=True):
         if not math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12):
-            sys.exit(f"{name} and micrograd differ: {a!r} and {b!r}; their times mean nothing")
+            sys.exit(f"{name} and micrograd differ: {a!r} and {b!r}; their times are meaningless")
 
 
 def measure(step: Callable[[], Gradient], collect: bool) -> float:
@@ -110,10 +110,10 @@ def measure(step: Callable[[], Gradient], collect: bool) -> float:
 def main(arguments: list[str] | None = None) -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.scalar", description="Our scalars beside micrograd's: forward plus backward."
+        prog="python -m benchmarks.scalar", description="Our scalars against micrograd's: forward and backward pass."
     )
     parser.add_argument("--repeats", type=int, default=7, help="measurements of each program (7)")
-    parser.add_argument("--seed", type=int, default=0, help="of the points and the weights (0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the points and the weights (0)")
     options = parser.parse_args(arguments)
     if options.repeats < 1:
         parser.error(f"--repeats expected at least 1, got {options.repeats}")
@@ -136,13 +136,13 @@ def main(arguments: list[str] | None = None) -> None:
         check_same(name, step(), expected)
 
     print(f"MLP(2, {SIZES}), {POINTS} points, forward and backward, in processor time")
-    print(f"same loss {expected[0]:.6f} and {len(expected[1])} derivatives by all three")
+    print(f"all three compute the loss {expected[0]:.6f} and the same {len(expected[1])} derivatives")
     print(f"{processor()}, {platform.system()}, Python {platform.python_version()}")
     print(f"python -m benchmarks.scalar --repeats {options.repeats} --seed {options.seed}\n")
     print(f"{'':20}{'collector':10}{'median':>10}{'min - max':>20}{'times faster':>15}{'min - max':>16}")
     for collect in (True, False):
         times: dict[str, list[float]] = {name: [] for name in steps}
-        for _ in range(options.repeats):  # in turn, so that a slow minute of the machine slows all of them
+        for _ in range(options.repeats):  # alternately, so that other load on the machine affects all of them equally
             for name, step in steps.items():
                 times[name].append(measure(step, collect))
         for name, own in times.items():

@@ -1,7 +1,7 @@
 """The kernels of `benchmarks.steps`: from the textbook kernels to the library's, one idea at a time.
 
-Every kernel does the same work as the one before it, except for the idea in its docstring. They are short because they demand a lot:
-storages without gaps, and sizes that are multiples of the tiles.
+Every kernel does the same work as the one before it, except for the idea in its docstring. They are short because they require
+contiguous storages and sizes that are multiples of the tiles.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ compiled = njit(error_model="numpy")
 """1 / 0 is inf in all kernels, as in the library's."""
 
 
-# Elementwise: a table of float32, and what is done to every element of it
+# Elementwise: one operation on every element of a float32 matrix
 
 
 def with_new_buffers(fn: Callable[[float, float], float]) -> Any:
-    """The textbook kernel: for every element its index, and from the index the position in each operand."""
+    """The textbook kernel: compute the index of every element, and from the index the position in each operand."""
     fn = njit(fn)
 
     @compiled
@@ -60,7 +60,7 @@ def with_old_buffers(fn: Callable[[float, float], float]) -> Any:
 
 
 def flat(fn: Callable[[float, float], float]) -> Any:
-    """Stride-aligned: position i of every storage holds the same element. What remains is a loop that becomes vector instructions."""
+    """Stride-aligned: position i of every storage holds the same element. The remaining loop is vectorized."""
     fn = njit(fn)
 
     @compiled
@@ -72,7 +72,7 @@ def flat(fn: Callable[[float, float], float]) -> Any:
 
 
 def by_rows(fn: Callable[[float, float], float]) -> Any:
-    """Merged: all dimensions except those in which an operand is broadcast are one; a row is a loop over contiguous numbers."""
+    """Merged: all dimensions are merged except those in which an operand is broadcast; each row is a loop over contiguous numbers."""
     fn = njit(fn)
 
     @compiled
@@ -106,7 +106,7 @@ def by_rows_on_all_cores(fn: Callable[[float, float], float]) -> Any:
     return kernel
 
 
-# The matrix product: out = a @ b of n × n numbers without gaps, n a multiple of WIDTH
+# The matrix product: out = a @ b of contiguous n × n matrices, n a multiple of WIDTH
 
 WIDTH = 128
 DEPTH = 64
@@ -114,7 +114,7 @@ DEPTH = 64
 
 @compiled
 def one_result_after_the_other(out, a, b, n):
-    """The textbook kernel: a row of a times a column of b. The next number of a column is n numbers away."""
+    """The textbook kernel: a row of a times a column of b. Adjacent elements of a column are n positions apart."""
     for i in range(n):
         for j in range(n):
             value = 0.0
@@ -125,7 +125,7 @@ def one_result_after_the_other(out, a, b, n):
 
 @compiled
 def row_by_row(out, a, b, n):
-    """Loop order: the innermost loop runs along rows of out and of b, and becomes vector instructions."""
+    """Loop order: the innermost loop runs along rows of out and of b, and is vectorized."""
     for i in range(n):
         out_row = out[i * n : (i + 1) * n]
         out_row[:] = 0
@@ -138,7 +138,7 @@ def row_by_row(out, a, b, n):
 
 @compiled
 def multiply_tile(out, a, b, n, width, add_two_rows, i_0, j_0):
-    """WIDTH rows and `width` columns of out, from (i_0, j_0) on, in an array of their own, with b packed into another."""
+    """Compute WIDTH rows and `width` columns of out, starting at (i_0, j_0), in a separate array, with b packed into another one."""
     tile = np.zeros(WIDTH * width, out.dtype)
     packed = np.empty(DEPTH * width, out.dtype)
     for k_0 in range(0, n, DEPTH):
@@ -154,7 +154,7 @@ def multiply_tile(out, a, b, n, width, add_two_rows, i_0, j_0):
 
 
 def in_tiles(add_two_rows: Any) -> Any:
-    """The product tile by tile; `add_two_rows` adds DEPTH products to each number of two rows of a tile."""
+    """The product tile by tile; `add_two_rows` adds DEPTH products to each element of two rows of a tile."""
 
     @compiled
     def product(out, a, b, n, width):
@@ -167,7 +167,7 @@ def in_tiles(add_two_rows: Any) -> Any:
 
 @compiled
 def add_one_by_one(two, a, first, second, packed, width):
-    """Packed: each product is added to its number in the tile, which is read and written every time."""
+    """Packed: each product is added to its element of the tile, which is read and written every time."""
     for row, start in ((0, first), (width, second)):
         tile_row = two[row : row + width]
         for k in range(DEPTH):
@@ -179,7 +179,7 @@ def add_one_by_one(two, a, first, second, packed, width):
 
 @compiled
 def add_eight(two, a, first, second, packed, width):
-    """Register tile: eight products for six numbers read and two written."""
+    """Register tile: eight products for six reads and two writes."""
     for k in range(0, DEPTH, 4):
         a00, a01, a02, a03 = a[first + k], a[first + k + 1], a[first + k + 2], a[first + k + 3]
         a10, a11, a12, a13 = a[second + k], a[second + k + 1], a[second + k + 2], a[second + k + 3]
@@ -191,7 +191,7 @@ def add_eight(two, a, first, second, packed, width):
 
 
 def add_eight_in_rows_of_constant_length(two, a, first, second, packed, width):
-    """The same with a loop length that the compiler knows: no remainder, no check whether rows overlap."""
+    """The same with a loop length that the compiler knows: no remainder loop, and no check whether rows overlap."""
     for k in range(0, DEPTH, 4):
         a00, a01, a02, a03 = a[first + k], a[first + k + 1], a[first + k + 2], a[first + k + 3]
         a10, a11, a12, a13 = a[second + k], a[second + k + 1], a[second + k + 2], a[second + k + 3]

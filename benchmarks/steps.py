@@ -38,8 +38,8 @@ class Step(NamedTuple):
     """One row of the table.
 
     Attributes:
-        idea: What is new.
-        kernels: What is measured, by column; a column to which the idea does not apply has none.
+        idea: What is new in this step.
+        kernels: The functions to measure, by column; a column to which the idea does not apply has none.
     """
 
     idea: str
@@ -158,11 +158,11 @@ def check(group: Group) -> None:
             out[:] = np.nan
             run()
             if not np.allclose(out, expected, rtol=1e-4, atol=1e-3):
-                sys.exit(f"{step.idea}, {column}: the result differs from NumPy's; its time means nothing")
+                sys.exit(f"{step.idea}, {column}: the result differs from NumPy's; its time is meaningless")
 
 
 def fastest_call(run: Callable[[], Any], at_least: float = 0.05) -> float:
-    """Seconds of the fastest call within a time budget, at least one: other programs disturbed the slower ones."""
+    """Return the seconds of the fastest call within a time budget, of at least one; slower calls were disturbed by other programs."""
     fastest, end = math.inf, time.perf_counter() + at_least
     while fastest == math.inf or time.perf_counter() < end:
         start = time.perf_counter()
@@ -172,13 +172,13 @@ def fastest_call(run: Callable[[], Any], at_least: float = 0.05) -> float:
 
 
 def middle_half(values: list[float]) -> list[float]:
-    """The median, and the quartiles."""
+    """Return the median and the quartiles."""
     ranked, tail = sorted(values), len(values) // 4
     return [median(ranked), ranked[tail], ranked[-1 - tail]]
 
 
 def measure(group: Group, repeats: int) -> list[dict[str, Any]]:
-    """For every step its idea, and for every column the seconds of a call: median and quartiles of `repeats`, the steps alternating."""
+    """Return the idea of each step, and the median and quartiles of `repeats` calls by column, measured alternately."""
     runs = [(number, column, run) for number, step in enumerate(group.steps) for column, run in step.kernels.items()]
     seconds: list[dict[str, list[float]]] = [{column: [] for column in step.kernels} for step in group.steps]
     for _ in range(repeats):
@@ -191,7 +191,7 @@ def measure(group: Group, repeats: int) -> list[dict[str, Any]]:
 
 
 def record(groups: list[Group], repeats: int, command: str) -> dict[str, Any]:
-    """All data of the table and of the book's figure."""
+    """Return the data of the table and of the book's figure."""
     measured = []
     for group in groups:
         print(f"{group.title}: compiling {len(group.steps)} steps", file=sys.stderr, flush=True)
@@ -208,7 +208,7 @@ def record(groups: list[Group], repeats: int, command: str) -> dict[str, Any]:
 
 
 def rows_of(group: dict[str, Any]) -> list[list[str]]:
-    """A group of the record as rows of strings, titles first: medians in µs, the spread of the middle half, the speedup."""
+    """Return a group of the record as rows of strings, titles first: medians in µs, the spread of the middle half, the speedup."""
     head = ["step"]
     for column, operations in group["operations"].items():
         head += [f"{column}, µs", "gain"] + (["GFLOP/s"] if operations else [])
@@ -231,7 +231,7 @@ def rows_of(group: dict[str, Any]) -> list[list[str]]:
 
 
 def table(rows: list[list[str]]) -> str:
-    """Rows as a Markdown table."""
+    """Return rows as a Markdown table."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     rows = [rows[0], ["-" * width for width in widths], *rows[1:]]
     return "\n".join("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows)
@@ -239,11 +239,11 @@ def table(rows: list[list[str]]) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, print the tables, and save the figures if asked to."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.steps", description="From the textbook's kernels to the library's.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.steps", description="From the textbook kernels to the library's.")
     parser.add_argument("--repeats", type=int, default=9, help="measurements of each step (9)")
-    parser.add_argument("--rows", type=int, default=1000, help="the table of the maps and zips has so many rows and columns (1000)")
-    parser.add_argument("--size", type=int, default=512, help=f"of the matrices, a multiple of {kernels.WIDTH} (512)")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write what was measured to a file, as the book reads it")
+    parser.add_argument("--rows", type=int, default=1000, help="rows and columns of the matrices for maps and zips (1000)")
+    parser.add_argument("--size", type=int, default=512, help=f"size of the matrices for products, a multiple of {kernels.WIDTH} (512)")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the measurements to a file, for the book's figure")
     options = parser.parse_args(arguments)
     if options.repeats < 1:
         parser.error(f"--repeats expected at least 1, got {options.repeats}")
@@ -255,7 +255,7 @@ def main(arguments: list[str] | None = None) -> None:
     found = record([elementwise(options.rows), matrix_product(options.size)], options.repeats, " ".join([parser.prog, *words]))
     for line in ("machine", "date", "command"):
         print(f"{line}: {found[line]}")
-    print(f"medians of {options.repeats} in turns, ± half of the distance between the quartiles; gains over the step before")
+    print(f"medians of {options.repeats} alternating measurements, ± half the interquartile range; speedups over the previous step")
     for group in found["groups"]:
         print(f"\n{group['title']}\n\n{table(rows_of(group))}")
     if options.save:

@@ -23,17 +23,17 @@ from typing import NamedTuple
 from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Library, measure, print_verdicts, settings, spread, tables
 
 REPORTED = "reported"
-"""The verdict on what is asked of nobody."""
+"""The verdict of a row without a goal."""
 
 SAME, APART = 20, 1e-4
-"""So many losses are compared, and may differ by so much of themselves."""
+"""The number of losses to compare, and their maximum relative difference."""
 
 MEMORY = 1.3
-"""At most so many times the memory that PyTorch's process takes in addition for its networks."""
+"""The maximum memory of our networks relative to that of PyTorch's."""
 
 
 class Row(NamedTuple):
-    """What is measured.
+    """One row of the table.
 
     Attributes:
         shown: The name in the table.
@@ -56,19 +56,19 @@ ROWS = {
     "module3": Row("module3, batch 50", (None, 0.6), 100),
     "resnet18": Row("resnet18 forward, batch 8", (None, None), 2, None),
 }
-"""The networks, each with its demands."""
+"""The networks, each with its goals."""
 
 ADAM = "adam"
-"""The row that is no network, and what is asked of it: at most PyTorch's time."""
+"""The row that is not a network; its goal is at most PyTorch's time."""
 
 
 def compared(network: str, libraries: dict[str, Library], repeats: int) -> dict[str, tuple[list[float], list[float]]]:
-    """For each library the seconds of a step, measured alternately, and its first losses."""
+    """Return the seconds of a step, measured alternately, and the first losses, for each library."""
     found: dict[str, tuple[list[float], list[float]]] = {}
     steps = ROWS[network].steps
     for name, library in libraries.items():
         library.ask(network)
-        losses = [float(x) for x in library.ask(str(min(SAME, steps))).split()[1:]]  # compiles, where something has to be
+        losses = [float(x) for x in library.ask(str(min(SAME, steps))).split()[1:]]  # compiles the kernels if necessary
         found[name] = [], losses
     for _ in range(repeats):
         for name, library in libraries.items():
@@ -95,7 +95,7 @@ def judged(network: str, threads: int, pythons: dict[str, str], repeats: int) ->
     """Measure a network and print its lines; returns the verdicts."""
     row = ROWS[network]
     found, memory = {}, {}
-    for turn in range(2):  # at first our kernels are put on disk, which takes memory of its own
+    for turn in range(2):  # the first turn caches our kernels on disk, which takes additional memory
         libraries = {name: Library(name, threads, python, "benchmarks.train_contenders") for name, python in pythons.items()}
         found = compared(network, libraries, repeats if turn else 1)
         memory = {name: int(library.ask("memory")) for name, library in libraries.items()}
@@ -108,8 +108,8 @@ def judged(network: str, threads: int, pythons: dict[str, str], repeats: int) ->
     apart = max(_apart(a, b) for a, b in zip(our_losses, their_losses, strict=True))
     last = f"; the last {our_losses[-1]:.6f} and {their_losses[-1]:.6f}"
     grown = f"; ours {memory['minitorch'] / 2**20:.1f} MiB, torch {memory['torch'] / 2**20:.1f} MiB"
-    verdicts.append(verdict("  losses apart", APART, apart, last))
-    verdicts.append(verdict("  memory of torch's", row.memory, memory["minitorch"] / max(memory["torch"], 1), grown))
+    verdicts.append(verdict("  loss difference", APART, apart, last))
+    verdicts.append(verdict("  memory, of torch's", row.memory, memory["minitorch"] / max(memory["torch"], 1), grown))
     return verdicts
 
 
@@ -129,7 +129,7 @@ def adam(threads: int, pythons: dict[str, str], repeats: int) -> str:
 
 def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Counter[str]:
     """Measure and print the rows for a number of threads; returns a count of the verdicts."""
-    print(f"\n{threads} thread{'s' * (threads > 1)}\n{'network':26} {'asked':16} measured")
+    print(f"\n{threads} thread{'s' * (threads > 1)}\n{'network':26} {'goal':16} measured")
     verdicts: Counter[str] = Counter()
     for network in (name for name in ROWS if only in name):
         verdicts.update(judged(network, threads, pythons, repeats))
@@ -140,8 +140,8 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure and print the tables."""
-    options = settings("train", "Training steps beside PyTorch's.", [*ROWS, ADAM], arguments)
-    heading = f"Times of a step as shares of PyTorch's; medians of {options.repeats} turns, in brackets the least and the largest."
+    options = settings("train", "Training steps against PyTorch's.", [*ROWS, ADAM], arguments)
+    heading = f"Step times relative to PyTorch's; medians of {options.repeats} turns, with the smallest and the largest in parentheses."
     libraries = ["minitorch", "torch"]
     print_verdicts(tables(options, heading, libraries, lambda threads, pythons: table(threads, pythons, options.repeats, options.only)))
 

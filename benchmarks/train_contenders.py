@@ -36,7 +36,7 @@ SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
 """The parameters of each network, by name, in the order in which they are used."""
 
 BATCH = {"lenet": 16, "published": 16, "mlp": 128}
-"""Images of a step."""
+"""Images per step."""
 
 
 def weights(network: str) -> dict[str, np.ndarray]:

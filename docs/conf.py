@@ -39,7 +39,7 @@ project = "MiniTorch"
 author = "The MiniTorch authors"
 copyright = "the MiniTorch authors"
 language = "en"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design", "mathml", "task_box"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design", "mathml", "task_box", "check_yourself"]
 exclude_patterns = ["_build", "_ext", "_templates"]
 templates_path = ["_templates"]
 

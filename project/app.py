@@ -1,4 +1,4 @@
-"""The laboratory: `streamlit run project/app.py`, or `streamlit run project/app.py -- 1` to open Module 1. This file only routes."""
+"""The app: `streamlit run project/app.py`, or `streamlit run project/app.py -- 1` to open Module 1. This file only routes."""
 
 import gc
 import sys
@@ -8,7 +8,7 @@ import streamlit as st
 
 ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
-    sys.path.insert(0, ROOT)  # the files beside this one, whatever else is installed
+    sys.path.insert(0, ROOT)  # for the files of this folder, whatever else is installed
 
 from project.lab import sources  # noqa: E402  # found through the line above
 
@@ -18,7 +18,7 @@ from project.lab import registry  # noqa: E402  # read again if it has changed
 
 @st.cache_resource(show_spinner=False)
 def freeze() -> None:
-    """Streamlit collects garbage after every run: what is imported once need not be searched each time."""
+    """Exclude imported objects from garbage collection, which Streamlit runs after every script run."""
     gc.freeze()
 
 
@@ -36,9 +36,9 @@ page = st.navigation({heading: [pages[row.name] for row in rows] for heading, ro
 freeze()
 if "opened" not in st.session_state:
     st.session_state["opened"] = True
-    if page == pages[registry.VIEWS[0].name] and first != registry.VIEWS[0]:  # an address with a page in it comes first
+    if page == pages[registry.VIEWS[0].name] and first != registry.VIEWS[0]:  # an address that names a page takes precedence
         st.switch_page(pages[first.name])
 if complaint:
     st.warning(f"streamlit run project/app.py {complaint}")
-sources.follow()  # before the page, which a card may end early
+sources.follow()  # before the page, because a card may end the page early
 page.run()

@@ -1,4 +1,4 @@
-"""Custom operators: two layers with their own kernels, forward and backward, checked and then timed against the built-in ones."""
+"""Custom operators: two layers with their own forward and backward kernels, checked and then timed against the built-in ones."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from project.lab.training import command_line
 PROGRAM = "custom_op.py"
 
 EQUAL = {"float32": 1e-4, "float64": 1e-9}
-"""How far two losses may lie apart, as a share of the second, that count as equal."""
+"""The largest relative difference at which two losses count as equal."""
 
 THREADS = 256
-"""Of a block on the GPU."""
+"""Threads per block on the GPU."""
 
 
-# 1. Kernels: loops over arrays, compiled at their first call and kept on disk until their source changes
+# 1. Kernels: loops over arrays, compiled at their first call and cached on disk until their source changes
 
 
 @cache
 def linear_kernels() -> tuple[Any, ...]:
-    """x @ weight.t() + bias and its gradients, one row of x after the other."""
+    """Return kernels for x @ weight.t() + bias and its gradients, which process x row by row."""
 
     def forward(out, x, weight, bias):
         for i in range(x.shape[0]):
             for o in range(weight.shape[0]):
                 total = bias[o]
-                for k in range(x.shape[1]):  # two rows that lie one number after the other: the compiler makes vectors of them
+                for k in range(x.shape[1]):  # both rows are contiguous, so the compiler vectorizes the loop
                     total += x[i, k] * weight[o, k]
                 out[i, o] = total
 
@@ -66,8 +66,8 @@ def linear_kernels() -> tuple[Any, ...]:
 
 @cache
 def bias_silu_kernels() -> tuple[Any, ...]:
-    """z · sigmoid(z) with z = x + bias, and its gradients, each in one pass; the columns are divided among threads."""
-    key = code_key(sigmoid, values_of_row, gradients_of_row)  # numba would not notice a change in what a kernel calls
+    """Return kernels for z · sigmoid(z) with z = x + bias, and its gradients, each in one pass; threads share the columns."""
+    key = code_key(sigmoid, values_of_row, gradients_of_row)  # numba would not notice a change in a function that the kernel calls
 
     @parallel
     def forward(out, x, bias, parts):
@@ -80,7 +80,7 @@ def bias_silu_kernels() -> tuple[Any, ...]:
     @parallel
     def backward(grad_x, grad_bias, x, bias, grad_output, parts):
         _ = key
-        for part in prange(parts):  # of rows of their own all threads would add to the same places of grad_bias
+        for part in prange(parts):  # if threads shared the rows instead, all of them would add to the same elements of grad_bias
             mine = slice(np.int64(part) * x.shape[1] // parts, (np.int64(part) + 1) * x.shape[1] // parts)
             for i in range(x.shape[0]):
                 gradients_of_row(grad_x[i, mine], grad_bias[mine], x[i, mine], bias[mine], grad_output[i, mine])
@@ -90,7 +90,7 @@ def bias_silu_kernels() -> tuple[Any, ...]:
 
 @jitable
 def values_of_row(out, x, bias):
-    """z · sigmoid(z) for a part of one row."""
+    """Compute z · sigmoid(z) for a part of one row."""
     for j in range(len(x)):
         z = x[j] + bias[j]
         out[j] = z * sigmoid(z)
@@ -98,8 +98,8 @@ def values_of_row(out, x, bias):
 
 @jitable
 def gradients_of_row(grad_x, grad_bias, x, bias, grad_output):
-    """The gradients for a part of one row; that of bias is added to the values in its array."""
-    one = x.dtype.type(1)  # a plain 1 would make float64 of float32
+    """Compute the gradients for a part of one row; that of bias is added to the values in its array."""
+    one = x.dtype.type(1)  # a plain 1 would turn float32 into float64
     for j in range(len(x)):
         z = x[j] + bias[j]
         s = sigmoid(z)
@@ -110,12 +110,12 @@ def gradients_of_row(grad_x, grad_bias, x, bias, grad_output):
 
 @cache
 def gpu_kernels() -> tuple[Any, ...]:
-    """The same for the GPU, one element per thread; the gradient of bias is the sum of that of x, which autograd computes."""
+    """Return the same kernels for the GPU, one element per thread; autograd sums the gradient of x to get that of bias."""
     return jit(gpu_forward), jit(gpu_backward)
 
 
 def gpu_forward(out, x, bias, size, columns, one):
-    """The kernel of the values."""
+    """Compute the values."""
     i = cuda.grid(1)
     if i < size:
         z = x[i] + bias[i % columns]
@@ -123,7 +123,7 @@ def gpu_forward(out, x, bias, size, columns, one):
 
 
 def gpu_backward(grad_x, x, bias, grad_output, size, columns, one):
-    """The kernel of the gradients."""
+    """Compute the gradients."""
     i = cuda.grid(1)
     if i < size:
         z = x[i] + bias[i % columns]
@@ -135,18 +135,18 @@ def gpu_backward(grad_x, x, bias, grad_output, size, columns, one):
 
 
 def array(x: Tensor) -> np.ndarray:
-    """The elements of a tensor as a contiguous array, for a kernel."""
+    """Return the elements of a tensor as a contiguous array, for a kernel."""
     return x.detach().contiguous().numpy()
 
 
 class LinearFunction(Function):
     """x @ weight.t() + bias; bias may be None."""
 
-    composed = staticmethod(linear)  # the same of the library's operations: second derivatives are taken through these
+    composed = staticmethod(linear)  # the same, built from the library's operations; second derivatives are computed through it
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """From (N, in_features), (out_features, in_features) and (out_features,) to (N, out_features)."""
+        """Shapes (N, in_features), (out_features, in_features) and (out_features,) to (N, out_features)."""
         ctx.save_for_backward(x, weight)
         out = np.empty((x.shape[0], weight.shape[0]), x.dtype)
         linear_kernels()[0](out, array(x), array(weight), np.zeros(weight.shape[0], x.dtype) if bias is None else array(bias))
@@ -154,7 +154,7 @@ class LinearFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
-        """A gradient for each argument, None for one that nobody asks for, such as a bias that is none."""
+        """Return a gradient for each argument, None if it is not needed or if there is no bias."""
         x, weight = ctx.saved_values
         _, by_input, by_weight = linear_kernels()
         grads = [np.zeros(shape, x.dtype) for shape in (x.shape, weight.shape, weight.shape[:1])]
@@ -171,8 +171,8 @@ class BiasSiLUFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, bias: Tensor) -> Tensor:
-        """From (N, C) and (C,) to (N, C)."""
-        ctx.save_for_backward(x, bias)  # not z, not its sigmoid: computed again they cost less than being read
+        """Shapes (N, C) and (C,) to (N, C)."""
+        ctx.save_for_backward(x, bias)  # not z or its sigmoid: recomputing them costs less than reading them
         if x.backend.cuda:
             return on_gpu(gpu_kernels()[0], x, bias)
         out = np.empty(x.shape, x.dtype)
@@ -181,18 +181,18 @@ class BiasSiLUFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, Tensor]:
-        """The gradients of both."""
+        """Return the gradients of both."""
         x, bias = ctx.saved_values
         if x.backend.cuda:
             grad = on_gpu(gpu_kernels()[1], x, bias, grad_output)
-            return grad, grad  # as the sum x + bias has them: autograd sums the second over the rows
+            return grad, grad  # the gradient of x + bias; autograd sums the second one over the rows
         grad_x, grad_bias = np.empty(x.shape, x.dtype), np.zeros(bias.shape, x.dtype)
         launch_on_cpu(bias_silu_kernels()[1], grad_x, grad_bias, array(x), array(bias), array(grad_output), threads())
         return from_numpy(grad_x, x.backend), from_numpy(grad_bias, x.backend)
 
     @staticmethod
     def composed(x: Tensor, bias: Tensor) -> Tensor:
-        """The same of the library's operations, for second derivatives."""
+        """Return the same, built from the library's operations, for second derivatives."""
         z = x + bias
         return z * z.sigmoid()
 
@@ -206,19 +206,19 @@ def on_gpu(kernel: Any, x: Tensor, *others: Tensor) -> Tensor:
     return Tensor(out, backend=x.backend)
 
 
-# 3. Modules: what a network is made of
+# 3. Modules: the parts of a network
 
 
 class MyLinear(Linear):
     """nn.Linear with a custom function and the same parameters."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """From shape (…, in_features) to (…, out_features)."""
+        """Shape (…, in_features) to (…, out_features)."""
         weight = self.weight.value
         if input.backend.cuda or input.dtype != weight.dtype or not input.dims or input.shape[-1] != weight.shape[1]:
             raise ValueError(
                 f"MyLinear expected input of shape (…, {weight.shape[1]}) and {weight.dtype.name} on the CPU, got {input.shape} and "
-                f"{input.dtype.name} on {input.device}; give it such input, or use nn.Linear"
+                f"{input.dtype.name} on {input.device}; pass such input, or use nn.Linear"
             )
         rows = input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
         return LinearFunction.apply(rows, weight, self.bias and self.bias.value).view(*input.shape[:-1], weight.shape[0])
@@ -228,9 +228,9 @@ class BiasSiLU(Module):
     """z · sigmoid(z) with z = x + bias, in one pass.
 
     Args:
-        features: Size of the last dimension of x; the bias begins as zeros.
-        backend: What computes.
-        dtype: Of the bias.
+        features: Size of the last dimension of x; the bias is initialized to zeros.
+        backend: The backend of the bias.
+        dtype: The dtype of the bias.
 
     Source: Elfwing et al. 2017, arXiv:1702.03118, eq. 4.
     """
@@ -240,29 +240,29 @@ class BiasSiLU(Module):
         self.bias = Parameter(minitorch.zeros((features,), backend, dtype=dtype))
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of shape (…, features), which stays."""
+        """Shape (…, features) to (…, features)."""
         bias = self.bias.value
         if not input.dims or input.shape[-1:] != bias.shape or input.dtype != bias.dtype:
             raise ValueError(
                 f"BiasSiLU expected input of shape (…, {bias.size}) and {bias.dtype.name}, got {input.shape} and {input.dtype.name}; "
-                "build it for that size, or convert"
+                "build it for that size, or convert it"
             )
         return BiasSiLUFunction.apply(input.reshape(math.prod(input.shape[:-1]), bias.size), bias).view(*input.shape)
 
 
 class ComposedSiLU(BiasSiLU):
-    """The same composed of the library's operations: a sum, a sigmoid and a product, each a separate pass."""
+    """The same, built from the library's operations: a sum, a sigmoid and a product, each a separate pass."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of shape (…, features), which stays."""
+        """Shape (…, features) to (…, features)."""
         return BiasSiLUFunction.composed(input, self.bias.value)
 
 
 class SummedSiLU(BiasSiLU):
-    """The same composed of a sum and the library's own SiLU, which is one pass already."""
+    """The same, built from a sum and the library's own SiLU, which is a single pass."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of shape (…, features), which stays."""
+        """Shape (…, features) to (…, features)."""
         return silu(input + self.bias.value)
 
 
@@ -273,7 +273,7 @@ def check(own: Callable[..., Tensor], other: Callable[..., Tensor], *shapes: tup
     """Compare gradients with central differences, and values and gradients with another implementation.
 
     Args:
-        own: The function to check, of as many tensors as there are shapes.
+        own: The function to check; it takes one tensor per shape.
         other: The function that it must equal.
         shapes: Shapes of the tensors.
         backend: Backend of the tensors.
@@ -300,22 +300,22 @@ CHECKS: dict[str, Callable[[], None]] = {
     "linear without bias": lambda: check(lambda x, weight: LinearFunction.apply(x, weight, None), linear, (3, 4), (5, 4)),
     "bias and SiLU": lambda: check(BiasSiLUFunction.apply, BiasSiLUFunction.composed, (3, 4), (4,)),
 }
-"""What is checked on the CPU, by name."""
+"""The checks on the CPU, by name."""
 
 
 def check_gpu() -> str:
-    """Check the GPU kernel as well, and say where it ran, or that it did not run."""
+    """Check the GPU kernel as well; return where it ran, or that it did not run."""
     if not available():
         return "NOT RUN: no NVIDIA GPU here; NUMBA_ENABLE_CUDASIM=1 before the command runs it in numba's simulator"
     check(BiasSiLUFunction.apply, BiasSiLUFunction.composed, (2, 3), (3,), backend=minitorch.cuda_backend())
     return f"PASS ({device_name()})"
 
 
-# 5. Side by side
+# 5. Comparison
 
 
 def linear_contest(batch: int, hidden: int, dtype: str, seed: int) -> Contest:
-    """A network of two layers that learns to tell random images apart, with MyLinear and with nn.Linear."""
+    """Return a comparison of MyLinear and nn.Linear in a network of two layers that classifies random images."""
     random = np.random.default_rng(seed)
     images = tensor(random.standard_normal((batch, 784)), FastBackend, dtype=dtype)
     labels = tensor(random.integers(10, size=batch), FastBackend)
@@ -330,7 +330,7 @@ def linear_contest(batch: int, hidden: int, dtype: str, seed: int) -> Contest:
 
 
 def silu_contest(other: type[BiasSiLU], name: str, batch: int, width: int, dtype: str, seed: int) -> Contest:
-    """A bias that learns to make the mean small, with gradients for its input, in one pass and with the other layer."""
+    """Return a comparison of BiasSiLU and another layer, in a step that trains the bias and computes the gradient of the input."""
     values = np.random.default_rng(seed).standard_normal((batch, width))
 
     def step(layer: type[BiasSiLU]) -> Callable[[], float]:
@@ -341,7 +341,7 @@ def silu_contest(other: type[BiasSiLU], name: str, batch: int, width: int, dtype
 
 
 def checked() -> bool:
-    """Print the result of every check; returns whether all passed."""
+    """Print the result of every check; return whether all passed."""
     good = True
     print("gradients against central differences, values and gradients against the built-in:")
     for name, run in [*CHECKS.items(), ("bias and SiLU on the GPU", None)]:
@@ -354,14 +354,14 @@ def checked() -> bool:
 
 
 def compared(batch: int, hidden: int, width: int, dtype: str, seed: int, repeats: int) -> bool:
-    """Print the table; returns whether all losses are equal."""
+    """Print the table; return whether all losses are equal."""
     good, count = True, threads()
     print(f"\n{dtype}, {count} thread{'s' * (count != 1)}; a ratio over 1: our own is faster")
     print(f"linear: {batch} rows of 784, {hidden} hidden; SiLU: {batch} rows of {width}\n{HEAD}", flush=True)
     for contest in (
         linear_contest(batch, hidden, dtype, seed),
-        silu_contest(ComposedSiLU, "SiLU for 3 operations", batch, width, dtype, seed),
-        silu_contest(SummedSiLU, "SiLU for 2 operations", batch, width, dtype, seed),
+        silu_contest(ComposedSiLU, "SiLU against 3 ops", batch, width, dtype, seed),
+        silu_contest(SummedSiLU, "SiLU against 2 ops", batch, width, dtype, seed),
     ):
         contest.run(repeats)
         good = good and contest.apart() <= EQUAL[dtype]
@@ -370,7 +370,7 @@ def compared(batch: int, hidden: int, width: int, dtype: str, seed: int, repeats
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check and measure as the command line says; returns the exit status."""
+    """Run the command line; returns the exit status."""
     return command_line.call(PROGRAM, command, arguments, __doc__)
 
 

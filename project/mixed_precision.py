@@ -20,15 +20,15 @@ from project.lab.training import command_line
 PROGRAM = "mixed_precision.py"
 
 BATCH = 64
-"""Images of a step."""
+"""Images per batch."""
 
 
 class Network(Module):
-    """64 pixels → hidden → 10 logits, with weights in float32 that take part in forward as another dtype.
+    """64 pixels → hidden → 10 logits, with float32 weights that are cast to another dtype in the forward pass.
 
     Args:
-        hidden: Numbers between the two layers.
-        dtype: What is computed in; gradients flow back through it into the float32 weights.
+        hidden: Number of hidden units.
+        dtype: The dtype of the computation; gradients flow through the cast to the float32 weights.
     """
 
     def __init__(self, hidden: int, dtype: str) -> None:
@@ -40,7 +40,7 @@ class Network(Module):
             setattr(self, f"{name}_bias", Parameter(minitorch.zeros((rows,), FastBackend, dtype="float32")))
 
     def forward(self, images: Tensor) -> Tensor:
-        """The logits of images, shape (B, 64): (B, 10), in float32, where the loss is computed."""
+        """Return the logits of images, shape (B, 64) to (B, 10), in float32, because the loss is computed in float32."""
 
         def kept(name: str) -> Tensor:
             return getattr(self, name).value.to(self.dtype)
@@ -50,7 +50,7 @@ class Network(Module):
 
 
 def batches(seed: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Images and labels in an order that the seed decides, without end."""
+    """Yield images and labels without end, in an order determined by the seed."""
     digits, generator = Digits(), np.random.default_rng(seed)
     images = digits.images.reshape(len(digits), 64)
     while True:
@@ -61,7 +61,7 @@ def batches(seed: int) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def losses(dtype: str, steps: int, hidden: int, lr: float, seed: int, scaler: GradScaler) -> Iterator[tuple[float, float, bool]]:
-    """Train; after every step its loss, the scale that it was taken with, and whether it was taken."""
+    """Train, and yield for every step its loss, the scale of the loss, and whether the weights were updated."""
     minitorch.manual_seed(seed)
     network = Network(hidden, dtype)
     optimizer = SGD(network.parameters(), lr=lr, momentum=0.9)
@@ -74,7 +74,7 @@ def losses(dtype: str, steps: int, hidden: int, lr: float, seed: int, scaler: Gr
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train as the command line says; returns the exit status."""
+    """Run the command line; returns the exit status."""
     return command_line.call(PROGRAM, command, arguments, __doc__)
 
 
@@ -107,11 +107,11 @@ def command(
         mixed.append(other)
         skipped += not taken
         if not taken or i % max(1, steps // 20) == 0 or i == steps - 1:
-            print(f"{i:>5} {one:>9.4f} {other:>9.4f} {current:>10.0f}{'' if taken else '  overflow: step left out'}", flush=True)
+            print(f"{i:>5} {one:>9.4f} {other:>9.4f} {current:>10.0f}{'' if taken else '  overflow: step skipped'}", flush=True)
     last = slice(-max(1, steps // 10), None)
     one, other = sum(plain[last]) / len(plain[last]), sum(mixed[last]) / len(mixed[last])
     apart = abs(other - one)
-    print(f"last tenth: float32 {one:.4f}, {dtype} {other:.4f}, {apart:.4f} apart; {skipped} of {steps} steps left out")
+    print(f"last tenth: float32 {one:.4f}, {dtype} {other:.4f}, difference {apart:.4f}; {skipped} of {steps} steps skipped")
     return 0 if apart <= 0.05 * max(1.0, one) else 1
 
 

@@ -21,7 +21,7 @@ CHOICES = (*diagnostics.FUNCTIONS, "all")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Report as the command line says; returns the exit status."""
+    """Run the command line; returns the exit status."""
     return command_line.call(PROGRAM, command, arguments, __doc__)
 
 
@@ -60,22 +60,22 @@ def command(
             print("\n".join(map(fitted, told)), flush=True)
     if level and not as_json:
         for report in reports:
-            print(f"\n{f' {report.function.upper()}: what numba says ':=^{min(80, width())}}\n{report.raw or report.problem}")
+            print(f"\n{f' {report.function.upper()}: report from numba ':=^{min(80, width())}}\n{report.raw or report.problem}")
     return 0 if good else 1
 
 
 def width() -> int:
-    """Columns of the terminal; for a file or a pipe, as many as a line needs."""
+    """Return the width of the terminal; for a file or a pipe, the width that a line needs."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 1000
 
 
 def fitted(line: str) -> str:
-    """The line, shortened to the width of the terminal."""
+    """Return the line, shortened to the width of the terminal."""
     return line if len(line) <= width() else line[: width() - 1] + "…"
 
 
 def print_progress(text: str) -> None:
-    """Say on a terminal what is being done, replacing the last message; print nothing to a pipe or a file."""
+    """Print a status message on a terminal, replacing the last one; print nothing to a pipe or a file."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""Reproduce published results: what others have printed beside what our library computes, with a verdict.
+"""Reproduce published results: print the published values next to those that our library computes, with a verdict.
 
 python project/reproduce.py list
 python project/reproduce.py NAME ...
@@ -25,19 +25,19 @@ from project.reproductions import article, course_results, linear_ops, norch, re
 from project.reproductions.results import ALL, DIFFERS, MEASURED, NOT_RUN, REPRODUCED, Absent, Reproduction
 
 ABSENT = 3
-"""Exit status: data are not there."""
+"""Exit status: data are missing."""
 
 COLOURS = {REPRODUCED: "green", DIFFERS: "red", MEASURED: "", NOT_RUN: "yellow"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Reproduce what the command line names; returns the exit status."""
+    """Run the command line; returns the exit status."""
     return command_line.call("reproduce.py", command, arguments, __doc__)
 
 
 def command(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help=f"all, list, or some of {', '.join(ALL)}")],
-    offline: Annotated[bool, typer.Option("--offline", help="leave out what needs data that may have to be downloaded")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="skip what needs data that may have to be downloaded")] = False,
 ) -> int:
     """Reproduce some of the results, print them, and return the exit status."""
     if unknown := [name for name in names if name not in (*ALL, "all", "list")]:
@@ -52,20 +52,20 @@ def command(
     absent = [one for one in chosen if (one.needs and offline) or not _reproduce(console, one, verdicts)]
     _say(console, "\n" + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in COLOURS))
     for one in absent:
-        _say(console, f"left out: {one.name}, for want of {one.needs}")
+        _say(console, f"skipped: {one.name}, which needs {one.needs}")
     if verdicts[DIFFERS]:
         return 1
     return ABSENT if absent and "all" not in names else 0
 
 
 def _list(console: Console) -> None:
-    """Every reproduction, what it needs and its source."""
+    """Print every reproduction, what it needs and its source."""
     for one in ALL.values():
         _say(console, Text.assemble((f"{one.name:18}", "bold"), one.source, (f"; needs {one.needs}" if one.needs else "", "yellow")))
 
 
 def _reproduce(console: Console, one: Reproduction, verdicts: Counter[str]) -> bool:
-    """Print the rows of a reproduction as they come; whether its data are there."""
+    """Print the rows of a reproduction as they are computed; return whether its data are available."""
     _say(console, Text.assemble(("\n" + one.name, "bold"), f"  {one.source}\n  python project/reproduce.py {one.name}"))
     start, found = perf_counter(), True
     try:
@@ -82,7 +82,7 @@ def _reproduce(console: Console, one: Reproduction, verdicts: Counter[str]) -> b
 
 
 def _say(console: Console, text: str | Text) -> None:
-    """Print a line as it is: a narrow terminal folds it."""
+    """Print a line; a narrow terminal wraps it."""
     console.print(text, soft_wrap=True, markup=False)
 
 

@@ -37,7 +37,7 @@ class Network(minitorch.Module):
     layer3: Linear
 
     def __init__(self, hidden_layers: int, backend: minitorch.TensorBackend) -> None:
-        """Make the three layers `layer1`, `layer2` and `layer3`.
+        """Create the three layers `layer1`, `layer2` and `layer3`.
 
         Args:
             hidden_layers: Number of units in each of the two hidden layers.
@@ -49,7 +49,7 @@ class Network(minitorch.Module):
         self.layer3 = Linear(hidden_layers, 1, backend)
 
     def forward(self, x: minitorch.Tensor) -> minitorch.Tensor:
-        """The probability of label 1 for every point.
+        """Return the probability of label 1 for each point.
 
         Args:
             x: Points, shape (points, 2).
@@ -65,8 +65,8 @@ class Network(minitorch.Module):
 class Linear(minitorch.Module):
     """A linear layer. Weights and biases are initialized uniformly in (-1/√in_size, 1/√in_size).
 
-    So the sums of a hundred inputs start as small as those of two. Between -1 and 1, the first outputs would be far out on the sigmoid,
-    where it is flat, and in about a third of all runs nothing would be learned.
+    With this bound, the sums of a hundred inputs start as small as those of two. Between -1 and 1, the first outputs would saturate the
+    sigmoid, where its gradient is almost zero, and about a third of all runs would learn nothing.
 
     Args:
         in_size: Number of inputs for a point.
@@ -85,7 +85,7 @@ class Linear(minitorch.Module):
         self.bias = minitorch.Parameter(2 * bound * (minitorch.rand((out_size,), backend) - 0.5))
 
     def forward(self, inputs: minitorch.Tensor) -> minitorch.Tensor:
-        """Every output for every point: its bias plus the sum of all inputs, each times its weight to that output.
+        """Return all outputs for each point. Each is its bias plus the sum of all inputs, each times its weight to that output.
 
         The sums are one matrix product.
 
@@ -99,14 +99,14 @@ class Linear(minitorch.Module):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train as the command line says; returns the exit status."""
+    """Train with the options of the command line; returns the exit status."""
     arguments = [lower_case(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
     description = f"{__doc__} The published flags work too: {', '.join(PUBLISHED)}."
     return program.main(description, SETTING, lambda setting: FastTrainer(setting, Network), arguments)
 
 
 def lower_case(argument: str) -> str:
-    """Translate an option of the published program, with or without its value, to its name here; leave anything else unchanged."""
+    """Translate an option of the published program, with or without its value, to its name here; return anything else unchanged."""
     flag, equals, value = argument.partition("=")
     return PUBLISHED.get(flag, flag) + equals + value
 

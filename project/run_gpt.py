@@ -54,7 +54,7 @@ class Options:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train as the command line says; returns the exit status."""
+    """Train with the options of the command line; returns the exit status."""
     return command_line.call(PROGRAM, with_setting(Setting(), command), arguments, __doc__)
 
 
@@ -68,7 +68,7 @@ def command(
     length: Length = 300,
     temperature: Temperature = 0.8,
 ) -> int:
-    """Train with these options and print what the model samples; returns the exit status."""
+    """Train with these options and print a sample of the model; returns the exit status."""
     if not isinstance(temperature, float) or not 0 <= temperature <= 1000:
         raise command_line.UsageError(f"temperature expected a number from 0 to 1000, got {temperature!r}")
     resuming.check_resumable(checkpoint, resume)
@@ -76,7 +76,7 @@ def command(
         run = _run(given, text, checkpoint if resume else None)
         if beginning is None:
             beginning = BEGINNING if set(BEGINNING) <= set(run.text.characters) else run.text.characters[run.text.train[0]]
-        run.text.numbers(beginning)  # refused now, not after training
+        run.text.numbers(beginning)  # check it now, not after training
     except (ValueError, OSError) as error:
         raise command_line.UsageError(str(error)) from None
     options = Options(text, log_every, checkpoint, beginning, length, temperature)
@@ -84,7 +84,7 @@ def command(
 
 
 def _run(given: dict[str, Any], file: Path | None, saved_in: Path | None) -> Run:
-    """A new run, or the run of a checkpoint.
+    """Return a new run, or the run of a checkpoint.
 
     Raises:
         ValueError: If a value is not allowed, or the text or the checkpoint does not match.
@@ -127,7 +127,7 @@ class _Log(loop.Log):
         self.last = run.step, run.seconds
 
     def begin(self) -> None:
-        """Print what is trained on what, and where a resumed run continues."""
+        """Print the text, the size of the model, and where a resumed run continues."""
         run, text = self.run, self.run.text
         size = sum(parameter.value.size for parameter in run.model.parameters())
         name = self.options.text or "the course's book"
@@ -137,7 +137,7 @@ class _Log(loop.Log):
             print(f"Resuming after step {run.step} of {run.total}.", flush=True)
 
     def is_due(self) -> bool:
-        """Whether the log has a line for this step; if so, it is computed, with the loss on the validation text.
+        """Whether the log has a line for this step; if so, compute it, with the loss on the validation text.
 
         Raises:
             Diverged: If a loss is infinite or not a number.
@@ -158,7 +158,7 @@ class _Log(loop.Log):
             print(self.line, flush=True)
 
     def _line(self, valid: float) -> str:
-        """A line on the steps since the last one."""
+        """Return a line about the steps since the last one."""
         run, (step, seconds) = self.run, self.last
         loss = math.fsum(run.losses) / len(run.losses)
         run.losses.clear()
@@ -168,7 +168,7 @@ class _Log(loop.Log):
 
 
 def _summary(run: Run) -> str:
-    """The result in a sentence."""
+    """Summarize the result in a sentence."""
     if not run.step:
         return f"No step of {run.setting.steps} was finished."
     return f"{run.step} of {run.setting.steps} steps in {run.seconds:.1f} s ({run.seconds / run.step:.3f} s a step)."
@@ -188,7 +188,7 @@ def print_sample(run: Run, options: Options) -> int:
 
 
 def _printable(text: str) -> str:
-    """Replace characters that cannot be printed, such as terminal control characters."""
+    """Replace characters that cannot be printed, such as control characters."""
     return "".join(character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 

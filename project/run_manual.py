@@ -1,4 +1,4 @@
-"""A classifier that is not trained: three numbers chosen by hand draw a line through the data sets."""
+"""A classifier without training: three numbers, chosen by hand, define a line that separates the points of the data sets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CELLS = 30
 
 
 def separating_line() -> tuple[float, float, float]:
-    """Three numbers that classify all points of the data set Simple correctly, however many are drawn.
+    """Return three numbers that classify all points of the data set Simple correctly, for any number of points.
 
     A point (x_1, x_2) gets label 1 if weight_1 · x_1 + weight_2 · x_2 + bias is above 0, and label 0 otherwise.
 
@@ -38,17 +38,17 @@ class Network(minitorch.Module):
         self.bias = minitorch.Parameter(bias)
 
     def forward(self, x_1: float, x_2: float) -> float:
-        """The probability that the point (x_1, x_2) has label 1."""
+        """Return the probability that the point (x_1, x_2) has label 1."""
         return operators.sigmoid(self.weight_1.value * x_1 + self.weight_2.value * x_2 + self.bias.value)
 
 
 def right(network: Network, graph: minitorch.Graph) -> int:
-    """The number of points of a data set that the network classifies correctly."""
+    """Return the number of points of a data set that the network classifies correctly."""
     return sum((network(x_1, x_2) > 0.5) == (label == 1) for (x_1, x_2), label in zip(graph.X, graph.y, strict=True))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Count as the command line says; returns the exit status."""
+    """Run the command line; returns the exit status."""
     return command_line.call("run_manual.py", command, arguments, __doc__)
 
 
@@ -75,7 +75,7 @@ def command(
 
 
 def write_report(network: Network, graph: minitorch.Graph, line: str, folder: Path) -> Path:
-    """Write manual.md and manual.png, the numbers and a figure of them on one data set, into a folder."""
+    """Write manual.md and manual.png, the result and a figure of one data set, to a folder."""
     middles = [(i + 0.5) / CELLS for i in range(CELLS)]
     grid = [[network(x_1, x_2) for x_1 in middles] for x_2 in middles]
     charts.save(charts.boundary(grid, graph, line), folder / "manual.png")

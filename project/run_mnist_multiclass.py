@@ -16,7 +16,7 @@ BACKEND = minitorch.FastBackend
 
 
 def RParam(*shape: int, bound: float) -> minitorch.Parameter:
-    """A parameter initialized uniformly in (-bound, bound)."""
+    """Return a parameter initialized uniformly in (-bound, bound)."""
     return minitorch.Parameter(2 * bound * (minitorch.rand(shape, backend=BACKEND) - 0.5))
 
 
@@ -63,7 +63,7 @@ class Conv2d(minitorch.Module):
         self.bias = RParam(out_channels, 1, 1, bound=bound)
 
     def forward(self, input: minitorch.Tensor) -> minitorch.Tensor:
-        """Every output channel: its bias plus the convolution of the images with its kernels.
+        """Return every output channel: its bias plus the convolution of the images with its kernels.
 
         Args:
             input: Images, shape (B, in_channels, H, W).
@@ -80,8 +80,8 @@ class Network(minitorch.Module):
     1. A convolution from 1 to 4 channels with kernels of 3×3, and relu: `mid`.
     2. A convolution from 4 to 8 channels with kernels of 3×3, and relu: `out`.
     3. Pooling over windows of pool×pool, by the maximum (the mean works too), and the result viewed as one row per image.
-    4. A linear layer to 64 units, relu, and in training mode dropout of a quarter of them.
-    5. A linear layer to 10 units, and the logarithm of their softmax.
+    3. Pooling over windows of pool×pool, by the maximum (the mean works too); then a view with one row per image.
+    4. A linear layer to 64 units, relu, and in training mode dropout with rate 0.25.
 
     Attributes:
         conv1: The first convolution.
@@ -100,7 +100,7 @@ class Network(minitorch.Module):
     out: minitorch.Tensor
 
     def __init__(self, side: int = 28, pool: int = 4) -> None:
-        """Make the four layers `conv1`, `conv2`, `linear1` and `linear2`.
+        """Create the four layers `conv1`, `conv2`, `linear1` and `linear2`.
 
         Args:
             side: Height and width of the images.
@@ -115,7 +115,7 @@ class Network(minitorch.Module):
         self.linear2 = Linear(64, CLASSES)
 
     def forward(self, x: minitorch.Tensor) -> minitorch.Tensor:
-        """The logarithms of the probabilities of the ten digits.
+        """Return the log probabilities of the ten digits.
 
         Args:
             x: Images, shape (B, 1, side, side).
@@ -132,10 +132,10 @@ class Network(minitorch.Module):
 
 
 def make_mnist(start: int, stop: int) -> tuple[list[list[list[float]]], list[list[float]]]:
-    """Images of MNIST's training set, from number start to number stop - 1.
+    """Return images of MNIST's training set, from number start to number stop - 1.
 
     Returns:
-        The images, each 28 rows of 28 numbers from 0 to 1; and for each a one-hot label of ten numbers.
+        The images, each 28 rows of 28 numbers from 0 to 1, and for each image a one-hot label of ten numbers.
     """
     chosen = data.MNIST("train")[start:stop]
     return chosen.images[:, 0].tolist(), [[float(digit == label) for digit in range(CLASSES)] for label in chosen.labels]
@@ -162,11 +162,11 @@ class ImageTrain:
         self.model = Network()
 
     def run_one(self, image: Any) -> minitorch.Tensor:
-        """The logarithms of the probabilities for one image, shape (1, 10)."""
+        """Return the log probabilities for one image, shape (1, 10)."""
         return self.run_many([image])
 
     def run_many(self, images: Any) -> minitorch.Tensor:
-        """The logarithms of the probabilities for several images, shape (images, 10)."""
+        """Return the log probabilities for several images, shape (images, 10)."""
         batch = minitorch.tensor(images, backend=BACKEND, dtype=self.model.linear2.bias.value.dtype)
         return self.model(batch.view(batch.shape[0], 1, *batch.shape[1:]))
 
@@ -195,7 +195,7 @@ class ImageTrain:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train as the command line says; returns the exit status."""
+    """Train with the options of the command line; returns the exit status."""
     return training_run.main(__doc__, ImageSetting(), lambda setting: ImageTrainer(setting, Network), arguments)
 
 

@@ -28,7 +28,7 @@ class Network(minitorch.Module):
     layer3: Linear
 
     def __init__(self, hidden_layers: int) -> None:
-        """Make the three layers `layer1`, `layer2` and `layer3`.
+        """Create the three layers `layer1`, `layer2` and `layer3`.
 
         Args:
             hidden_layers: Number of units in each of the two hidden layers.
@@ -39,7 +39,7 @@ class Network(minitorch.Module):
         self.layer3 = Linear(hidden_layers, 1)
 
     def forward(self, x: Sequence[minitorch.Scalar]) -> minitorch.Scalar:
-        """The probability that the point x = (x_1, x_2) has label 1."""
+        """Return the probability that the point x = (x_1, x_2) has label 1."""
         first = [h.relu() for h in self.layer1(x)]
         second = [h.relu() for h in self.layer2(first)]
         return self.layer3(second)[0].sigmoid()
@@ -63,11 +63,11 @@ class Linear(minitorch.Module):
         self.bias = [self._parameter(f"bias_{j}") for j in range(out_size)]
 
     def _parameter(self, name: str) -> minitorch.Parameter:
-        """A new parameter with a random Scalar."""
+        """Return a new parameter with a random Scalar."""
         return self.add_parameter(name, minitorch.Scalar(2 * (random.random() - 0.5)))
 
     def forward(self, inputs: Sequence[minitorch.Scalar]) -> list[minitorch.Scalar]:
-        """Every output: its bias plus the sum of all inputs, each times its weight to that output.
+        """Return all outputs. Each is its bias plus the sum of all inputs, each times its weight to that output.
 
         Args:
             inputs: in_size Scalars.
@@ -82,7 +82,7 @@ class Linear(minitorch.Module):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train as the command line says; returns the exit status."""
+    """Train with the options of the command line; returns the exit status."""
     return program.main(__doc__, SETTING, lambda setting: ScalarTrainer(setting, Network), arguments)
 
 

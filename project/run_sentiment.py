@@ -21,7 +21,7 @@ BACKEND = minitorch.FastBackend
 
 
 def RParam(*shape: int) -> minitorch.Parameter:
-    """A parameter initialized uniformly in (-0.05, 0.05).
+    """Return a parameter initialized uniformly in (-0.05, 0.05).
 
     Args:
         shape: Size of every dimension.
@@ -70,7 +70,7 @@ class Conv1d(minitorch.Module):
         self.bias = RParam(1, out_channels, 1)
 
     def forward(self, input: minitorch.Tensor) -> minitorch.Tensor:
-        """The convolution of the input with the weights, plus the bias.
+        """Return the convolution of the input with the weights, plus the bias.
 
         Args:
             input: Shape (batch, in_channels, width).
@@ -95,13 +95,13 @@ class CNNSentimentKim(minitorch.Module):
     def __init__(
         self, feature_map_size: int = 100, embedding_size: int = 50, filter_sizes: Sequence[int] = (3, 4, 5), dropout: float = 0.25
     ) -> None:
-        """Make the three convolutions and the Linear layer.
+        """Create the three convolutions and the Linear layer.
 
         Args:
             feature_map_size: Number of filters of each convolution.
             embedding_size: Number of elements in the vector of a word.
             filter_sizes: Three widths: the number of words in a window of each convolution.
-            dropout: The fraction of numbers that dropout sets to 0.
+            dropout: The probability that dropout sets an element to 0.
         """
         super().__init__()
         width1, width2, width3 = filter_sizes
@@ -112,7 +112,7 @@ class CNNSentimentKim(minitorch.Module):
         self.dropout = dropout
 
     def forward(self, embeddings: minitorch.Tensor) -> minitorch.Tensor:
-        """The probability of label 1 for every sentence.
+        """Return the probability of label 1 for each sentence.
 
         Args:
             embeddings: The vectors of the words, shape (batch, words, embedding_size).
@@ -130,7 +130,7 @@ class SentenceSentimentTrain:
     """Training with gradient descent on encoded sentences.
 
     Args:
-        model: Maps the vectors of words, shape (batch, words, numbers of a vector), to probabilities of label 1, shape (batch,).
+        model: Maps word vectors, shape (batch, words, embedding_size), to probabilities of label 1, shape (batch,).
     """
 
     def __init__(self, model: minitorch.Module) -> None:
@@ -169,7 +169,7 @@ class SentenceSentimentTrain:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train as the command line says; returns the exit status."""
+    """Train with the options of the command line; returns the exit status."""
     return training_run.main(__doc__, SentimentSetting(), lambda setting: make_trainer(setting, CNNSentimentKim), arguments)
 
 

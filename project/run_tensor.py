@@ -27,7 +27,7 @@ class Network(minitorch.Module):
     layer3: Linear
 
     def __init__(self, hidden_layers: int) -> None:
-        """Make the three layers `layer1`, `layer2` and `layer3`.
+        """Create the three layers `layer1`, `layer2` and `layer3`.
 
         Args:
             hidden_layers: Number of units in each of the two hidden layers.
@@ -38,7 +38,7 @@ class Network(minitorch.Module):
         self.layer3 = Linear(hidden_layers, 1)
 
     def forward(self, x: minitorch.Tensor) -> minitorch.Tensor:
-        """The probability of label 1 for every point.
+        """Return the probability of label 1 for each point.
 
         Args:
             x: Points, shape (points, 2).
@@ -69,7 +69,7 @@ class Linear(minitorch.Module):
         self.bias = minitorch.Parameter(2 * (minitorch.rand((out_size,)) - 0.5))
 
     def forward(self, inputs: minitorch.Tensor) -> minitorch.Tensor:
-        """Every output for every point: its bias plus the sum of all inputs, each times its weight to that output.
+        """Return all outputs for each point. Each is its bias plus the sum of all inputs, each times its weight to that output.
 
         Args:
             inputs: Shape (points, in_size).
@@ -84,7 +84,7 @@ class Linear(minitorch.Module):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train as the command line says; returns the exit status."""
+    """Train with the options of the command line; returns the exit status."""
     return program.main(__doc__, SETTING, lambda setting: TensorTrainer(setting, Network), arguments)
 
 

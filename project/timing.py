@@ -26,12 +26,12 @@ Op = Literal["map", "zip", "reduce", "matmul"]
 
 
 Size = Annotated[
-    int | None, typer.Option(parser=command_line.number, metavar="N", help="the largest size; the largest there is if left out")
+    int | None, typer.Option(parser=command_line.number, metavar="N", help="the largest size to measure; all sizes if omitted")
 ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure as the command line says; returns the exit status."""
+    """Run the command line; returns the exit status."""
     return command_line.call(PROGRAM, command, arguments, __doc__)
 
 
@@ -69,10 +69,10 @@ def command(
 
 
 def _sizes(op: str, up_to: object) -> list[int]:
-    """The sizes to measure.
+    """Return the sizes to measure.
 
     Raises:
-        UsageError: If there is none.
+        UsageError: If there are none.
     """
     sizes = speed.SIZES[op]
     if up_to is None:
@@ -83,7 +83,7 @@ def _sizes(op: str, up_to: object) -> list[int]:
 
 
 def _chosen(backends: str) -> tuple[list[str], dict[str, str]]:
-    """The backends that run here, and why others do not.
+    """Return the backends that run here, and why the others do not.
 
     Args:
         backends: Names, separated by commas.
@@ -103,7 +103,7 @@ def _chosen(backends: str) -> tuple[list[str], dict[str, str]]:
 
 
 def headline(op: str, dtype: str) -> str:
-    """What is measured, and where."""
+    """Describe the measurement and the machine."""
     what = f"matrix product, {speed.BATCH} at once" if op == "matmul" else op
     count = threads()
     machine = f"{count} thread{'s' * (count != 1)}, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
@@ -111,7 +111,7 @@ def headline(op: str, dtype: str) -> str:
 
 
 def table(title: str, measured: Iterator[Measurement], found: list[Measurement], total: int) -> Iterator[str]:
-    """The lines of the table as they are measured.
+    """Yield the lines of the table as they are measured.
 
     Args:
         title: The title above the table.
@@ -135,7 +135,7 @@ def table(title: str, measured: Iterator[Measurement], found: list[Measurement],
 
 
 def _with_progress(measured: Iterator[Measurement], total: int) -> Iterator[Measurement]:
-    """The same items, with a progress bar on a terminal."""
+    """Yield the same items, with a progress bar on a terminal."""
     with command_line.progress_bar(total, "measurement") as show:
         for number, each in enumerate(measured, 1):
             yield each
@@ -143,14 +143,14 @@ def _with_progress(measured: Iterator[Measurement], total: int) -> Iterator[Meas
 
 
 def duration(seconds: float) -> str:
-    """A duration in a suitable unit."""
+    """Return a duration in a suitable unit."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} µs"
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def write(folder: Path, lines: list[str], notes: list[str], found: list[Measurement]) -> Path:
-    """Write timing.md and speedup.png into a folder; returns the path of the first, which is written last."""
+    """Write timing.md and speedup.png to a folder; return the path of the first, which is written last."""
     charts.save(speed_chart.speedup(found), folder / "speedup.png")
     text = [
         f"# Speed of {found[0].op}",

@@ -1,21 +1,33 @@
 """The book: its pages, its task boxes, its code cells and the commands it shows."""
 
+import ast
+import contextlib
 import functools
+import io
+import math
 import os
 import re
 import shlex
 import subprocess
 import sys
+from itertools import permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import minitorch
 from course.manifest import ROOT, ManifestError, course
 
 DOCS = ROOT / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
 CHAPTERS = [page for page in PAGES if page.parent.name.startswith("module") and page.name != "index.md"]
 FENCE = re.compile(r"^(`{3,})([^\n]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+SECTION = re.compile(r"^## Check yourself\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+QUESTION = re.compile(
+    r"^:::\{check\}\n(?::check: (?P<check>[^\n]+)\n)?\n?(?P<question>\S.*?)\n\*\*Answer\.\*\*(?P<answer>.*?)\n:::$",
+    re.MULTILINE | re.DOTALL,
+)
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(DOCS / "_ext")])}
 
 
@@ -28,6 +40,14 @@ def cells(page: Path) -> list[str]:
     """The code cells of a page, without their options."""
     found = [body for _, kind, body in FENCE.findall(page.read_text(encoding="utf-8")) if kind == "{code-cell}"]
     return [re.sub(r"^:tags:.*\n", "", body) for body in found]
+
+
+def questions(page: Path) -> list[re.Match[str]]:
+    """The questions of a page's section "Check yourself"."""
+    (section,) = SECTION.findall(page.read_text(encoding="utf-8"))
+    found = list(QUESTION.finditer(section))
+    assert len(found) == section.count("{check}"), "a question that the book shows and this test does not find"
+    return found
 
 
 def commands(page: Path) -> list[str]:
@@ -82,7 +102,33 @@ def test_every_chapter_has_an_example_by_hand_a_figure_mistakes_and_a_box(page) 
     assert re.search(rf"^({figures})\(", "".join(cells(page)), re.MULTILINE), "no figure"
     assert "\n## Common mistakes\n" in text
     assert ("```{task} " in text) == (name(page) not in without_task)
-    assert 600 <= len(text.partition("### Edge cases that are marked")[0].split()) <= 1400
+    chapter = SECTION.sub("", text).partition("### Edge cases that are marked")[0]
+    assert 600 <= len(chapter.split()) <= 1400
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=name)
+def test_every_chapter_ends_its_text_with_questions(page) -> None:
+    headings = re.findall(r"^## (.*)", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    after_mistakes = headings[headings.index("Common mistakes") + 1 :]
+    assert after_mistakes in (["Check yourself"], ["Check yourself", "The task"], ["Check yourself", "The tasks"])
+    found = questions(page)
+    assert 5 <= len(found) <= 8
+    assert all(len(question["answer"].split()) >= 5 for question in found), "an answer without a reason"
+    assert any(question["question"].startswith("What does this print?") for question in found)
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=name)
+def test_answers_are_what_the_code_of_their_questions_prints(page) -> None:
+    for question in questions(page):
+        code = "".join(body for _, kind, body in FENCE.findall(question["question"]) if kind == "python")
+        shown = re.match(r"\s*```text\n(.*?)^```$", question["answer"], re.MULTILINE | re.DOTALL)
+        names = {"minitorch": minitorch, "math": math, "np": np, "permutations": permutations}
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(ast.parse(code), f"{name(page)}.md", "exec"), names)
+        assert printed.getvalue() == (shown[1] if shown else ""), question["question"]
+        if question["check"]:
+            assert eval(question["check"], names), f"{question['question']}\n{question['check']} does not hold"
 
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=name)
@@ -142,9 +188,50 @@ def test_the_first_hour_shows_the_numbers_of_today() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_within_the_book_lead_somewhere(page) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", FENCE.sub("", page.read_text(encoding="utf-8"))):
+    text = re.sub(r"`[^`\n]+`", "", FENCE.sub("", page.read_text(encoding="utf-8")))
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{name(page)} links to {target}"
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings, as MyST makes them."""
+    titles = re.findall(r"^#{1,3} (.*)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.strip().lower().replace(" ", "-")) for title in titles}
+
+
+def glossary() -> dict[str, str]:
+    """The terms of the glossary with their explanations."""
+    ((_, _, body),) = FENCE.findall((DOCS / "glossary.md").read_text(encoding="utf-8"))
+    return dict(re.findall(r"^(\S.*)\n  (\S.*)$", body, re.MULTILINE))
+
+
+def test_the_glossary_is_long_and_in_alphabetical_order() -> None:
+    terms = list(glossary())
+    assert len(terms) >= 80
+    assert terms == sorted(terms, key=str.casefold)
+
+
+@pytest.mark.parametrize("term", glossary())
+def test_an_entry_of_the_glossary_leads_to_a_heading_of_a_page(term) -> None:
+    links = re.findall(r"\]\(([^)#]+)#([^)]+)\)", glossary()[term])
+    assert links, f"{term} names no page that explains it"
+    for target, anchor in links:
+        assert (DOCS / target).is_file(), f"{term} links to {target}"
+        assert anchor in headings(DOCS / target), f"{term} links to {target}#{anchor}"
+
+
+def test_each_section_on_python_names_a_task_and_a_file_that_use_it() -> None:
+    text = FENCE.sub("", (DOCS / "primer" / "python.md").read_text(encoding="utf-8"))
+    tasks = {task.id for task in course().tasks}
+    for section in text.split("\n## ")[1:]:
+        title, *uses = section.split("**In the course:**")
+        used = " ".join(use.partition("\n\n")[0] for use in uses)
+        named = set(re.findall(r"\b\d\.\d\b", used))
+        assert named, f"{title.splitlines()[0]} names no task"
+        assert named <= tasks
+        for file in re.findall(r"`([\w/]+\.py)`", used):
+            assert (ROOT / file).is_file()
 
 
 def test_nothing_is_loaded_from_another_host() -> None:
@@ -206,6 +293,34 @@ def test_a_known_task_becomes_a_box_with_nested_dropdowns(tmp_path) -> None:
     html = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert html.count("<details") == 3
     assert html.index("</details>") > html.rindex("<details")  # the third opens before the first closes
+
+
+def test_a_question_is_numbered_and_its_answer_folded(tmp_path) -> None:
+    (tmp_path / "conf.py").write_text(
+        "extensions = ['myst_parser', 'sphinx_design', 'check_yourself']\nmyst_enable_extensions = ['colon_fence']\n"
+    )
+    one = ":::{check}\n:check: [2, 3][0] == 2\n\nWhat?\n\n```python\nprint(2)\n```\n\n**Answer.**\n\n```text\n2\n```\n\nFirst.\n:::\n\n"
+    (tmp_path / "index.md").write_text("# Book\n\n" + one + ":::{check}\nWhy?\n\n**Answer.** Because.\n:::\n")
+    build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(tmp_path), str(tmp_path / "out")]
+    result = subprocess.run(build, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    html = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    before, first, second = re.split("<details[^>]*check-answer[^>]*>", html)
+    assert "<strong>1.</strong> What?" in before
+    assert re.search("Because", second.partition("</details>")[0])
+    assert "<strong>2.</strong> Why?" in first.partition("</details>")[2]
+    assert "[2, 3]" not in html
+
+
+def test_a_question_without_an_answer_fails_the_build(tmp_path) -> None:
+    (tmp_path / "conf.py").write_text(
+        "extensions = ['myst_parser', 'sphinx_design', 'check_yourself']\nmyst_enable_extensions = ['colon_fence']\n"
+    )
+    (tmp_path / "index.md").write_text("# Book\n\n:::{check}\nWhy?\n\n**Answer.**\n:::\n")
+    build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "pseudoxml", str(tmp_path), str(tmp_path / "out")]
+    result = subprocess.run(build, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert result.returncode != 0
+    assert "{check}: expected a question, then **Answer.** and the answer; got 'Why?'" in result.stderr
 
 
 def test_mathematics_is_mathml_with_primes_and_spaces() -> None:
@@ -362,6 +477,13 @@ def test_a_table_escapes_what_it_shows() -> None:
     assert "<thead><tr><th>step</th><th>µs</th></tr></thead><tbody><tr><td>a &lt; b</td>" in html
 
 
+def test_a_table_shows_text_between_backticks_as_code() -> None:
+    code = "from machine_figures import Table\nprint(Table([['call'], ['`a < b`'], ['a `b`']])._repr_html_())"
+    html = run_extension(code).stdout
+    assert "<td><code>a &lt; b</code></td>" in html
+    assert "<td>a `b`</td>" in html
+
+
 def test_a_window_slides_one_place_a_line_and_sums_what_lies_under_it() -> None:
     # A cell is 26 wide and the row begins at 10: beyond the right edge stand two zeros, reversed beyond the left one.
     code = """
@@ -408,6 +530,7 @@ def test_unwritten_code_leaves_a_note_where_its_output_would_be(tmp_path) -> Non
     marker = 'raise NotImplementedError("Need to implement for Task 0.1")'
     (tmp_path / "minitorch" / "operators.py").write_text(f"def mul(x, y):\n    {marker}\n")
     code = f"""
+from itertools import permutations
 from pathlib import Path
 import course.manifest
 course.manifest.ROOT = Path({str(tmp_path)!r})

@@ -90,7 +90,7 @@ def test_without_a_gpu_every_step_says_not_run_and_why(tmp_path):
     (tmp_path / "project").mkdir()
     outputs = execute(tmp_path / "project", no_gpu)
     assert outputs["repository"] == f"The repository is in {tmp_path}\n"
-    assert outputs["install"] == "NOT RUN: this is not Colab, and your environment is left as it is\n"
+    assert outputs["install"] == "NOT RUN: this is not Colab, and your environment is not changed\n"
     assert {outputs[cell] for cell in ON_A_GPU} == {"NOT RUN: no NVIDIA GPU with a driver here\n"}
     report = (tmp_path / "reports" / "gpu" / "report.md").read_text()
     assert report.count("NOT RUN: no NVIDIA GPU with a driver here") == len(ON_A_GPU)
@@ -105,7 +105,7 @@ def test_with_a_gpu_the_report_holds_what_every_step_printed_and_what_failed(tmp
         assert archive.namelist() == ["reports/gpu/report.md", "reports/gpu/speed.png"]
         report = archive.read("reports/gpu/report.md").decode()
     sections = dict(section.split("\n", 1) for section in report.split("\n## ")[1:])
-    assert sections["The card"] == "\n```\n$ nvidia-smi\na card\n```\n"
+    assert sections["The GPU"] == "\n```\n$ nvidia-smi\na card\n```\n"
     assert "1 passed, 1 deselected" in sections["Task 3.3"]
     assert "FAIL" not in sections["Task 3.3"]
     assert "1 failed, 1 deselected" in sections["Task 3.4"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -72,13 +73,13 @@ def matrices(parts: Sequence[str | tuple[str, float, float, Sequence[Part]]], ca
 
 
 class Table:
-    """Rows of texts as a table, the titles first."""
+    """Rows of texts as a table, the titles first. A text between backticks is code."""
 
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:
         self.rows = rows
 
     def _repr_html_(self) -> str:
-        head, *body = ([escape(cell) for cell in row] for row in self.rows)
+        head, *body = ([re.sub(r"^`(.*)`$", r"<code>\1</code>", escape(cell)) for cell in row] for row in self.rows)
         cell = '</td><td style="white-space: nowrap">'
         lines = [f"<tr><td>{cell.join(row)}</td></tr>" for row in body]
         table = f'<table class="table"><thead><tr><th>{"</th><th>".join(head)}</th></tr></thead><tbody>{"".join(lines)}</tbody></table>'

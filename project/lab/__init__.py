@@ -1,1 +1,1 @@
-"""The laboratory's machinery: what its programs and its pages share."""
+"""Code that the pages of the app and the programs share."""

@@ -1,1 +1,1 @@
-"""Results that others have published, computed anew by our own library. `project/reproduce.py` runs them."""
+"""Published results of others, reproduced with our own library. `project/reproduce.py` runs them."""

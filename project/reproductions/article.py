@@ -1,4 +1,4 @@
-"""An article that learns PyTorch from its storage up: layouts of floats, views, copies, files, and the training loop."""
+"""An article that teaches PyTorch from its storage up: floating-point formats, views, copies, files, and the training loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLOATS = {"float32": (8, 23, 3.4028235e38), "float16": (5, 10, 65504.0), "bfloat
 
 @reproduction("learning-pytorch", f"{SOURCE}: floats in bits, storage and strides, NumPy without a copy, files, accumulated gradients")
 def article() -> Iterator[Row]:
-    """Everything that it shows, in its order."""
+    """All results of the article, in its order."""
     for name, (exponent, fraction, largest) in FLOATS.items():
         try:
             one = tensor([1.0], dtype=name)
@@ -39,12 +39,12 @@ def article() -> Iterator[Row]:
 
 
 def _scaled(x: Any) -> float:
-    """A large number without its power of ten."""
+    """Return the leading digits of a large number: the number divided by a power of ten."""
     return float(x) / 10.0 ** int(np.log10(float(x)))
 
 
 def _views() -> Iterator[Row]:
-    """Storage, offset and strides of a tensor, of a part of it and of its transpose."""
+    """Storage, offset and strides of a tensor, of a slice and of its transpose."""
     points = tensor([[4.0, 1.0], [5.0, 3.0], [2.0, 1.0]])
     second = points[1]
     yield equal("offset and strides of a row", (2, (1,)), (second.storage_offset(), second.stride()))
@@ -54,15 +54,15 @@ def _views() -> Iterator[Row]:
 
 
 def _numpy() -> Iterator[Row]:
-    """One storage for an array and a tensor."""
+    """A tensor and an array that share one storage."""
     array = np.ones(3)
     shared = from_numpy(array)
     array[0], shared[1] = 7.0, 8.0
-    yield equal("changes seen on both sides", ([7.0, 8.0, 1.0], [7.0, 8.0, 1.0]), (shared.tolist(), array.tolist()))
+    yield equal("changes visible on both sides", ([7.0, 8.0, 1.0], [7.0, 8.0, 1.0]), (shared.tolist(), array.tolist()))
 
 
 def _files() -> Iterator[Row]:
-    """A state saved and loaded."""
+    """A state dict that is saved and loaded."""
     model = Linear(3, 2)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.safetensors"
@@ -70,11 +70,11 @@ def _files() -> Iterator[Row]:
         other = Linear(3, 2)
         other.load_state_dict(minitorch.load(path))
     kept = all(np.array_equal(model.state_dict()[name].numpy(), other.state_dict()[name].numpy()) for name in model.state_dict())
-    yield equal("a state saved and loaded", "the same", "the same" if kept else "another")
+    yield equal("a state saved and loaded", "the same", "the same" if kept else "different")
 
 
 def _accumulated() -> Iterator[Row]:
-    """Gradients of two halves of a batch add up to that of the batch; a line is fitted by a training loop."""
+    """The gradients of two halves of a batch add up to the gradient of the batch; a training loop fits a line."""
     rng = np.random.default_rng(0)
     points = rng.uniform(-1, 1, (20, 1))
     heights = 3 * points - 1 + 0.1 * rng.standard_normal(points.shape)

@@ -1,4 +1,4 @@
-"""The course's own published results, and micrograd's."""
+"""Results published by the course itself and by micrograd."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def program(*arguments: str) -> str:
-    """What one of the programs prints.
+    """Run one of the programs and return its output.
 
     Raises:
-        Absent: If it does without what it needs; the message is its own.
+        Absent: If data or a device is missing; the message is that of the program.
         RuntimeError: If it fails.
     """
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -31,7 +31,7 @@ def program(*arguments: str) -> str:
 
 
 def right_points(*arguments: str) -> tuple[int, float]:
-    """How many of 50 points a training program has right at the end, and the seconds of its median epoch."""
+    """Return how many of 50 points a training program classifies correctly at the end, and its seconds per epoch."""
     said = program(*arguments)
     points = re.search(r"(\d+) of 50 points right", said)
     seconds = re.search(r"([\d.]+) s an epoch", said.splitlines()[-1])
@@ -42,7 +42,7 @@ def right_points(*arguments: str) -> tuple[int, float]:
 
 @reproduction("minitorch-xor", "MiniTorch: XOR with a network of Scalars, 50 points, hidden 10, rate 0.5")
 def xor() -> Iterator[Row]:
-    """Two seeds of five hundred epochs."""
+    """Five hundred epochs with two seeds."""
     for seed in ("0", "1"):
         setting = ("--dataset", "Xor", "--points", "50", "--hidden", "10", "--rate", "0.5", "--epochs", "500", "--seed", seed)
         right, _ = right_points("project/run_scalar.py", *setting)
@@ -51,7 +51,7 @@ def xor() -> Iterator[Row]:
 
 @reproduction("minitorch-module3", "MiniTorch, Module 3: hidden 100, less than 2 s an epoch on the CPU (students: 0.10 to 0.36 s)")
 def module3() -> Iterator[Row]:
-    """The three data sets that the course asks for."""
+    """The three data sets that the course requires."""
     for dataset in ("Simple", "Split", "Xor"):
         right, seconds = right_points("project/run_fast_tensor.py", "--dataset", dataset, "--hidden", "100")
         yield at_most(f"{dataset}, seconds an epoch", "< 2", seconds, 2.0, " s")
@@ -60,7 +60,7 @@ def module3() -> Iterator[Row]:
 
 @reproduction("minitorch-module4", "MiniTorch, Module 4: SST-2 above 70 % with all of GloVe, and images", needs="SST-2 and GloVe")
 def module4() -> Iterator[Row]:
-    """Digits, and sentences with the vectors that are there."""
+    """Digits, and sentences with the available word vectors."""
     images = best_share(program("project/run_mnist_multiclass.py", "--epochs", "15"))
     yield at_least("digits, full validation", "16 images shown", images, 97.0, " %")
     reviews = best_share(program("project/run_sentiment.py", "--dataset", "sst2", "--embeddings", "glove", "--epochs", "100"))
@@ -68,7 +68,7 @@ def module4() -> Iterator[Row]:
 
 
 def best_share(said: str) -> float:
-    """The best validation accuracy that a program says, in percent."""
+    """Return the best validation accuracy that a program printed, in percent."""
     found = re.findall(r"Best[^\n]*?([\d.]+) ?%", said)
     if not found:
         raise RuntimeError(f"expected a best validation accuracy, got {said[-200:]!r}")
@@ -77,7 +77,7 @@ def best_share(said: str) -> float:
 
 @reproduction("micrograd", "micrograd's README: the values of its worked example")
 def micrograd() -> Iterator[Row]:
-    """Its expression of two numbers, forward and backward."""
+    """Its expression of two numbers, forward and backward pass."""
     a, b = Scalar(-4.0), Scalar(2.0)
     c, d = a + b, a * b + b**3
     c = c + (c + 1)

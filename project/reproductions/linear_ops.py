@@ -1,4 +1,4 @@
-"""mylinearops: the matrix product and the linear layer as functions of one's own, checked, and timed fairly beside PyTorch."""
+"""mylinearops: the matrix product and the linear layer as custom functions, with checked gradients and a fair timing against PyTorch."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ SIZES, BATCH, STEPS, RATE, MOMENTUM = (784, 256, 256, 10), 128, 60, 0.01, 0.9
 
 
 class MatMul(Function):
-    """a @ b, with the gradients written by hand."""
+    """a @ b, with gradients derived by hand."""
 
     @staticmethod
     def forward(ctx: Any, a: minitorch.Tensor, b: minitorch.Tensor) -> minitorch.Tensor:
-        """The value."""
+        """Return a @ b."""
         ctx.save_for_backward(a, b)
         return a.f.matrix_multiply(a, b)
 
     @staticmethod
     def backward(ctx: Any, grad_output: minitorch.Tensor) -> tuple[Any, Any]:
-        """The gradients."""
+        """Return the gradients with respect to a and b."""
         a, b = ctx.saved_values
         by_a, by_b = ctx.needs_input_grad
         return grad_output @ b.permute(1, 0) if by_a else None, a.permute(1, 0) @ grad_output if by_b else None
 
 
 class LinearFunction(Function):
-    """x @ weight.t() + bias, with the gradients written by hand."""
+    """x @ weight.t() + bias, with gradients derived by hand."""
 
     @staticmethod
     def forward(ctx: Any, x: minitorch.Tensor, weight: minitorch.Tensor, bias: minitorch.Tensor | None) -> minitorch.Tensor:
-        """The value."""
+        """Return x @ weight.t() + bias."""
         ctx.save_for_backward(x, weight)
         out = x @ weight.permute(1, 0)
         return out if bias is None else out + bias
 
     @staticmethod
     def backward(ctx: Any, grad_output: minitorch.Tensor) -> tuple[Any, Any, Any]:
-        """The gradients."""
+        """Return the gradients with respect to x, weight and bias."""
         x, weight = ctx.saved_values
         by_x, by_weight, by_bias = ctx.needs_input_grad
         return (
@@ -58,9 +58,9 @@ class LinearFunction(Function):
         )
 
 
-@reproduction("mylinearops", f"{SOURCE}: gradients by hand, a product of 4098, MNIST's MLP 23.47 s by PyTorch's 26.59 s (not a fair race)")
+@reproduction("mylinearops", f"{SOURCE}: gradients by hand, a product of 4098, MLP on MNIST in 23.47 s, PyTorch's in 26.59 s (unfair)")
 def linear_ops() -> Iterator[Row]:
-    """Gradients checked in float64, a product of a size that no tile divides, and training steps beside PyTorch's from the same weights."""
+    """Gradients checked in float64, a product of a size that no tile divides, and training steps compared with PyTorch's."""
     rng = np.random.default_rng(0)
     a, b, x, weight, bias = (tensor(rng.standard_normal(shape), FastBackend) for shape in ((3, 4), (4, 2), (5, 3), (2, 3), (2,)))
     checks: list[tuple[str, Callable[[], None]]] = [
@@ -74,17 +74,17 @@ def linear_ops() -> Iterator[Row]:
     left, right = (rng.standard_normal((size, size)).astype(np.float32) for _ in range(2))
     ours = (tensor(left, FastBackend) @ tensor(right, FastBackend)).to_numpy()
     apart = float(np.abs(ours - left @ right).max() / np.abs(ours).max())
-    yield at_most(f"product of {size}, from NumPy's", "right", apart, 1e-5)
+    yield at_most(f"product of size {size}, difference from NumPy's", "right", apart, 1e-5)
     if find_spec("torch") is None:
-        yield not_run("training, in times PyTorch's", "0.88", "PyTorch is not installed: pip install -r requirements.torch.txt")
+        yield not_run("training time relative to PyTorch's", "0.88", "PyTorch is not installed: pip install -r requirements.torch.txt")
         return
     first, second = _race(("ours", "theirs")), _race(("theirs", "ours"))
     times = {name: median([*first[name], *second[name]]) for name in first}
-    yield measured("a step, in times PyTorch's", "0.88", f"{times['ours'] / times['theirs']:.2f} ({1e3 * times['ours']:.2f} ms)")
+    yield measured("time of a step relative to PyTorch's", "0.88", f"{times['ours'] / times['theirs']:.2f} ({1e3 * times['ours']:.2f} ms)")
 
 
 def _checked(check: Callable[[], None]) -> str:
-    """What a check of gradients says."""
+    """Run a gradient check and return its result as text."""
     try:
         check()
     except AssertionError as error:
@@ -93,7 +93,7 @@ def _checked(check: Callable[[], None]) -> str:
 
 
 def _race(order: tuple[str, str]) -> dict[str, list[float]]:
-    """Seconds of each step of both libraries, from the same weights on the same batches, in that order."""
+    """Measure the steps of both libraries, in this order, with the same weights and batches. Return the seconds of each step."""
     rng = np.random.default_rng(1)
     bounds = [1 / np.sqrt(n) for n in SIZES]
     weights = [rng.uniform(-s, s, (m, n)).astype(np.float32) for n, m, s in zip(SIZES, SIZES[1:], bounds, strict=False)]
@@ -102,7 +102,7 @@ def _race(order: tuple[str, str]) -> dict[str, list[float]]:
     found = {}
     for name in order:
         step = steps[name](weights, images, labels)
-        step()  # compiles, where something has to be
+        step()  # compiles the kernels if necessary
         times = []
         for _ in range(STEPS):
             start = perf_counter()
@@ -113,7 +113,7 @@ def _race(order: tuple[str, str]) -> dict[str, list[float]]:
 
 
 def _our_step(weights: list[np.ndarray], images: np.ndarray, labels: np.ndarray) -> Callable[[], None]:
-    """A training step of ours."""
+    """Return a function that takes a training step with MiniTorch."""
     layers: list[Any] = []
     for w in weights:
         layers += [Linear(w.shape[1], w.shape[0]), ReLU()]
@@ -132,7 +132,7 @@ def _our_step(weights: list[np.ndarray], images: np.ndarray, labels: np.ndarray)
 
 
 def _their_step(weights: list[np.ndarray], images: np.ndarray, labels: np.ndarray) -> Callable[[], None]:
-    """The same by PyTorch."""
+    """Return a function that takes the same training step with PyTorch."""
     import torch  # type: ignore[import-not-found]
 
     layers: list[Any] = []

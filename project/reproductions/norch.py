@@ -1,4 +1,4 @@
-"""PyNorch, a PyTorch from scratch in Python, C and CUDA: the losses of its closing program, its worked examples, its image network."""
+"""PyNorch, a PyTorch from scratch in Python, C and CUDA: the losses of its final program, its worked examples, its image network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from project.reproductions.results import Absent, Row, close, equal, measured, n
 SOURCE = "PyNorch, L. de Lima 2024"
 
 LOSSES = (1.7035, 0.7193, 0.3068, 0.1742, 0.1342, 0.1232, 0.1220, 0.1241, 0.1270, 0.1297)
-"""Of the last sample of each epoch."""
+"""The loss of the last sample of each epoch."""
 
 
 class Toy(Module):
@@ -34,13 +34,13 @@ class Toy(Module):
             self.add_parameter(name, tensor(values, backend, dtype=dtype))
 
     def forward(self, x: minitorch.Tensor) -> minitorch.Tensor:
-        """From shape (1, 1) to (1, 1)."""
+        """Map shape (1, 1) to (1, 1)."""
         hidden = (self.w1.value @ x + self.b1.value).sigmoid()
         return self.w2.value @ hidden + self.b2.value
 
 
 def toy_losses(dtype: Any, backend: Any) -> list[float]:
-    """The loss of the last sample of each of ten epochs over sin²(x) at 0, 0.4, … 20."""
+    """Return the loss of the last sample of each of ten epochs on sin²(x) at 0, 0.4, … 20."""
     model = Toy(dtype, backend)
     optimizer = minitorch.SGD(model.parameters(), lr=0.001)
     points = [(0.4 * i, math.sin(0.4 * i) ** 2) for i in range(51)]
@@ -57,9 +57,9 @@ def toy_losses(dtype: Any, backend: Any) -> list[float]:
     return losses
 
 
-@reproduction("norch-toy", f"{SOURCE}, the closing program: sin² learned, ten losses")
+@reproduction("norch-toy", f"{SOURCE}, the final program: a network learns sin², ten losses")
 def toy() -> Iterator[Row]:
-    """The ten losses in both dtypes, on the CPU and, where there is one, on the GPU."""
+    """The ten losses in both dtypes, on the CPU and, if there is one, on the GPU."""
     for dtype in (float32, float64):
         yield close(f"losses, {dtype.name}", LOSSES, toy_losses(dtype, FastBackend), 4)
     try:
@@ -72,7 +72,7 @@ def toy() -> Iterator[Row]:
 
 @reproduction("norch-autograd", f"{SOURCE}, a worked gradient")
 def autograd() -> Iterator[Row]:
-    """The gradient of Σ (x - y)³ by x."""
+    """The gradient of Σ (x - y)³ with respect to x."""
     x = tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], requires_grad=True)
     y = tensor([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0]])
     ((x - y) ** 3).sum().backward()
@@ -82,7 +82,7 @@ def autograd() -> Iterator[Row]:
 
 @reproduction("norch-strides", f"{SOURCE}, strides of shapes and of views")
 def strides() -> Iterator[Row]:
-    """Strides before and after a reshape and a transposition."""
+    """Strides before and after a reshape and a transpose."""
     x = minitorch.zeros((5, 4, 8))
     yield equal("strides of (5, 4, 8)", (32, 8, 1), x.stride())
     yield equal("strides as (4, 5, 2, 2, 2)", (40, 8, 4, 2, 1), x.view(4, 5, 2, 2, 2).stride())
@@ -96,7 +96,7 @@ def strides() -> Iterator[Row]:
 
 @reproduction("norch-mnist", f"{SOURCE}, MNIST, 784 → 30 → 10, SGD 0.01, batches of 32, 10 epochs", needs="MNIST")
 def mnist() -> Iterator[Row]:
-    """Its network; it gives no figure, so ours is only measured."""
+    """Its network; the source gives no number, so ours is only measured."""
     train, test = mnist_sets()
     minitorch.manual_seed(0)
     model = Sequential(Linear(784, 30), Sigmoid(), Linear(30, 10)).to("cpu", float32)
@@ -115,10 +115,10 @@ def mnist() -> Iterator[Row]:
 
 
 def mnist_sets() -> tuple[Any, Any]:
-    """MNIST's images to train on and to test with; of the test images alone, four fifths and the rest.
+    """Return MNIST's training and test images. If only the test images are available, return four fifths of them and the rest.
 
     Raises:
-        Absent: If there are none.
+        Absent: If there are no images.
     """
     try:
         test = MNIST("test")
@@ -131,7 +131,7 @@ def mnist_sets() -> tuple[Any, Any]:
 
 
 def accuracy(model: Module, images: Any) -> float:
-    """The share of images whose largest logit is the right one's."""
+    """Return the fraction of images whose largest logit is that of the correct class."""
     model.eval()
     with minitorch.no_grad():
         logits = model(tensor(images.images.reshape(len(images), -1), FastBackend, dtype=float32)).to_numpy()

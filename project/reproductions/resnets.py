@@ -1,4 +1,4 @@
-"""The articles that build ResNet by hand: shapes and numbers of parameters of all five, outputs equal to PyTorch's, and that they learn."""
+"""The articles that build ResNet by hand: shapes and parameter counts of five networks, outputs equal to PyTorch's, and training."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ PARAMETERS: dict[Callable[..., Any], int] = {
     resnet101: 44_549_160,
     resnet152: 60_192_808,
 }
-"""Of the networks for 1,000 classes, as torchvision's pages give them."""
+"""For 1,000 classes, as given on torchvision's pages."""
 
 
 @reproduction("resnet", "The ResNet articles: 18, 34, 50, 101 and 152 layers by hand")
 def resnets() -> Iterator[Row]:
-    """Counts and shapes, equality with PyTorch, and a batch learned by heart."""
+    """Counts and shapes, equality with PyTorch, and a batch that a network memorizes."""
     for make, count in PARAMETERS.items():
         model = make(backend=FastBackend, dtype=float32)
         yield equal(f"{make.__name__}, parameters", f"{count:,}", f"{sum(each.value.size for each in model.parameters()):,}")
@@ -37,14 +37,14 @@ def resnets() -> Iterator[Row]:
             with minitorch.no_grad():
                 yield equal(f"{make.__name__}, shape of 2 outputs", (2, 1000), model.eval()(x).shape)
             yield from _beside_torch(make, model, x)
-    yield at_least("16 digits learned by heart by resnet18", "overfits a batch", 100 * _learned(), 100.0, " %")
+    yield at_least("resnet18 memorizes 16 digits", "overfits a batch", 100 * _learned(), 100.0, " %")
 
 
 def _beside_torch(make: Callable[..., Any], model: Any, x: minitorch.Tensor) -> Iterator[Row]:
-    """Outputs with the weights of a network of PyTorch's layers in place."""
-    what = f"{make.__name__}, outputs from PyTorch's"
+    """Compare the outputs with those of a network of PyTorch's layers that has the same weights."""
+    what = f"{make.__name__}, difference from PyTorch's outputs"
     if find_spec("torch") is None:
-        yield not_run(what, "equal to 1e-4", "PyTorch is not installed: pip install -r requirements.torch.txt")
+        yield not_run(what, "at most 1e-4", "PyTorch is not installed: pip install -r requirements.torch.txt")
         return
     import torch  # type: ignore[import-not-found]
 
@@ -53,11 +53,11 @@ def _beside_torch(make: Callable[..., Any], model: Any, x: minitorch.Tensor) -> 
     model.load_state_dict(theirs.state_dict())
     with minitorch.no_grad(), torch.no_grad():
         ours, expected = model.eval()(x).to_numpy(), theirs(torch.from_numpy(x.to_numpy())).numpy()
-    yield at_most(what, "equal to 1e-4", float(np.abs(ours - expected).max() / np.abs(expected).max()), 1e-4)
+    yield at_most(what, "at most 1e-4", float(np.abs(ours - expected).max() / np.abs(expected).max()), 1e-4)
 
 
 def _learned(steps: int = 25) -> float:
-    """The share of 16 digits, made four times as large, that a small training run gets right."""
+    """Train on 16 digits, enlarged four times, and return the accuracy on them."""
     digits = Digits()
     images = np.repeat(np.repeat(digits.images[:16], 4, 2), 4, 3).repeat(3, 1)
     x, y = tensor(images, FastBackend, dtype=float32), tensor(digits.labels[:16], FastBackend)

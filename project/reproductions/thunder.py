@@ -1,4 +1,4 @@
-"""Thunder, a deep-learning system told in a series of talks: arrays on a GPU, a worked gradient, a forward trace, and MNIST."""
+"""Thunder, a deep-learning system presented in a series of talks: arrays on a GPU, a worked gradient, a forward trace, and MNIST."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCE = "Thunder"
 
 @reproduction("thunder-array", f"{SOURCE}: an array of (500, 200) on a GPU, filled by a kernel and read back")
 def array() -> Iterator[Row]:
-    """The array on the CPU, and on the GPU where there is one."""
+    """The array on the CPU and, if there is one, on the GPU."""
     for name in ("cpu", "cuda"):
         try:
             ones = minitorch.zeros((500, 200), dtype=float32).to(name) + 1.0
@@ -40,17 +40,17 @@ def trace() -> Iterator[Row]:
     assert y.grad is not None
     yield close("∂z/∂x, ∂z/∂y", [1 / 3 + 1 / 2, -2 / 9], [x.grad.item(), y.grad.item()], 6)
     value, tangent = minitorch.jvp(lambda a, b: a.log() + a * b - b.sin(), (2.0, 5.0), (1.0, 0.0))
-    yield close("forward: y, its tangent for x₁", [11.652, 5.5], [value, tangent], 3)
+    yield close("forward mode: y, ∂y/∂x₁", [11.652, 5.5], [value, tangent], 3)
     a, b = Scalar(2.0), Scalar(5.0)
     (a.log() + a * b - b.sin()).backward()
     assert a.derivative is not None
     assert b.derivative is not None
-    yield close("reverse: by x₁, by x₂", [5.5, 2 - np.cos(5.0)], [a.derivative, b.derivative], 3)
+    yield close("reverse mode: ∂y/∂x₁, ∂y/∂x₂", [5.5, 2 - np.cos(5.0)], [a.derivative, b.derivative], 3)
 
 
 @reproduction("thunder-mnist", f"{SOURCE}: MNIST, 784 → 256 → 100 → 10, batches of 128, momentum 0.9, 100 steps", needs="MNIST")
 def mnist() -> Iterator[Row]:
-    """A hundred steps of its network; it gives curves and no figure."""
+    """A hundred steps of its network; the source shows curves but gives no number."""
     train, test = mnist_sets()
     minitorch.manual_seed(0)
     model = mlp([784, 256, 100, 10], backend=FastBackend, dtype=float32)

@@ -1,4 +1,4 @@
-"""ResNet built of PyTorch's own layers under torchvision's names: what ours is compared with. Needs PyTorch."""
+"""ResNet made of PyTorch's own layers, with torchvision's names, to compare ours with. Requires PyTorch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def torch_resnet(bottleneck: bool, layers: Sequence[int], num_classes: int = 1000) -> Any:
-    """A residual network as a torch.nn.Module, with weights as PyTorch begins them.
+    """Return a residual network as a torch.nn.Module, with PyTorch's initial weights.
 
     Args:
         bottleneck: Whether blocks have three convolutions.

@@ -29,7 +29,7 @@ def test_too_few_submissions_are_an_error(capsys, tmp_path):
     (tmp_path / "seconds.json").write_text("[1.0]")
     with pytest.raises(SystemExit):
         course_scale.main(["--seconds", str(tmp_path / "seconds.json")])
-    assert "expected at least two graded submissions, got 1; grade more, or leave the folder out" in capsys.readouterr().err
+    assert "expected at least two graded submissions, got 1; grade more, or omit the folder" in capsys.readouterr().err
 
 
 @pytest.mark.exhaustive

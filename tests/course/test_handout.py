@@ -570,6 +570,14 @@ def test_contents_of_the_book_do_not_lead_to_pages_that_are_not_for_students(rep
     assert select(*repository, 0)["docs/module0/index.md"] == "# Floats\n\n```{toctree}\nother\n```\n"
 
 
+def test_a_link_to_a_page_that_the_workspace_lacks_is_plain_text(repository: Repository) -> None:
+    words = "[floats](module0/index.md), [scalars](module1/index.md#what-one-records), [why](decisions/0001.md), [Python](https://python.org/a.md)"
+    (repository[0] / "docs" / "glossary.md").write_text(f"# Terms\n\n{words}\n", encoding="utf-8")
+    kept = "[floats](module0/index.md), scalars, why, [Python](https://python.org/a.md)"
+    assert select(*repository, 0)["docs/glossary.md"] == f"# Terms\n\n{kept}\n"
+    assert "[scalars](module1/index.md#what-one-records), why" in str(select(*repository, 1)["docs/glossary.md"])
+
+
 # Where it is written
 
 

@@ -306,7 +306,7 @@ def test_a_network_is_trained_on_images_and_says_what_a_drawn_digit_is_on_a_phon
     button(page, "images_start").click()
     page.get_by_text("After epoch 2, the network predicts").wait_for(timeout=2 * PATIENCE)
     assert epoch(page) == 2
-    page.get_by_role("img", name="7 taken for 7").wait_for()
+    page.get_by_role("img", name="label 7, predicted 7").wait_for()
     pad = page.get_by_role("application")
     pad.scroll_into_view_if_needed()
     box = pad.bounding_box()

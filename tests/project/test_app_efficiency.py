@@ -205,7 +205,7 @@ def test_a_verdict_in_the_exit_status_is_no_error(program):
 
 
 def test_a_job_that_does_not_end_is_stopped(program):
-    with pytest.raises(Failed, match=r"it did not end within 0\.3 seconds; is there a loop without an end\?"):
+    with pytest.raises(Failed, match=r"it did not end within 0\.3 seconds; is there an endless loop\?"):
         Job(program("while True: pass\n")).wait(0.3)
 
 

@@ -31,7 +31,7 @@ def test_a_run_from_start_to_what_the_network_sees():
     assert not app.exception
     assert app.metric[0].value == "2 / 2"
     assert "on 48 training examples and " in everything(app)
-    assert "of 12 are wrong" in everything(app) or "All 12 are right" in everything(app)
+    assert "of 12 predictions are wrong" in everything(app) or "All 12 predictions are correct" in everything(app)
     assert "After epoch 2, the network predicts" in everything(app)
     assert "conv2: 4 input and 8 output channels, kernel size 3×3" in texts(app.caption)
     shown = pictures(app)

@@ -253,12 +253,12 @@ def test_pooling_is_stepped_forward_and_back():
     app.segmented_control(key="pool_kind").set_value("average").run()
     assert app.code[0].value == "out[0, 0] = (0 + 1 + 1 + 2) / 4 = 4 / 4 = 1"
     app.segmented_control(key="pool_direction").set_value("backward").run()
-    assert app.code[0].value == "out.grad[0, 0] = 1\nto the numbers 0, 1, 1, 2\ngo             0.25, 0.25, 0.25, 0.25"
+    assert app.code[0].value == "out.grad[0, 0] = 1\nvalues    0, 1, 1, 2\ngradients 0.25, 0.25, 0.25, 0.25"
 
 
 def test_ties_are_counted_and_the_rule_of_the_students_code_is_named(monkeypatch):
     app = open_page("m4_pooling", pool_direction="backward", pool_image_2="a box")
-    assert "In 5 of 9 windows several numbers are the largest: your code gives each of them the whole gradient." in words(app)
+    assert "In 5 of 9 windows, several values are equal to the maximum: your code gives each of them the whole gradient." in words(app)
     first = "from minitorch.nn.functional import tile; t, h, w = tile(*inputs); return t.max(4).view(1, 1, h, w)"
     monkeypatch.setattr("minitorch.nn.functional.maxpool2d", written(first, "minitorch/other.py"))
     app = open_page("m4_pooling", pool_direction="backward", pool_image_2="a box")

@@ -115,11 +115,11 @@ def test_layers_work_on_any_leading_shape_with_the_parameters_of_the_built_in(ba
 
 
 def test_layers_refuse_what_their_kernels_cannot_take():
-    linear = "MyLinear expected input of shape (…, 3) and float64 on the CPU, got (2, 4) and float64 on cpu; give it such input"
+    linear = "MyLinear expected input of shape (…, 3) and float64 on the CPU, got (2, 4) and float64 on cpu; pass such input"
     with raises(ValueError, f"{linear}, or use nn.Linear"):
         MyLinear(3, 2)(tensor(np.zeros((2, 4))))
     with raises(
-        ValueError, "BiasSiLU expected input of shape (…, 3) and float64, got (2, 3) and float32; build it for that size, or convert"
+        ValueError, "BiasSiLU expected input of shape (…, 3) and float64, got (2, 3) and float32; build it for that size, or convert it"
     ):
         BiasSiLU(3)(tensor(np.zeros((2, 3)), FastBackend, dtype=float32))
 
@@ -177,7 +177,7 @@ def test_the_program_checks_and_compares(capsys):
     assert re.fullmatch(r"float64, \d+ threads?; a ratio over 1: our own is faster", lines[6])
     assert lines[7:9] == ["linear: 5 rows of 784, 4 hidden; SiLU: 5 rows of 6", HEAD]
     number = r" +\d+\.\d+"
-    for line, name in zip(lines[9:], ["linear", "SiLU for 3 operations", "SiLU for 2 operations"], strict=True):
+    for line, name in zip(lines[9:], ["linear", "SiLU against 3 ops", "SiLU against 2 ops"], strict=True):
         assert re.fullmatch(rf"{name} +3{number} ms{number} ms{number}{number} to{number}  equal", line), line
 
 

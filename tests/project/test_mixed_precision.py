@@ -20,14 +20,14 @@ def test_the_loss_in_mixed_precision_follows_that_of_float32(dtype):
     assert mixed != plain
 
 
-def test_the_program_prints_both_columns_and_the_steps_left_out(capsys):
+def test_the_program_prints_both_columns_and_the_skipped_steps(capsys):
     assert mixed_precision.main(["--steps", "12", "--hidden", "8", "--growth", "5", "--scale", "1e9"]) in (0, 1)
     head, *lines, end = capsys.readouterr().out.splitlines()
     assert head.split() == ["step", "float32", "float16", "scale"]
-    assert lines[0].split() == ["0", *[lines[0].split()[1]] * 2, "1000000000", "overflow:", "step", "left", "out"]
-    left_out = sum("left out" in line for line in lines)
-    assert left_out >= 3
-    assert end.endswith(f"apart; {left_out} of 12 steps left out")
+    assert lines[0].split() == ["0", *[lines[0].split()[1]] * 2, "1000000000", "overflow:", "step", "skipped"]
+    skipped = sum("skipped" in line for line in lines)
+    assert skipped >= 3
+    assert end.endswith(f"; {skipped} of 12 steps skipped")
 
 
 @pytest.mark.parametrize(

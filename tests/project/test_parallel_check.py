@@ -153,15 +153,15 @@ def simple_report(name: str, level: int) -> Report:
     )
 
 
-def test_all_summaries_stand_above_what_numba_says(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_summaries_come_before_the_reports_from_numba(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(diagnostics, "examine", simple_report)
     assert parallel_check.main([]) == 0
     out, err = capsys.readouterr()
-    lines = [line for line in out.splitlines() if line.endswith("1 loop") or "numba says" in line or line.startswith("raw")]
+    lines = [line for line in out.splitlines() if line.endswith("1 loop") or "from numba" in line or line.startswith("raw")]
     headings = [f"{name}: parallel, 1 loop" for name in ("MAP", "ZIP", "REDUCE", "MATMUL")]
     assert lines[:4] == headings
     assert [line.strip("= ") for line in lines[4:]] == [
-        each for name in ("MAP", "ZIP", "REDUCE", "MATMUL") for each in (f"{name}: what numba says", "raw 3")
+        each for name in ("MAP", "ZIP", "REDUCE", "MATMUL") for each in (f"{name}: report from numba", "raw 3")
     ]
     assert err == ""
 

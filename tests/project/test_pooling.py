@@ -67,7 +67,7 @@ LAST = [[0, 0, 0, 0], [10, 0, 20, 0]]
 def test_where_several_are_the_largest_three_rules_are_known(gradient, rule):
     shown = pooling(TIED)
     assert rule_of(shown, GRADIENT, np.array(gradient, float)) == rule
-    assert f"In 2 of 2 windows several numbers are the largest: {RULES[rule]}." in lesson(shown, rule)
+    assert f"In 2 of 2 windows, several values are equal to the maximum: {RULES[rule]}." in lesson(shown, rule)
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_a_window_is_written_out_as_arithmetic():
     assert arithmetic(pooling(), 2) == "out[0, 1] = max(3, 4, 7, 8) = 8"
     assert arithmetic(pooling(-IMAGE, kind="average"), 1) == "out[0, 0] = (-1 + (-2) + (-5) + (-6)) / 4 = -14 / 4 = -3.5"
     assert arithmetic(pooling(kind="average"), 0) == "out[y, x] = mean of in[y·2 + i, x·2 + j]"
-    assert sentence(pooling(), 0) == "2 windows of 2 by 2, side by side: the result will have shape (1, 2)."
+    assert sentence(pooling(), 0) == "2 windows of 2 by 2 without overlap. The result will have shape (1, 2)."
     assert sentence(pooling(window=(1, 2)), 4) == "out[1, 1]: the window covers rows 1 and columns 2 to 3."
 
 
 def test_the_way_back_is_written_out():
     shown = pooling()
     said = back_arithmetic(shown, 2, GRADIENT, shown.gradients(GRADIENT)["all"])
-    assert said == "out.grad[0, 1] = 20\nto the numbers 3, 4, 7, 8\ngo             0, 0, 0, 20"
+    assert said == "out.grad[0, 1] = 20\nvalues    3, 4, 7, 8\ngradients 0, 0, 0, 20"
 
 
 def test_the_window_and_its_largest_number_stand_out():
@@ -119,7 +119,7 @@ def test_the_window_and_its_largest_number_stand_out():
 def test_a_wrong_number_says_what_it_must_be():
     shown = pooling()
     _, tile, result = forward_panels(shown, 1, np.array([[7.0, np.nan]]), shown.tiles + 1)
-    assert "result[0, 0] = 7; it must be 6; wrong" in aloud(result)
+    assert "result[0, 0] = 7; expected 6; wrong" in aloud(result)
     assert "tile[0, 0, 0] = 2; wrong" in aloud(tile)
 
 

@@ -114,19 +114,19 @@ def test_absent_data_say_what_to_do_and_end_in_3(made, capsys):
     said = capsys.readouterr().out
     assert "reproduced  before\n" in said
     assert "  NOT RUN     put it [there]\n" in said
-    assert said.endswith("left out: far, for want of its data\n")
+    assert said.endswith("skipped: far, which needs its data\n")
 
 
 def test_all_ends_well_without_the_data_of_some(made, capsys):
     made(far=[Absent("put it there")], near=[equal("a sum", 3, 3)])
     assert reproduce.main(["all"]) == 0
-    assert capsys.readouterr().out.endswith("\n1 reproduced, 0 DIFFERS, 0 measured, 1 NOT RUN\nleft out: far, for want of its data\n")
+    assert capsys.readouterr().out.endswith("\n1 reproduced, 0 DIFFERS, 0 measured, 1 NOT RUN\nskipped: far, which needs its data\n")
 
 
 def test_offline_does_not_try(made, capsys):
     made(far=[AssertionError("it was tried")], near=[equal("a sum", 3, 3)])
     assert reproduce.main(["all", "--offline"]) == 0
-    assert capsys.readouterr().out.endswith("\n1 reproduced, 0 DIFFERS, 0 measured, 0 NOT RUN\nleft out: far, for want of its data\n")
+    assert capsys.readouterr().out.endswith("\n1 reproduced, 0 DIFFERS, 0 measured, 0 NOT RUN\nskipped: far, which needs its data\n")
 
 
 def test_verdicts_at_the_edge():

@@ -66,10 +66,10 @@ def test_a_chain_gives_what_a_tensor_gives(text):
 
 def test_the_steps_that_copied_are_named():
     text = "x[::-1].permute(1, 0).contiguous()"
-    expected = "The result has a storage of its own: [::-1] and .contiguous() made a copy. Writing into it leaves x as it is."
+    expected = "The result has its own storage: [::-1] and .contiguous() made a copy. Changing it does not change x."
     assert run((3, 4), text).sharing(parse_steps(text)) == expected
     assert run((3, 4), "x[1:]").sharing(parse_steps("x[1:]")).startswith("The result shares the storage of x")
-    assert run((3, 4), "x").sharing([]) == "No step was taken: this is x itself."
+    assert run((3, 4), "x").sharing([]) == "There are no operations: this is x itself."
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_the_steps_that_copied_are_named():
         (
             (2, 3),
             "x.view(-2, 3)",
-            ".view(-2, 3) does not fit shape (2, 3): expected sizes of at least 0, one of them perhaps -1, got (-2, 3)",
+            ".view(-2, 3) does not fit shape (2, 3): expected sizes of at least 0, and at most one -1, got (-2, 3)",
         ),
         (
             (2, 3),
@@ -103,13 +103,13 @@ def test_the_steps_that_copied_are_named():
         (
             (2, 3),
             "x[1, 2]",
-            "[1, 2] does not fit shape (2, 3): it names one element and gives a plain number; write a slice such as 1:2, "
-            "or pick the cell below",
+            "[1, 2] does not fit shape (2, 3): it selects one element, which is a plain number; write a slice such as 1:2, "
+            "or select the cell below",
         ),
         (
             (2,),
             "x" + "[None]" * 6,
-            "[None] gives shape (1, 1, 1, 1, 1, 1, 2); what can be drawn has at most 6 dimensions and 120 elements",
+            "[None] gives shape (1, 1, 1, 1, 1, 1, 2); at most 6 dimensions and 120 elements can be drawn",
         ),
     ],
 )
@@ -179,7 +179,7 @@ def test_a_wrong_position_is_shown_beside_the_right_one(monkeypatch):
     assert [place.position for place in found] == [0, 1, 2, 1, 2, 3]
     assert [place.wrong for place in found] == [False, False, False, True, True, True]
     assert strides.complaint(stage, found) == (
-        "index_to_position((1, 0), (3, 1)) expected 1·3 + 0·1 = 3, got 1 (3 of 6 cells are looked for in the wrong place)"
+        "index_to_position((1, 0), (3, 1)) expected 1·3 + 0·1 = 3, got 1 (3 of 6 cells are read from the wrong position)"
     )
 
 
@@ -243,7 +243,7 @@ def test_a_permute_that_forgets_the_offset_is_wrong(monkeypatch):
 def test_a_permute_that_copies_is_wrong(monkeypatch):
     permuting(monkeypatch, lambda self, *order: TensorData(self._storage.copy(), self.shape[::-1], self.strides[::-1]))
     wrong = run((2, 3), "x.permute(1, 0)").result.wrong
-    assert wrong == "permute(1, 0) expected to share the storage, got a copy of it; pass the storage itself on"
+    assert wrong == "permute(1, 0) expected to share the storage, got a copy of it; pass on the storage itself"
 
 
 def test_a_permute_with_another_shape_cannot_be_drawn(monkeypatch):
@@ -264,7 +264,7 @@ def test_a_permute_that_changes_the_tensor_itself_is_named(monkeypatch):
         return self
 
     permuting(monkeypatch, in_place)
-    with pytest.raises(WrongResult, match=re.escape("permute(1, 0) expected to leave the tensor it is called on as it was")):
+    with pytest.raises(WrongResult, match=re.escape("permute(1, 0) expected to leave its own tensor unchanged")):
         run((2, 3), "x.permute(1, 0)")
 
 

@@ -48,20 +48,20 @@ COUNTS = [[8, 0, 2], [0, 10, 0], [3, 1, 0]]
 
 def test_the_table_names_every_cell():
     text = confusion.panel(COUNTS)
-    assert "2 taken for 0: 3 of 4" in text
+    assert "label 2, predicted 0: 3 of 4" in text
     assert text.count("data-tag") == 9
     assert 'class="cell tone below" style="--tone: 52%"' in text  # 60 % of the root of 3 / 4
 
 
-def test_the_worst_confusion_and_the_hardest_class_are_told():
+def test_the_most_frequent_mistake_and_the_lowest_accuracy_are_described():
     assert confusion.in_words(COUNTS) == (
-        "6 of 24 are wrong. Most often 2 was taken for 0: 3 times. Hardest is 2: 0% of its images are right."
+        "6 of 24 predictions are wrong. The most frequent mistake is 0 for 2 (3 times). The lowest accuracy is 0%, for 2."
     )
     assert confusion.in_words([[0, 1], [0, 3]]) == (
-        "1 of 4 are wrong. Most often 0 was taken for 1: 1 time. Hardest is 0: 0% of its images are right."
+        "1 of 4 predictions are wrong. The most frequent mistake is 1 for 0 (1 time). The lowest accuracy is 0%, for 0."
     )
-    assert confusion.in_words([[2, 0], [0, 3]]) == "All 5 are right."
+    assert confusion.in_words([[2, 0], [0, 3]]) == "All 5 predictions are correct."
 
 
-def test_a_class_without_images_is_not_the_hardest():
-    assert "Hardest is 1: 50%" in confusion.in_words([[0, 0], [1, 1]])
+def test_a_class_without_images_does_not_have_the_lowest_accuracy():
+    assert "The lowest accuracy is 50%, for 1." in confusion.in_words([[0, 0], [1, 1]])

@@ -50,8 +50,11 @@ NOT_FOR_STUDENTS = (
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
 STAGE_OF_PAGES = {
+    "docs/cheat_sheets.md": 4,
     "docs/data.md": 4,
-    **dict.fromkeys((f"docs/{page}.md" for page in ("autograd", "custom_operators", "dtypes", "figures", "library", "reproductions")), 5),
+    **dict.fromkeys(
+        (f"docs/{page}.md" for page in ("autograd", "custom_operators", "dtypes", "figures", "library", "optimizers", "reproductions")), 5
+    ),
 }
 """The first stage that needs a page of the book, for pages whose names do not contain it."""
 
@@ -266,7 +269,7 @@ def _cut(files: dict[str, str | bytes], manifest: Manifest, last: int, dropped: 
         elif path in contents(manifest, last):
             content = cut_init(content, last)
         elif path.endswith(".md"):
-            content = _cut_toctrees(path, content, dropped)
+            content = _cut_links(path, _cut_toctrees(path, content, dropped), dropped)
         files[path] = content
 
 
@@ -330,3 +333,13 @@ def _cut_toctrees(path: str, text: str, dropped: set[str]) -> str:
         return "".join(lines)
 
     return re.sub(r"(?ms)^(`{3,}|:{3,})\{toctree\}.*?^\1", cut, text)
+
+
+def _cut_links(path: str, text: str, dropped: set[str]) -> str:
+    """A page of the book in which a link to a page that the workspace lacks is plain text."""
+
+    def cut(link: re.Match[str]) -> str:
+        page = posixpath.normpath(f"{posixpath.dirname(path)}/{link[2]}")
+        return link[1] if page in dropped or page.startswith(NOT_FOR_STUDENTS) else link[0]
+
+    return re.sub(r"(?<!!)\[([^\]\n]*)\]\(([^)#\s]+\.md)(?:#[^)\s]*)?\)", cut, text)

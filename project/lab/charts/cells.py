@@ -14,10 +14,10 @@ from streamlit.components.v2 import component
 from project.lab.charts.palette import BLUE, GREEN, ORANGE, RED
 
 WIDTH = 2.75
-"""The width of a cell in rem, where nothing else is said."""
+"""The default width of a cell, in rem."""
 
 DEEPEST = 60
-"""How much of its ground a cell of tone 1 gives to the colour, in percent: the number on it must stay readable."""
+"""The percentage of color in the background of a cell of tone 1; the number on it must stay readable."""
 
 LOOKS = {
     "picked": "picked",
@@ -28,7 +28,7 @@ LOOKS = {
     "changed": "changes in this step",
     "idle": "idle",
 }
-"""How a cell may stand out, and how that is said in words."""
+"""The ways to highlight a cell, with their descriptions."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Cell:
 
 
 def grid(title: str, shape: Sequence[int], cells: Sequence[Cell], width: float = WIDTH, first: tuple[int, int] = (0, 0)) -> str:
-    """Markup of a tensor: its last two dimensions are rows and columns, the others are side by side.
+    """Return the markup of a tensor. Its last two dimensions are rows and columns; the tables of the others are side by side.
 
     Args:
         title: The title above it.
@@ -83,17 +83,17 @@ def grid(title: str, shape: Sequence[int], cells: Sequence[Cell], width: float =
 
 
 def strip(title: str, cells: Sequence[Cell]) -> str:
-    """Markup of a storage: its cells in a row that wraps at the end of the page."""
+    """Return the markup of a storage: its cells in a row that wraps at the end of the page."""
     return _panel(title, f'<div class="strip">{"".join(map(_cell, cells))}</div>' if cells else '<p class="none">It has no elements.</p>')
 
 
 def in_pairs(panels: Sequence[str]) -> str:
-    """Markup of panels, two in a row; on a phone one below the other."""
+    """Return the markup of panels, two in a row; on a phone, one below the other."""
     return f'<div class="pairs">{"".join(panels)}</div>'
 
 
 def stacked(panels: Sequence[str]) -> str:
-    """Markup of panels, one below the other."""
+    """Return the markup of panels, one below the other."""
     return f'<div class="stack">{"".join(panels)}</div>'
 
 
@@ -109,7 +109,7 @@ def draw(panels: Sequence[str], key: str, on_pick: Callable[[], None]) -> None:
 
 
 def _lines(cells: Sequence[Cell], columns: int, dims: int, first: tuple[int, int]) -> Iterator[str]:
-    """The cells of one grid row by row, with row and column numbers."""
+    """Return the cells of one grid row by row, with row and column numbers."""
     if dims:
         yield '<i aria-hidden="true"></i>' + "".join(f'<i aria-hidden="true">{first[1] + column}</i>' for column in range(columns))
     for row in range(len(cells) // columns):
@@ -118,7 +118,7 @@ def _lines(cells: Sequence[Cell], columns: int, dims: int, first: tuple[int, int
 
 
 def _cell(cell: Cell) -> str:
-    """One cell; a button if it can be clicked. The keyboard selects with the fields of the page, so Tab need not stop at every cell."""
+    """Return one cell, a button if it can be clicked. The keyboard uses the fields of the page, so Tab need not stop at every cell."""
     say = "; ".join(part for part in (cell.note or cell.text, LOOKS.get(cell.look, "")) if part)
     toned = "" if cell.tone is None else "tone below" if cell.tone < 0 else "tone"
     facts = {
@@ -136,11 +136,11 @@ def _cell(cell: Cell) -> str:
 
 
 def _panel(title: str, inner: str) -> str:
-    """Content with a title above it."""
+    """Return content with a title above it."""
     return f'<section aria-label="{html.escape(title)}"><h4>{html.escape(title)}</h4>{inner}</section>'
 
 
-# Colours are mixed with those of the page, so that one rule serves light and dark; borders tell the looks apart without colour.
+# Colors are mixed with those of the page, so that one rule serves light and dark themes; borders distinguish the looks without color.
 _STYLE = (
     f".picture {{--blue: {BLUE}; --orange: {ORANGE}; --red: {RED}; --green: {GREEN}}}"
     + """

@@ -8,16 +8,16 @@ from itertools import product
 import numpy as np
 
 EDGE = 3
-"""A long dimension is shortened to so many cells at either end."""
+"""The number of cells shown at each end of a long dimension."""
 
 MOST_SLICES = 4
-"""How many tables stand for a tensor of more than two dimensions."""
+"""The largest number of tables for a tensor of more than two dimensions."""
 
 POSITIVE, NEGATIVE = "31, 111, 178", "217, 112, 30"
 
 
 def grid(values: np.ndarray, title: str) -> str:
-    """A tensor as tables: the last two dimensions are rows and columns, with one table for each index of the others.
+    """Return a tensor as tables: the last two dimensions are rows and columns, with one table for each index of the others.
 
     Args:
         values: Its elements, in its shape.
@@ -39,17 +39,17 @@ def grid(values: np.ndarray, title: str) -> str:
 
 
 def side_by_side(grids: list[str]) -> str:
-    """Several of them in a row that wraps on a narrow page."""
+    """Return several grids in a row that wraps on a narrow page."""
     return f"<div style='display:flex;flex-wrap:wrap;gap:1rem 2rem'>{''.join(grids)}</div>"
 
 
 def _block(heading: str, content: str) -> str:
-    """Heading and tables; a table that is too wide scrolls by itself."""
+    """Return a heading and tables; a table that is too wide scrolls by itself."""
     return f"<div style='max-width:100%;overflow-x:auto'><div>{heading}</div>{content}</div>"
 
 
 def _table(values: np.ndarray, name: str, label: str, largest: float) -> str:
-    """One table of numbers."""
+    """Return one table of numbers."""
     rows = []
     for i in _shown(values.shape[0]):
         cells = [_cell(None if i is None or j is None else values[i, j], largest) for j in _shown(values.shape[1])]
@@ -60,14 +60,14 @@ def _table(values: np.ndarray, name: str, label: str, largest: float) -> str:
 
 
 def _shown(length: int) -> list[int | None]:
-    """The indices that are shown, with None for those left out in the middle."""
+    """Return the indices to show, with None for those omitted in the middle."""
     if length <= 2 * EDGE + 1:
         return list(range(length))
     return [*range(EDGE), None, *range(length - EDGE, length)]
 
 
 def _cell(value: np.generic | None, largest: float) -> str:
-    """One number, blue if positive and orange if negative, the darker the larger; … for those left out."""
+    """Return one number, blue if positive and orange if negative, darker for larger values; … for omitted ones."""
     if value is None:
         return "<td style='text-align:center;padding:.1rem .3rem'>…</td>"
     number = float(value)

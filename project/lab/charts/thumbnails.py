@@ -14,7 +14,7 @@ import numpy as np
 from project.lab.charts.palette import BLUE, ORANGE
 
 POSITIVE, NEGATIVE = (np.array(list(bytes.fromhex(color[1:]))) for color in (BLUE, ORANGE))
-"""Of the largest number, and of the least below 0."""
+"""The colors of the largest and of the most negative number."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Thumbnail:
 
 
 def ink(image: np.ndarray) -> np.ndarray:
-    """A drawing as pixels: 0 is white paper, 1 black ink."""
+    """Return a drawing as pixels: 0 is white paper, 1 is black ink."""
     grey = 255 * (1 - np.clip(image, 0, 1))
     return np.repeat(np.rint(grey).astype(np.uint8)[:, :, None], 3, 2)
 
 
 def signed(values: np.ndarray, most: float) -> np.ndarray:
-    """Numbers as pixels: white for 0, blue for positive, orange for negative.
+    """Return numbers as pixels: white for 0, blue for positive, orange for negative.
 
     Args:
         values: Rows, columns.
@@ -50,7 +50,7 @@ def signed(values: np.ndarray, most: float) -> np.ndarray:
 
 
 def png(pixels: np.ndarray) -> bytes:
-    """The bytes of a PNG file.
+    """Return the bytes of a PNG file.
 
     Args:
         pixels: Rows, columns and red, green, blue, from 0 to 255.
@@ -66,7 +66,7 @@ def png(pixels: np.ndarray) -> bytes:
 
 
 def markup(thumbnails: Sequence[Thumbnail], width: float, gap: float = 0.6, columns: int | None = None) -> str:
-    """Images side by side, in rows that wrap.
+    """Return the markup of images side by side, in rows that wrap.
 
     Args:
         thumbnails: In order.
@@ -85,5 +85,5 @@ def markup(thumbnails: Sequence[Thumbnail], width: float, gap: float = 0.6, colu
         figures.append(
             f'<figure style="margin: 0; width: {width}rem"><img src="{source}" alt="{say}" title="{say}" style="{look}">{caption}</figure>'
         )
-    room = f"; max-width: {columns * (width + gap):.2f}rem" if columns else ""  # for one gap more than there are: it leaves room to round
+    room = f"; max-width: {columns * (width + gap):.2f}rem" if columns else ""  # one gap more than needed, to allow for rounding
     return f'<div style="display: flex; flex-wrap: wrap; gap: {gap}rem{room}">{"".join(figures)}</div>'

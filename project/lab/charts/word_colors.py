@@ -11,12 +11,12 @@ import numpy as np
 from project.lab.explorers.word_weights import Reading
 
 DEEPEST = 0.6
-"""How opaque the ground of the heaviest word is: the word on it must stay readable."""
+"""The opacity of the background of the word with the largest weight; the word must stay readable."""
 
 
 def markup(reading: Reading) -> str:
-    """A sentence: blue for words that make it more positive, orange for words that make it more negative, with the weight below each."""
-    most = max(0.02, *(abs(weight) for weight in reading.weights))  # else a sentence of words that do nothing looks full of meaning
+    """Return the markup of a sentence: blue for words that make it more positive, orange for more negative, with the weight below each."""
+    most = max(0.02, *(abs(weight) for weight in reading.weights))  # otherwise, words without effect would be strongly colored
     words = []
     for word, weight in zip(reading.words, reading.weights, strict=True):
         colour = "47, 127, 209" if weight >= 0 else "232, 116, 26"
@@ -30,12 +30,12 @@ def markup(reading: Reading) -> str:
 
 
 def telling(sentences: Sequence[str], read: Callable[[Sequence[str]], np.ndarray], least: int = 2) -> list[tuple[str, float, int]]:
-    """The mean weight of every word over its occurrences, and their number, the most positive word first.
+    """Return the mean weight of every word over its occurrences, and their number, the most positive word first.
 
     Args:
         sentences: Words separated by spaces.
         read: Returns the probability that each of some sentences is positive.
-        least: Words with fewer occurrences are left out, because their context decides.
+        least: Words with fewer occurrences are omitted, because their weight depends on the context.
     """
     split = [words for sentence in sentences if (words := sentence.split())]
     asked = [" ".join(words) for words in split]

@@ -1,1 +1,1 @@
-"""What the interactive pages compute."""
+"""The computations of the interactive pages."""

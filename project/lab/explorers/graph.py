@@ -12,7 +12,7 @@ from minitorch.autograd.trace import formula
 from project.lab.cards import WrongResult, number
 
 MOST_DRAWN = 150
-"""Of a larger graph, only the nodes near the current one are drawn."""
+"""In a larger graph, only the nodes near the current one are drawn."""
 
 NEAR = 30
 """The number of nodes that are then drawn."""

@@ -1,4 +1,4 @@
-"""Pooling window by window: the numbers of a window, what becomes of them, and where the gradient goes back to."""
+"""Pooling window by window: the values of each window, their maximum or mean, and the gradient that each value receives."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from project.lab.typed.source import Refused
 KINDS = ("max", "average")
 RULES = {
     "all": "your code gives each of them the whole gradient",
-    "shared": "your code shares the gradient among them",
+    "shared": "your code divides the gradient among them",
     "one": "your code gives the gradient to one of them",
 }
-"""What may happen where several numbers of a window are equally large."""
+"""The accepted gradients if several values of a window are equal to its maximum."""
 
 
 @dataclass(frozen=True)
@@ -41,52 +41,52 @@ class Pooling:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the result."""
+        """The shape of the result."""
         return self.image.shape[0] // self.window[0], self.image.shape[1] // self.window[1]
 
     @property
     def size(self) -> int:
-        """How many windows there are."""
+        """The number of windows."""
         return self.shape[0] * self.shape[1]
 
     @cached_property
     def tiles(self) -> np.ndarray:
-        """The numbers of each window in a row: shape (rows, columns, numbers of a window)."""
+        """The values of each window in the last dimension, shape (rows, columns, values per window)."""
         windows = np.lib.stride_tricks.sliding_window_view(self.image, self.window)[:: self.window[0], :: self.window[1]]
         return windows.reshape(*self.shape, -1)
 
     @property
     def expected(self) -> np.ndarray:
-        """The result."""
+        """The correct result."""
         return self.tiles.max(2) if self.kind == KINDS[0] else self.tiles.mean(2)
 
     def index(self, number: int) -> tuple[int, int]:
-        """The window with this number, from 0."""
+        """Return the index of a window from its number, which starts at 0."""
         return divmod(number, self.shape[1])
 
     def window_of(self, row: int, column: int) -> tuple[int, int]:
-        """The window that a pixel lies in."""
+        """Return the index of the window that contains a pixel."""
         return row // self.window[0], column // self.window[1]
 
     def back(self, gradient: np.ndarray) -> np.ndarray:
-        """Numbers of the windows as numbers of the pixels: every pixel has that of its window."""
+        """Give each pixel the value of its window."""
         return gradient.repeat(self.window[0], 0).repeat(self.window[1], 1)
 
     @cached_property
     def chosen(self) -> np.ndarray:
-        """Which pixels are the largest of their window."""
+        """Whether each pixel is equal to the maximum of its window."""
         return self.image == self.back(self.tiles.max(2))
 
     @cached_property
     def ties(self) -> np.ndarray:
-        """Of every window, how many of its numbers are the largest."""
+        """The number of values in each window that are equal to its maximum."""
         return (self.tiles == self.tiles.max(2, keepdims=True)).sum(2)
 
     def gradients(self, grad_output: np.ndarray) -> dict[str, np.ndarray]:
-        """The gradient of the image, by the rule for windows where several numbers are the largest.
+        """Return the correct gradients of the image, by rule for equal maxima.
 
         Args:
-            grad_output: That of the result.
+            grad_output: The gradient of the result.
         """
         spread = self.back(grad_output)
         if self.kind == KINDS[1]:
@@ -95,7 +95,7 @@ class Pooling:
 
 
 def rule_of(pooling: Pooling, grad_output: np.ndarray, gradient: np.ndarray) -> str | None:
-    """Which of RULES a gradient of the image follows; None if it is wrong."""
+    """Return the rule in RULES that a gradient of the image follows; None if it is wrong."""
     for rule, expected in pooling.gradients(grad_output).items():
         if np.allclose(gradient, expected, rtol=1e-6, atol=1e-6):
             return rule
@@ -106,20 +106,20 @@ def rule_of(pooling: Pooling, grad_output: np.ndarray, gradient: np.ndarray) -> 
     return "one" if one and pooling.chosen[gradient != 0].all() else None
 
 
-# In words
+# Text
 
 
 def sentence(pooling: Pooling, number: int) -> str:
-    """Where the window lies after so many of them."""
+    """Describe the position of the window after `number` windows."""
     if not number:
         kh, kw = pooling.window
-        return f"{pooling.size} windows of {kh} by {kw}, side by side: the result will have shape {pooling.shape}."
+        return f"{pooling.size} windows of {kh} by {kw} without overlap. The result will have shape {pooling.shape}."
     (y, x), (kh, kw) = pooling.index(number - 1), pooling.window
     return f"out[{y}, {x}]: the window covers rows {_span(y * kh, kh)} and columns {_span(x * kw, kw)}."
 
 
 def arithmetic(pooling: Pooling, number: int) -> str:
-    """What becomes of the numbers of the latest window."""
+    """Return the computation for the last window."""
     if not number:
         what = "max of" if pooling.kind == KINDS[0] else "mean of"
         return f"out[y, x] = {what} in[y·{pooling.window[0]} + i, x·{pooling.window[1]} + j]"
@@ -133,44 +133,44 @@ def arithmetic(pooling: Pooling, number: int) -> str:
 
 
 def back_arithmetic(pooling: Pooling, number: int, grad_output: np.ndarray, gradient: np.ndarray) -> str:
-    """What the numbers of the latest window get of its gradient."""
+    """Return the gradients that the values of the last window receive."""
     if not number:
-        return "in.grad[row, column] = share of out.grad at the window of the pixel"
+        return "in.grad[row, column] = the part of out.grad that the pixel receives from its window"
     y, x = pooling.index(number - 1)
     shares = Pooling(gradient, pooling.window, pooling.kind).tiles[y, x]
     given = f"out.grad[{y}, {x}] = {figure(grad_output[y, x])}"
-    return f"{given}\nto the numbers {', '.join(map(figure, pooling.tiles[y, x]))}\ngo             {', '.join(map(figure, shares))}"
+    return f"{given}\nvalues    {', '.join(map(figure, pooling.tiles[y, x]))}\ngradients {', '.join(map(figure, shares))}"
 
 
 def lesson(pooling: Pooling, rule: str | None) -> str:
-    """How the gradient is shared, in a sentence."""
+    """Describe how the gradient is distributed within a window."""
     if pooling.kind == KINDS[1]:
-        return f"Every number of a window has the same share in the mean, 1/{pooling.window[0] * pooling.window[1]}: so it gets that share."
+        return f"Each value has weight 1/{pooling.window[0] * pooling.window[1]} in the mean and receives that fraction of the gradient."
     tied = int((pooling.ties > 1).sum())
-    says = "Only the largest number of a window has a part in the result: the others get 0."
+    says = "The result depends only on the largest value of each window, so the gradient of the others is 0."
     if not tied or rule is None:
         return says
-    where = f"In {tied} of {pooling.size} windows several numbers are the largest"
-    choice = "The derivative has a kink there, and any of these is accepted; the published course multiplies by argmax: the whole to each."
+    where = f"In {tied} of {pooling.size} windows, several values are equal to the maximum"
+    choice = "The maximum is not differentiable there, so other choices are accepted; the published course gives each the whole gradient."
     return f"{says} {where}: {RULES[rule]}. {choice}"
 
 
 def _span(first: int, length: int) -> str:
-    """From … to …"""
+    """Return a range as text."""
     return f"{first} to {first + length - 1}" if length > 1 else str(first)
 
 
-# The picture
+# Drawing
 
 
 def forward_panels(pooling: Pooling, number: int, out: np.ndarray, tiles: np.ndarray) -> list[str]:
-    """The markup of image, tile and result.
+    """Return the markup of image, tile and result.
 
     Args:
-        pooling: What is computed.
-        number: How many windows are done.
+        pooling: The pooling.
+        number: The number of windows computed so far.
         out: The result.
-        tiles: The windows, each as a row.
+        tiles: The windows, each flattened in the last dimension.
     """
     winners = pooling.chosen & (pooling.kind == KINDS[0])
     image = _image_panel(pooling, number, pooling.image, "image", winners)
@@ -178,7 +178,7 @@ def forward_panels(pooling: Pooling, number: int, out: np.ndarray, tiles: np.nda
 
 
 def back_panels(pooling: Pooling, number: int, grad_output: np.ndarray, gradient: np.ndarray) -> list[str]:
-    """The markup of the image, of the gradient that arrives and of that which goes on."""
+    """Return the markup of the image, of the gradient of the result and of the gradient of the image."""
     back = _image_panel(pooling, number, gradient, "gradient of the image", gradient != 0)
     arrives = _result_panel(pooling, number, grad_output, grad_output, "gradient of the result", whole=True)
     winners = pooling.chosen & (pooling.kind == KINDS[0])
@@ -186,7 +186,7 @@ def back_panels(pooling: Pooling, number: int, grad_output: np.ndarray, gradient
 
 
 def _image_panel(pooling: Pooling, number: int, values: np.ndarray, title: str, winners: np.ndarray) -> str:
-    """Numbers of the pixels; the latest window stands out, and in it the pixels that are marked."""
+    """Return one value per pixel. The current window is highlighted, and its winners differently from its other pixels."""
     current = pooling.index(number - 1) if number else None
     scale, cells = largest(values), []
     for row, column in np.ndindex(values.shape):
@@ -200,7 +200,7 @@ def _image_panel(pooling: Pooling, number: int, values: np.ndarray, title: str, 
 
 
 def _tile_panel(pooling: Pooling, number: int, tiles: np.ndarray) -> str:
-    """The windows as rows."""
+    """Return the flattened windows."""
     current = pooling.index(number - 1) if number else None
     scale, cells = largest(tiles), []
     for y, x, k in np.ndindex(tiles.shape):
@@ -208,18 +208,18 @@ def _tile_panel(pooling: Pooling, number: int, tiles: np.ndarray) -> str:
         wrong = not np.isclose(value, pooling.tiles[y, x, k])
         look = "wrong" if wrong else "read" if (y, x) == current else ""
         cells.append(Cell(short(value), tag, (tag,), f"tile[{y}, {x}, {k}] = {figure(value)}", look, f"{y},{x}", tone=value / scale))
-    return grid(f"tile, shape {tiles.shape}: a window in a row", tiles.shape, cells, cell_width(tiles.shape[2]))
+    return grid(f"tile, shape {tiles.shape}: one window per row", tiles.shape, cells, cell_width(tiles.shape[2]))
 
 
 def _result_panel(pooling: Pooling, number: int, out: np.ndarray, expected: np.ndarray, title: str, whole: bool = False) -> str:
-    """Numbers of the windows."""
+    """Return one value per window; `whole` shows all of them."""
     scale, cells = largest(out), []
     for at, (y, x) in enumerate(np.ndindex(pooling.shape)):
         value, there, tag = float(out[y, x]), whole or at < number, f"w{y},{x}"
         wrong = there and not np.isclose(value, expected[y, x])
         look = "wrong" if wrong else "changed" if at == number - 1 else "" if there else "faint"
         note = f"{title}[{y}, {x}]" + (f" = {figure(value)}" if there else ", not computed yet")
-        note += f"; it must be {figure(float(expected[y, x]))}" if wrong else ""
+        note += f"; expected {figure(float(expected[y, x]))}" if wrong else ""
         tone = value / scale if there and np.isfinite(value) else None
         cells.append(Cell(short(value) if there else "", tag, (tag,), note, look, f"{y},{x}", tone=tone))
     return grid(f"{title}, shape {pooling.shape}", pooling.shape, cells, cell_width(pooling.shape[1]))

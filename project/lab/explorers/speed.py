@@ -27,7 +27,7 @@ BATCH = 2
 """Matrix products per call."""
 
 BACKENDS = ("simple", "textbook", "fast", "cuda", "numpy")
-"""What can be measured: the three backends, the kernels of the textbook where the repository has them, and NumPy."""
+"""The backends to measure: the three of the library, the textbook kernels if the repository has them, and NumPy."""
 
 ROUNDS = 5
 """Calls per backend, in turns; the median is reported."""

@@ -1,6 +1,6 @@
-"""What a chain of steps does to a tensor of the numbers 0, 1, 2 …: its layout, and where each of its cells stands in storage.
+"""A chain of operations on a tensor of the numbers 0, 1, 2 …: the layout after each operation, and the storage position of each element.
 
-All is computed by the student's TensorData, `index_to_position` and `to_index`; beside it stands what NumPy makes of the same steps.
+The layouts and positions come from the student's TensorData, `index_to_position` and `to_index`, and are checked against NumPy.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ LETTERS = "ijklmn"
 
 @dataclass(frozen=True)
 class Stage:
-    """The tensor after a step.
+    """The tensor after an operation.
 
     Attributes:
-        data: As the student's code has it.
-        values: The numbers that its cells must hold, by NumPy.
-        made: How it was made: "view", "copy", or "itself" where contiguous() had nothing to do; "" for x.
-        wrong: What is wrong with it, or "".
+        data: The tensor, as computed by the student's code.
+        values: The correct values, computed by NumPy.
+        made: How it was created: "view", "copy", or "itself" if contiguous() had nothing to do; "" for x.
+        wrong: An error message if the layout is wrong, else "".
     """
 
     data: TensorData
@@ -45,15 +45,15 @@ class Stage:
 
 @dataclass(frozen=True)
 class Place:
-    """One cell and its place in storage.
+    """An element and its position in the storage.
 
     Attributes:
-        index: Of the cell.
-        position: Where the student's code finds it; None if that is no place in the storage.
-        answer: What the student's code says, whatever it is.
-        right: offset + i · stride_0 + … .
-        value: What stands at that position; None if there is none.
-        expected: What the cell must hold.
+        index: The index of the element.
+        position: Its position according to the student's code; None if that is not a position in the storage.
+        answer: The return value of the student's `index_to_position`.
+        right: The correct position, offset + i · stride_0 + … .
+        value: The value at `position`; None if there is none.
+        expected: The correct value.
     """
 
     index: tuple[int, ...]
@@ -65,17 +65,17 @@ class Place:
 
     @property
     def wrong(self) -> bool:
-        """Whether the cell is read from the wrong place."""
+        """Whether the element is read from the wrong position."""
         return self.position != self.right or self.value != self.expected
 
 
 @dataclass(frozen=True)
 class Run:
-    """A chain of steps, as far as it leads.
+    """The results of a chain of operations, up to the first that fails.
 
     Attributes:
-        stages: x, and the tensor after each step that was taken.
-        refusal: Why the next step does not fit, or "".
+        stages: x, and the tensor after each operation.
+        refusal: Why the next operation is invalid, or "".
     """
 
     stages: list[Stage]
@@ -87,17 +87,17 @@ class Run:
         return self.stages[-1]
 
     def sharing(self, steps: Sequence[Step]) -> str:
-        """Whether the result shares the storage of x, and else which step has copied, in a sentence."""
+        """Return a sentence on whether the result shares the storage of x, or which operations made a copy."""
         if len(self.stages) == 1:
-            return "No step was taken: this is x itself."
+            return "There are no operations: this is x itself."
         if self.result.data._storage is self.stages[0].data._storage:
-            return "The result shares the storage of x: no number was moved, and what is written into one is seen in the other."
+            return "The result shares the storage of x: no element was copied, and a change to one is visible in the other."
         copies = [step.text for step, stage in zip(steps, self.stages[1:], strict=False) if stage.made == "copy"]
-        return f"The result has a storage of its own: {' and '.join(copies)} made a copy. Writing into it leaves x as it is."
+        return f"The result has its own storage: {' and '.join(copies)} made a copy. Changing it does not change x."
 
 
 def run(shape: tuple[int, ...], steps: Sequence[Step]) -> Run:
-    """Take steps one after the other, from x on, until one does not fit or goes wrong.
+    """Apply operations to x one by one, until one is invalid or gives a wrong layout.
 
     Raises:
         WrongResult: If student code returns no tensor of the right shape.
@@ -114,33 +114,33 @@ def run(shape: tuple[int, ...], steps: Sequence[Step]) -> Run:
 
 
 def begin(shape: tuple[int, ...]) -> Stage:
-    """x: the numbers 0, 1, 2 … in a storage of that size."""
+    """Return x: the numbers 0, 1, 2 … in a storage of that size."""
     numbers = np.arange(math.prod(shape))
     return Stage(TensorData(numbers, shape), numbers.reshape(shape))
 
 
 def follow(before: Stage, step: Step) -> Stage:
-    """The tensor after one more step.
+    """Return the tensor after one more operation.
 
     Raises:
-        Refused: If the step does not fit the tensor.
+        Refused: If the operation is invalid for the tensor.
         WrongResult: If student code returns no tensor of the right shape.
     """
     try:
         order = _order(before.data.dims, step)
         after = _STEPS[step.method](before, step.args) if order is None else None
-    except (IndexingError, ValueError) as error:  # from what is given: errors of the student's permute pass through
+    except (IndexingError, ValueError) as error:  # caused by the input; errors of the student's permute propagate
         raise Refused(f"{step.text} does not fit shape {before.data.shape}: {error}") from None
     after = after or _permute(before, order or ())
     if after.data.dims > MOST_DIMS or after.data.size > MOST_ELEMENTS:
         raise Refused(
-            f"{step.text} gives shape {after.data.shape}; what can be drawn has at most {MOST_DIMS} dimensions and {MOST_ELEMENTS} elements"
+            f"{step.text} gives shape {after.data.shape}; at most {MOST_DIMS} dimensions and {MOST_ELEMENTS} elements can be drawn"
         )
     return after
 
 
 def _order(dims: int, step: Step) -> tuple[int, ...] | None:
-    """The order of dimensions that permute or transpose asks for; None for another step."""
+    """Return the order of dimensions for permute or transpose; None for another operation."""
     order = list(range(dims))
     if step.method == "permute":
         asked = tuple(dim + dims if -dims <= dim < 0 else dim for dim in step.args)
@@ -157,7 +157,7 @@ def _order(dims: int, step: Step) -> tuple[int, ...] | None:
 
 
 def _permute(before: Stage, order: tuple[int, ...]) -> Stage:
-    """By the student's TensorData.permute."""
+    """Call the student's TensorData.permute."""
     data = before.data
     given = (data.shape, data.strides, data.offset)
     permuted = data.permute(*order)
@@ -166,32 +166,32 @@ def _permute(before: Stage, order: tuple[int, ...]) -> Stage:
         forgot = "; is the return missing?" if permuted is None else ""
         raise WrongResult(f"{call} expected to return TensorData, got {permuted!r:.60}{forgot}")
     if (data.shape, data.strides, data.offset) != given:
-        raise WrongResult(f"{call} expected to leave the tensor it is called on as it was, got another layout of it; make a new TensorData")
+        raise WrongResult(f"{call} expected to leave its own tensor unchanged, got another layout of it; create a new TensorData")
     shape, strides = np.take(data.shape, order).tolist(), np.take(data.strides, order).tolist()
     shape, strides = tuple(shape), tuple(strides)
     facts = f"shape {tuple(permuted.shape)}, strides {tuple(permuted.strides)}, offset {permuted.offset}"
     wanted = f"shape {shape}, strides {strides}, offset {data.offset}"
     wrong = "" if facts == wanted else f"{call} expected {wanted}, got {facts}"
     if permuted._storage is not data._storage:
-        wrong = wrong or f"{call} expected to share the storage, got a copy of it; pass the storage itself on"
+        wrong = wrong or f"{call} expected to share the storage, got a copy of it; pass on the storage itself"
     if tuple(permuted.shape) != shape:
         raise WrongResult(wrong)
     return Stage(permuted, before.values.transpose(order), "view", wrong)
 
 
 def _view(before: Stage, shape: Sequence[int]) -> Stage:
-    """Another shape; one size may be -1."""
+    """Return a view of another shape; one size may be -1."""
     sizes = list(shape)
     if sizes.count(-1) == 1:
         rest = -math.prod(sizes)
         sizes[sizes.index(-1)] = before.data.size // rest if rest else 0
     if any(size < 0 for size in sizes):
-        raise ValueError(f"expected sizes of at least 0, one of them perhaps -1, got {tuple(shape)}")
+        raise ValueError(f"expected sizes of at least 0, and at most one -1, got {tuple(shape)}")
     return Stage(before.data.reshape(sizes), before.values.reshape(sizes), "view")
 
 
 def _expand(before: Stage, shape: Sequence[int]) -> Stage:
-    """Repeated with strides of 0; a size of -1 stays as it is."""
+    """Return an expanded view, with stride 0 where it repeats; a size of -1 is kept."""
     data = before.data
     own = (-1,) * (len(shape) - data.dims) + tuple(data.shape)
     sizes = tuple(own[i] if size == -1 and i < len(own) else size for i, size in enumerate(shape))
@@ -205,11 +205,11 @@ def _expand(before: Stage, shape: Sequence[int]) -> Stage:
 
 
 def _index(before: Stage, index: tuple[Any, ...]) -> Stage:
-    """A view for integers, slices, None and ...; a copy for negative steps and lists."""
+    """Return a view for integers, slices, None and ...; return a copy for negative steps and lists."""
     data = before.data
     index = tuple(np.array(part, dtype=np.int64) if isinstance(part, list) else part for part in index)
     if is_element(index, data.dims):
-        raise ValueError("it names one element and gives a plain number; write a slice such as 1:2, or pick the cell below")
+        raise ValueError("it selects one element, which is a plain number; write a slice such as 1:2, or select the cell below")
     if is_basic(index):
         return Stage(basic_view(data, index), before.values[index], "view")
     values = before.values.reshape(-1)[selected_elements(data.shape, index)]
@@ -217,7 +217,7 @@ def _index(before: Stage, index: tuple[Any, ...]) -> Stage:
 
 
 def _contiguous(before: Stage, none: Sequence[int]) -> Stage:
-    """Itself if its elements lie one after the other, else a copy."""
+    """Return the tensor itself if it is contiguous, else a copy."""
     if before.data.is_contiguous():
         return Stage(before.data, before.values, "itself")
     return Stage(TensorData(before.values.reshape(-1).copy(), before.values.shape), before.values, "copy")
@@ -235,7 +235,7 @@ _STEPS = {
 
 
 def places(stage: Stage) -> list[Place]:
-    """Every cell with its position by the student's `index_to_position`, last dimension fastest."""
+    """Return every element with its position according to the student's `index_to_position`, last dimension fastest."""
     data, found = stage.data, []
     for index in product(*map(range, data.shape)):
         answer = index_to_position(index, data.strides)
@@ -247,14 +247,14 @@ def places(stage: Stage) -> list[Place]:
 
 
 def _right_position(data: TensorData, index: Sequence[int]) -> int:
-    """The position of an element in storage, from the address that NumPy computes for it."""
+    """Return the correct position of an element in the storage, from the address that NumPy computes for it."""
     numbers = np.zeros(1, np.int8)
     view = np.lib.stride_tricks.as_strided(numbers, data.shape, data.strides)
     return data.offset + view[(..., *(slice(i, None) for i in index))].ctypes.data - numbers.ctypes.data
 
 
 def _position(answer: Any, data: TensorData) -> int | None:
-    """The place in storage that an answer of index_to_position stands for."""
+    """Return the storage position for a return value of index_to_position; None if it is invalid."""
     try:
         position = data.offset + operator.index(answer)
     except TypeError:
@@ -263,7 +263,7 @@ def _position(answer: Any, data: TensorData) -> int | None:
 
 
 def complaint(stage: Stage, found: Sequence[Place]) -> str:
-    """What is wrong with the student's positions, or ""."""
+    """Return an error message if the student's positions are wrong, else ""."""
     wrong = [place for place in found if place.position != place.right]
     if not wrong:
         return ""
@@ -272,12 +272,12 @@ def complaint(stage: Stage, found: Sequence[Place]) -> str:
     forgot = "; is the return missing?" if first.answer is None else ""
     return (
         f"index_to_position({first.index}, {tuple(data.strides)}) expected {terms} = {first.right - data.offset}, got {first.answer!r:.40}"
-        f"{forgot} ({len(wrong)} of {len(found)} cells are looked for in the wrong place)"
+        f"{forgot} ({len(wrong)} of {len(found)} cells are read from the wrong position)"
     )
 
 
 def ordinal_complaint(shape: Sequence[int]) -> str:
-    """What is wrong with the indices that the student's `to_index` writes, or ""."""
+    """Return an error message if the student's `to_index` writes a wrong index, else ""."""
     for ordinal, index in enumerate(product(*map(range, shape))):
         out: list[Any] = [None] * len(shape)
         to_index(ordinal, tuple(shape), out)
@@ -287,7 +287,7 @@ def ordinal_complaint(shape: Sequence[int]) -> str:
 
 
 def formula(data: TensorData, index: Sequence[int]) -> str:
-    """offset + i · stride_0 + …, in letters and then in numbers."""
+    """Return offset + i · stride_0 + …, with names and with numbers."""
     letters = " + ".join(["offset", *(f"{LETTERS[dim]}·stride_{dim}" for dim in range(data.dims))])
     numbers = " + ".join([str(data.offset), *(f"{i}·{stride}" for i, stride in zip(index, data.strides, strict=True))])
     position = _right_position(data, index)
@@ -295,32 +295,32 @@ def formula(data: TensorData, index: Sequence[int]) -> str:
 
 
 def readers(found: Sequence[Place], position: int) -> list[tuple[int, ...]]:
-    """The cells that are read from a position in storage."""
+    """Return the elements that are read from a storage position."""
     return [place.index for place in found if place.position == position]
 
 
 def position_of(found: Sequence[Place], index: tuple[int, ...]) -> int | None:
-    """The position of a cell by the student's code."""
+    """Return the position of an element according to the student's code."""
     return next((place.position for place in found if place.index == index), None)
 
 
 def listed(indices: Sequence[tuple[int, ...]], most: int = 8) -> str:
-    """Indices in a sentence: [0, 1], [1, 1] and 4 more."""
+    """Return indices as text, such as "[0, 1], [1, 1] and 4 more"."""
     shown = ", ".join(str(list(index)) for index in indices[:most])
     return shown + (f" and {len(indices) - most} more" if len(indices) > most else "")
 
 
-# The picture
+# Drawing
 
 
 def panels(stages: Sequence[Stage], found: Sequence[Place], cell: tuple[int, ...] | None, position: int | None) -> list[str]:
-    """The markup of x, of the result, and of the storages below them.
+    """Return the markup of x, of the result, and of their storages.
 
     Args:
         stages: x first, the result last.
-        found: The cells of the result; empty while index_to_position is not written: they are then drawn without a link to the storage.
-        cell: The picked cell of the result, if one is picked.
-        position: The picked position in its storage, or that of the picked cell.
+        found: The elements of the result; empty if index_to_position is not written, so that the cells are not linked to the storage.
+        cell: The index of the selected element, if there is one.
+        position: The selected storage position, or that of the selected element.
     """
     original, stage = stages[0], stages[-1]
     shared = stage.data._storage is original.data._storage
@@ -336,7 +336,7 @@ def panels(stages: Sequence[Stage], found: Sequence[Place], cell: tuple[int, ...
 
 
 def _cells_of_x(original: Stage, position: int | None, shared: bool) -> list[Cell]:
-    """x, of which each cell stands at the position of its number."""
+    """Return the cells of x; the value of each element is its storage position."""
     store = "s" if shared else "x"
     return [
         Cell(
@@ -352,16 +352,16 @@ def _cells_of_x(original: Stage, position: int | None, shared: bool) -> list[Cel
 
 
 def _cells(stage: Stage, found: Sequence[Place], picked: tuple[int, ...] | None, position: int | None) -> list[Cell]:
-    """The result: each cell shows what it reads, and from where."""
+    """Return the cells of the result, each with its value and its storage position."""
     if not found:
         indices = product(*map(range, stage.data.shape))
         return [Cell(str(int(stage.values[index])), f"c{n}", (f"c{n}",)) for n, index in enumerate(indices)]
     cells = []
     for place in found:
-        reads = "no place in the storage" if place.position is None else f"storage position {place.position}"
+        reads = "no position in the storage" if place.position is None else f"storage position {place.position}"
         note = f"result{list(place.index)} = {'?' if place.value is None else place.value}, {reads}"
         if place.wrong:
-            note += f"; it must be {place.expected}, position {place.right}"
+            note += f"; expected {place.expected} at position {place.right}"
         look = "picked" if place.index == picked else "linked" if position is not None and place.position == position else ""
         where = "nowhere" if place.position is None else f"s{place.position}"
         text = "?" if place.value is None else str(place.value)
@@ -372,7 +372,7 @@ def _cells(stage: Stage, found: Sequence[Place], picked: tuple[int, ...] | None,
 
 
 def _storage(stage: Stage, position: int | None, read: set[int | None] | None, store: str) -> list[Cell]:
-    """The numbers of a storage one after the other; what is not read is faint. Only that of the result, "s", can be picked from."""
+    """Return the cells of a storage; a position that is not read is faint. Only the storage of the result, "s", is clickable."""
     cells = []
     for place, value in enumerate(stage.data._storage.tolist()):
         look = "picked" if place == position else "faint" if read is not None and place not in read else ""

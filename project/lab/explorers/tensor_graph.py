@@ -14,7 +14,7 @@ PRINTED = 6
 """Tensors with more elements are abbreviated in sentences."""
 
 IN_A_BOX = 3
-"""Of tensors with more elements, the graph shows only the shape."""
+"""For tensors with more elements, the graph shows only the shape."""
 
 
 class Tensors(graph.Scalars):

@@ -28,7 +28,7 @@ class Checkpoint:
     """The state of a training run between two steps.
 
     Attributes:
-        about: JSON data: settings, history, the states of random generators, numbers.
+        about: JSON data: settings, history, states of random generators, and numbers.
         arrays: Weights and other arrays, by name.
     """
 
@@ -37,7 +37,7 @@ class Checkpoint:
 
 
 def save(path: str | Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint atomically: whenever the program or the machine stops, the file is complete, either this one or the one before.
+    """Write a checkpoint atomically: whenever the program or the machine stops, the file is complete, either the old or the new version.
 
     It is a safetensors file. It contains arrays and JSON data together, so that they always belong to the same step, with a checksum
     over both.
@@ -58,7 +58,7 @@ def load(path: str | Path) -> Checkpoint:
     """Read a checkpoint.
 
     Raises:
-        CheckpointError: If there is none, or the file is damaged or of another kind.
+        CheckpointError: If the file is missing, damaged or of another kind.
     """
     path = Path(path)
     if not path.is_file():
@@ -80,7 +80,7 @@ def load(path: str | Path) -> Checkpoint:
 
 
 def digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
-    """A checksum of a text and of named arrays, independent of their order."""
+    """Return a checksum of a text and of named arrays, independent of their order."""
     state = hashlib.blake2b(text.encode(), digest_size=16)
     for name in sorted(arrays):
         array = np.asarray(arrays[name], order="C")

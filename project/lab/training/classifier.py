@@ -99,7 +99,7 @@ class ClassifierTrainer:
         self._random = generator.bit_generator.state
         self._start_epoch()
 
-    # What a subclass defines
+    # Defined by a subclass
 
     def batch_loss(self, *batch: Any) -> tuple[minitorch.Tensor, int, int]:
         """The mean loss of a batch, the number of its correct examples, and its size."""
@@ -117,7 +117,7 @@ class ClassifierTrainer:
         """A sentence at the end of the summary, requested once, when all epochs are finished; "" for none."""
         return ""
 
-    # What programs and pages call
+    # Called by programs and pages
 
     @property
     def epoch(self) -> int:
@@ -201,7 +201,7 @@ class ClassifierTrainer:
         return Checkpoint(about, arrays)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Continue where a checkpoint was made.
+        """Continue from a checkpoint.
 
         Raises:
             CheckpointError: If it belongs to other data, or to a network with other parameters.
@@ -243,7 +243,7 @@ class ClassifierTrainer:
     def _end_epoch(self, begun: float) -> None:
         """Validate, and add the epoch to the record."""
         valid = self._validated()
-        next(self._batches, None)  # lets the loader see that its epoch is over
+        next(self._batches, None)  # lets the loader finish its epoch
         count = self.examples[0]
         seconds = self._seconds + time.perf_counter() - begun
         self.history.append(Epoch(self.loss / count, self.right / count, valid, seconds))
@@ -270,9 +270,9 @@ class ClassifierTrainer:
         self.compiling = time.perf_counter() - begun
 
     def _try_step(self) -> None:
-        """A step of a copy of the optimizer, which is undone."""
+        """Take a step with a copy of the optimizer, and undo it."""
         spare = copy.copy(self.optimizer)
-        spare.load_state_dict(self.optimizer.state_dict())  # with memories of its own
+        spare.load_state_dict(self.optimizer.state_dict())  # gives the copy its own state
         held = [(parameter, parameter.value.detach().clone()) for parameter in self.network.parameters()]
         spare.step()
         for parameter, value in held:
@@ -280,7 +280,7 @@ class ClassifierTrainer:
 
     @contextmanager
     def _own_random_numbers(self) -> Iterator[None]:
-        """Inside, minitorch draws from the run's own random numbers; afterwards, the others continue where they were."""
+        """In the `with` block, minitorch uses the run's own random numbers; afterwards, the global ones continue where they were."""
         others = generator.bit_generator.state
         generator.bit_generator.state = self._random
         try:

@@ -1,4 +1,4 @@
-"""The command line of all programs: options parsed by typer, one-line messages, a progress bar, and an orderly exit."""
+"""The command line of all programs: options parsed by typer, one-line messages, a progress bar, and a clean exit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class UsageError(Exception):
 
 
 def call(program: str, command: Callable[..., int], arguments: Sequence[str] | None, description: str | None = None) -> int:
-    """Call a command with the options of a command line; a wrong option ends the program with one line.
+    """Call a command with the options of a command line; a wrong option ends the program with a one-line message.
 
     Args:
         program: Name of the file in project/.
@@ -51,7 +51,7 @@ def call(program: str, command: Callable[..., int], arguments: Sequence[str] | N
     except typer.Exit:  # after --help
         return 0
     except Exception as error:
-        if not hasattr(error, "format_message"):  # what typer raises on wrong usage; where its class lives depends on the version
+        if not hasattr(error, "format_message"):  # a usage error of typer; the module of its class depends on the version
             raise
         message = f"{error.format_message().rstrip('.')}; run: python project/{program} --help"  # type: ignore[attr-defined]
     sys.stderr.write(f"{program}: {message}\n")
@@ -77,7 +77,7 @@ def decimal(text: str) -> float | str:
 
 
 def at_least(low: int) -> Callable[[Any], int]:
-    """A typer parser of integers that are not below a bound."""
+    """Return a typer parser for integers of at least `low`."""
 
     def parse(value: Any) -> int:
         found = number(value) if isinstance(value, str) else value
@@ -89,12 +89,12 @@ def at_least(low: int) -> Callable[[Any], int]:
 
 
 def whole(low: int, help: str) -> Any:
-    """A typer option for an integer of at least `low`."""
+    """Return a typer option for an integer of at least `low`."""
     return typer.Option(parser=at_least(low), metavar="N", help=help)
 
 
 def positive(value: Any) -> float:
-    """A typer parser of numbers above 0."""
+    """A typer parser for numbers above 0."""
     found = decimal(value) if isinstance(value, str) else value
     if not isinstance(found, float) or not 0 < found < math.inf:
         raise typer.BadParameter(f"expected a number above 0, got {found!r}")
@@ -102,7 +102,7 @@ def positive(value: Any) -> float:
 
 
 def report_folder(path: Path | None) -> Path | None:
-    """The folder for a report, created if it is missing, before any training.
+    """Create the folder for a report if it is missing, before any training.
 
     Raises:
         UsageError: If it cannot be created or written to.
@@ -120,23 +120,23 @@ def report_folder(path: Path | None) -> Path | None:
 
 
 def print_stopped(program: str, summary: str) -> None:
-    """Say on standard error that a run was interrupted, and how far it got."""
+    """Print to standard error that a run was interrupted, and its result so far."""
     print(f"{program}: stopped. {summary}", file=sys.stderr)
 
 
 def print_report(path: Path, interrupted: bool | int) -> None:
-    """Say where the report is; for an interrupted run on standard error."""
+    """Print the path of the report; to standard error if the run was interrupted."""
     print(f"Report: {path}", file=sys.stderr if interrupted else sys.stdout)
 
 
 @contextmanager
 def progress_bar(total: int, unit: str, done: int = 0) -> Iterator[Callable[[int], None]]:
-    """A progress bar on the terminal; nothing if standard error is not one, so that files and pipes stay clean.
+    """Show a progress bar on the terminal; show nothing if standard error is not a terminal, so that files and pipes stay clean.
 
     Args:
         total: Number of units.
         unit: The unit: "epoch", "step".
-        done: Number of units done before.
+        done: Number of units that are already finished.
 
     Yields:
         A function to call with the number of finished units.
@@ -165,12 +165,12 @@ def progress_bar(total: int, unit: str, done: int = 0) -> Iterator[Callable[[int
 
 @contextmanager
 def ctrl_c_after_the_step() -> Iterator[Callable[[], bool]]:
-    """Inside, the first Ctrl-C is only recorded, so that nothing is left half done; the second interrupts as usual.
+    """In the `with` block, the first Ctrl-C is only recorded, so that no step is left unfinished; the second interrupts as usual.
 
     Yields:
-        A function that tells whether Ctrl-C was pressed.
+        A function that returns whether Ctrl-C was pressed.
     """
-    if threading.current_thread() is not threading.main_thread():  # only there signals arrive
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield lambda: False
         return
     pressed = False
@@ -189,9 +189,9 @@ def ctrl_c_after_the_step() -> Iterator[Callable[[], bool]]:
 
 
 def run(prog: str, main: Callable[[], int]) -> NoReturn:
-    """Run a program; unwritten code, Ctrl-C and a full disk end it with one line instead of a traceback. Returns the exit status."""
+    """Run a program and exit with its status. Unwritten code, Ctrl-C or a full disk end it with one line instead of a traceback."""
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that lacks a sign gets a question mark
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a question mark replaces a character that the terminal lacks
     try:
         status = main()
         sys.stdout.flush()
@@ -202,7 +202,7 @@ def run(prog: str, main: Callable[[], int]) -> NoReturn:
         status = _end(prog, f"{error}: {frame.f_code.co_qualname} in {frame.f_code.co_filename}, line {line}", 1)
     except KeyboardInterrupt:
         status = _end(prog, "stopped", INTERRUPTED)
-    except BrokenPipeError:  # the reader has gone, as `head` does
+    except BrokenPipeError:  # the reader closed the pipe, as `head` does
         _drop_output()
         status = 1
     except OSError as error:
@@ -212,7 +212,7 @@ def run(prog: str, main: Callable[[], int]) -> NoReturn:
 
 
 def _drop_output() -> None:
-    """Discard output that cannot be printed; otherwise Python tries again at exit, and complains."""
+    """Discard output that cannot be printed; otherwise Python tries again at exit and prints another error."""
     try:
         sys.stdout.flush()
     except OSError:

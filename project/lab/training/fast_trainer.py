@@ -45,12 +45,12 @@ class FastSetting(Setting):
 class FastTrainer(Trainer):
     """Gradient descent on mini-batches of ten points; the points are shuffled in every epoch.
 
-    `losses` holds means over all points of the epoch, each point as the network saw it in its batch. Before the first
-    epoch, a step of length 0 compiles the kernels, so that no epoch's time includes compilation; it changes no weights.
+    `losses` contains the mean over all points of the epoch; the loss of a point is the one of its own training step. Before the
+    first epoch, a step with learning rate 0 compiles the kernels, so that no epoch's time includes compilation.
 
     Args:
         setting: The settings.
-        make_network: Makes a Module from the size of its hidden layers and a backend, which maps points, shape (n, 2), to their
+        make_network: Creates a Module from the size of its hidden layers and a backend, which maps points, shape (n, 2), to their
             probabilities of label 1, shape (n,); called once, after `minitorch.manual_seed`.
 
     Attributes:
@@ -70,7 +70,7 @@ class FastTrainer(Trainer):
         minitorch.manual_seed(seed)
 
     def compile(self) -> None:
-        """Take a step of length 0, so that all kernels are compiled."""
+        """Take a step with learning rate 0, so that all kernels are compiled."""
         begun = time.perf_counter()
         rate, self.optimizer.lr = self.optimizer.lr, 0.0
         loss, _ = self._forward(0)
@@ -83,7 +83,7 @@ class FastTrainer(Trainer):
         """Train one mini-batch."""
         loss, right = self._forward(self._first)
         loss.backward()
-        self.optimizer.step()  # and empties the gradients
+        self.optimizer.step()  # also clears the gradients
         last = min(self._first + BATCH, self.graph.N)
         self.loss += loss.item() * (last - self._first) / self.graph.N
         self.right += right
@@ -99,21 +99,21 @@ class FastTrainer(Trainer):
             return self.network(minitorch.tensor(points, backend=self.backend)).tolist()
 
     def _forward(self, first: int) -> tuple[minitorch.Tensor, int]:
-        """The mean loss of a mini-batch, and the number of its correct points."""
+        """Return the mean loss of a mini-batch and its number of correct points."""
         points, labels = self.points[first : first + BATCH], self.labels[first : first + BATCH]
         output = self.network(points)
-        probability = output * labels + (1 - output) * (1 - labels)  # of the right label
+        probability = output * labels + (1 - output) * (1 - labels)  # of the correct label
         return -probability.log().mean(), int((probability.to_numpy() > 0.5).sum())
 
     def _shuffle(self) -> None:
-        """Start an epoch: all points in a new order."""
+        """Start an epoch with all points in a new order."""
         order = self._random.sample(range(self.graph.N), self.graph.N)
         self.points = minitorch.tensor([self.graph.X[i] for i in order], backend=self.backend)
         self.labels = minitorch.tensor([self.graph.y[i] for i in order], backend=self.backend, dtype=self.points.dtype)
         self._first = 0
 
     def advance(self) -> None:
-        """Train the smallest unit; compile first."""
+        """Train one mini-batch; compile before the first one."""
         if not self.compiling:
             self.compile()
         else:

@@ -1,4 +1,4 @@
-"""The data sets on this machine: a page offers no others, because it would have to wait for a download."""
+"""The data sets on this machine. A page offers no others, because the user would have to wait for a download."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def word_vectors() -> list[str]:
 
 _PARTS = ("t10k", "train")
 _LATER = ("Dropout", "binary_cross_entropy_with_logits", "conv1d", "embedding")
-"""What learned vectors stand on: no workspace of the course has it."""
+"""The functions that learned word vectors need; a workspace of the course does not have them."""
 
 
 def _folder(name: str) -> Path | None:
-    """The folder of a data set; None if there is none."""
+    """Return the folder of a data set; None if it does not exist."""
     try:
         folder = data_home() / name
-    except ModuleNotFoundError:  # what knows the user's cache is not installed
+    except ModuleNotFoundError:  # the package that locates the user's cache is not installed
         return None
     return folder if folder.is_dir() else None
 
 
 def _there(name: str, *files: str) -> bool:
-    """Whether one of some files exists in the folder of a data set."""
+    """Whether at least one of the files exists in the folder of a data set."""
     folder = _folder(name)
     return folder is not None and find_file(folder, list(files)) is not None

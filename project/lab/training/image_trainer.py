@@ -70,9 +70,9 @@ class ImageTrainer(ClassifierTrainer):
 
     Args:
         setting: The settings.
-        make_network: Makes a Module from the height (and width) of the images and the size of the pooling windows, which maps images,
+        make_network: Creates a Module from the height (and width) of the images and the size of the pooling windows, which maps images,
             shape (B, 1, H, W), to the logarithms of the probabilities of the classes, shape (B, 10); called once, after seeding.
-        split: The images; those of the settings if left out.
+        split: The images; those of the settings if omitted.
 
     Attributes:
         train: The training images.
@@ -109,7 +109,7 @@ class ImageTrainer(ClassifierTrainer):
         """See `ClassifierTrainer.batch_loss`."""
         images, labels = batch
         wanted = labels.to_numpy()
-        output = self.network(images)  # logarithms of probabilities
+        output = self.network(images)  # log probabilities
         right = minitorch.tensor(self._one_hot[wanted], backend=output.backend)
         loss = -(output * right).sum() * (1 / len(wanted))
         return loss, int((output.numpy().argmax(1) == wanted).sum()), len(wanted)
@@ -121,17 +121,17 @@ class ImageTrainer(ClassifierTrainer):
 
     @property
     def predicted(self) -> np.ndarray:
-        """The class that the network saw in each image of `valid` after the latest epoch."""
+        """The class predicted for each image of `valid` after the latest epoch."""
         return self.log_probabilities.argmax(1)
 
     def confusion(self) -> list[list[int]]:
-        """How many images of each class (row) were taken for each class (column)."""
+        """Return the number of images of each class (row) that were classified as each class (column)."""
         counts = np.zeros((CLASSES, CLASSES), np.int64)
         np.add.at(counts, (self.valid.labels, self.predicted), 1)
         return counts.tolist()
 
     def mistakes(self) -> list[dict[str, Any]]:
-        """The images of `valid` of which the network was surest to see what they do not show, the worst first."""
+        """Return the misclassified images of `valid` with the highest predicted probabilities, the highest first."""
         predicted = self.predicted
         wrong = np.flatnonzero(predicted != self.valid.labels)
         surest = sorted(wrong.tolist(), key=lambda i: -self.log_probabilities[i, predicted[i]])[:WORST]
@@ -146,7 +146,7 @@ class ImageTrainer(ClassifierTrainer):
         ]
 
     def details(self) -> dict[str, Any]:
-        """The table of confusions, and the worst mistakes."""
+        """Return the confusion matrix and the worst mistakes."""
         return {"confusion": self.confusion(), "mistakes": self.mistakes()}
 
 

@@ -1,4 +1,4 @@
-"""A run of a training program, as a page follows it: started, stopped at any moment, and gone on with from its checkpoint."""
+"""A run of a training program for a page, which can start it, stop it at any moment, and resume it from its checkpoint."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from typing import Any
 from project.lab.training.jobs import Job
 
 OF_AN_EPOCH = ("epoch", "loss", "train_accuracy", "valid_accuracy", "seconds")
-"""What every line on an epoch has; what else stands there are details."""
+"""The keys in every line about an epoch; all other keys are details."""
 
 LATEST = 5
-"""Epochs whose mean time says how long the rest will take."""
+"""Number of recent epochs whose mean time predicts the remaining time."""
 
 
 class Run:
-    """A run in a process of its own, which tells what it does in lines of JSON.
+    """A training run in a separate process, which reports its progress as lines of JSON.
 
-    Its checkpoint lies in a folder that goes when nobody holds this object any more; so does the process.
+    Its checkpoint is in a temporary folder. The folder and the process are removed when this object is no longer referenced.
 
     Args:
         setting: A ClassifierSetting.
-        made_from: A digest of the files that it is made from.
+        made_from: A digest of the source files.
 
     Attributes:
-        setting, made_from: As given; `setting.epochs` may grow when the run is gone on with.
-        facts: The first line: the command, the number of parameters and of examples; empty before it has come.
-        history: The lines on the finished epochs.
-        details: What the latest of them had to say beside its numbers.
-        step: How many steps of the current epoch are done, as far as it was told.
-        steps: How many an epoch has.
-        summary: The outcome; "" before the end.
+        setting, made_from: As given; `setting.epochs` may grow when the run is resumed.
+        facts: The first line: the command, and the numbers of parameters and of examples; empty until it arrives.
+        history: The lines about finished epochs.
+        details: The details of the latest epoch.
+        step: Number of finished steps in the current epoch, according to the latest line.
+        steps: Number of steps in an epoch.
+        summary: The summary of the finished run; "" before the end.
     """
 
     def __init__(self, setting: Any, made_from: str = "") -> None:
@@ -51,19 +51,19 @@ class Run:
 
     @property
     def checkpoint(self) -> Path:
-        """The file that the run keeps its state in; it is there from the end of the first epoch on."""
+        """The file of the checkpoint; it exists by the end of the first epoch."""
         return self._folder / "run.safetensors"
 
     @property
     def running(self) -> bool:
-        """Whether the program is at work."""
+        """Whether the program is running."""
         return self._job is not None and self._job.running
 
     def start(self, epochs: int | None = None) -> None:
-        """Begin, or go on after the last checkpoint.
+        """Start, or resume from the last checkpoint.
 
         Args:
-            epochs: How many there shall be in all; as before if left out.
+            epochs: The total number of epochs; unchanged if omitted.
         """
         self.stop()
         if epochs is not None:
@@ -76,7 +76,7 @@ class Run:
         self._job = Job(f"{self.setting.program}.py", "--json", "--checkpoint", str(self.checkpoint), *flags)
 
     def stop(self) -> None:
-        """End the program now; what it has told stays, and what it has learned since its last checkpoint is lost."""
+        """Kill the program. Its reports are kept; training since its last checkpoint is lost."""
         if self._job is not None:
             self._job.read()
             self._take()
@@ -84,10 +84,10 @@ class Run:
             self.step = 0
 
     def read(self) -> bool:
-        """Take in what it has told since, and say whether more may come.
+        """Read the new output, and return whether more may follow.
 
         Raises:
-            NotImplementedError, Failed: As `Job.read`.
+            NotImplementedError, Failed: See `Job.read`.
         """
         if self._job is None:
             return False
@@ -97,34 +97,34 @@ class Run:
             self._take()
 
     def made_by(self, setting: Any) -> bool:
-        """Whether it trains what a setting says; it may train longer or shorter."""
-        own, other = (asdict(each) | {"epochs": None} for each in (self.setting, setting))  # a saved file makes new classes
+        """Whether the run was made with a setting; the number of epochs may differ."""
+        own, other = (asdict(each) | {"epochs": None} for each in (self.setting, setting))  # saving a source file creates new classes
         return own == other and self.setting.program == setting.program
 
     def resumable(self, setting: Any) -> bool:
-        """Whether it can be gone on with to what a setting asks for."""
+        """Whether the run can be resumed to complete a setting."""
         return self.made_by(setting) and not self.running and self.checkpoint.exists() and len(self.history) < setting.epochs
 
     @property
     def progress(self) -> float:
-        """The share of the work that is done, from 0 to 1."""
+        """The fraction of the work that is finished, from 0 to 1."""
         return min((len(self.history) + (self.step / self.steps if self.steps else 0)) / self.setting.epochs, 1.0)
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the rest will take, by the time of the latest epochs; None before the first is finished."""
+        """The remaining time, estimated from the latest epochs; None before the first is finished."""
         if not self.history:
             return None
         an_epoch = fmean(line["seconds"] for line in self.history[-LATEST:])
         return an_epoch * self.setting.epochs * (1 - self.progress)
 
     def _take(self) -> None:
-        """Sort the new lines."""
+        """Process the new lines."""
         assert self._job
         new, self._taken = self._job.lines[self._taken :], len(self._job.lines)
         for line in new:
             if "setting" in line:
-                self.facts, self.history = line, []  # a run that is gone on with tells again of the epochs before
+                self.facts, self.history = line, []  # a resumed run reports its earlier epochs again
             elif "summary" in line:
                 self.summary = line["summary"]
             elif "loss" in line:

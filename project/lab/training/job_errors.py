@@ -1,4 +1,4 @@
-"""The time limit in a program that works for a page: the program prints the card as a line of JSON, and the page shows it."""
+"""The time limit of programs that run for a page: the program prints the card as a line of JSON, and the page shows it."""
 
 from __future__ import annotations
 

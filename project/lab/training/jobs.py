@@ -1,4 +1,4 @@
-"""A program that works for a page: in a process of its own, which prints lines of JSON and can be stopped at any moment."""
+"""A program that runs for a page, in a separate process that prints lines of JSON and can be stopped at any moment."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ UNWRITTEN = re.compile(r"Need to implement for Task \d+\.\d+[a-z]?")
 
 
 class Failed(Exception):
-    """The program ended with an error; the message is the end of what it said."""
+    """The program ended with an error; the message is the end of its error output."""
 
 
 class Job:
     """A running program of project/.
 
-    It ends when it is done, when it is stopped, or when nobody holds this object any more.
+    It ends when it is done, when it is stopped, or when this object is no longer referenced.
 
     Args:
-        program: Its file under project/.
-        arguments: Its flags.
+        program: Its path in `project/`.
+        arguments: Its command-line arguments.
         environment: Environment variables to add.
 
     Attributes:
-        lines: What it has printed, as far as `read` has seen.
+        lines: The lines that it has printed, up to the last `read`.
     """
 
     def __init__(self, program: str, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
         self.lines: list[dict[str, Any]] = []
         self._card: Card | None = None  # of an error in student code
         self._rest = b""
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # it goes when the job goes
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed together with the job
         self._process = subprocess.Popen(
             [sys.executable, str(ROOT / "project" / program), *arguments],
             cwd=ROOT,
@@ -55,22 +55,22 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Whether it is still at work."""
+        """Whether the program is running."""
         return self._process.poll() is None
 
     def stop(self) -> None:
-        """End it now; what it has printed stays."""
+        """Kill the program; the lines that it has printed are kept."""
         self._end()
 
     def read(self) -> bool:
-        """Take in what it has printed since, and say whether more may come.
+        """Read the new output, and return whether more may follow.
 
         Raises:
-            NotImplementedError: If it came upon code that is not written yet, with that code's message.
+            NotImplementedError: If the program reached unwritten code; the message is that of the code.
             StudentCodeFailed: If it printed the card of an error in student code.
             Failed: If it ended with another error.
         """
-        more = self.running  # asked first: what it prints before it ends is then read below
+        more = self.running  # checked first, so that everything printed before the exit is read below
         assert self._process.stdout
         if not self._process.stdout.closed:
             *complete, self._rest = (self._rest + (self._process.stdout.read() or b"")).split(b"\n")
@@ -85,31 +85,31 @@ class Job:
         return more
 
     def wait(self, seconds: float) -> None:
-        """Let it work to its end; after so many seconds it is stopped.
+        """Wait for the program to end; stop it after this many seconds.
 
         Raises:
-            Failed: If it is not done by then; also as `read`.
+            Failed: If it does not end in time; see also `read`.
         """
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             self.stop()
-            raise Failed(f"it did not end within {seconds:g} seconds; is there a loop without an end?") from None
+            raise Failed(f"it did not end within {seconds:g} seconds; is there an endless loop?") from None
         self.read()
 
     def _raise(self, said: str) -> None:
-        """What it ended with, as an exception."""
+        """Raise the error that ended the program."""
         if self._card is not None:
             raise StudentCodeFailed(self._card)
         if unwritten := UNWRITTEN.search(said):
             raise NotImplementedError(unwritten[0])
         if self.lines and self._process.returncode == 1 and not said:
-            return  # its verdict, not an error
+            return  # it reported a negative result, not an error
         raise Failed("\n".join(said.splitlines()[-12:]) or f"it ended with status {self._process.returncode}")
 
 
 def _end(process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
-    """Kill the program if it still runs, and let go of its pipe and its file."""
+    """Kill the program if it is still running, and close its pipe and its file."""
     if process.poll() is None:
         process.kill()
     process.wait()

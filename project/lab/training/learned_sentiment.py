@@ -1,4 +1,4 @@
-"""Kim's network with vectors of words that are learned as well, for tens of thousands of sentences: it stands on `minitorch.nn`."""
+"""Kim's network with learned word vectors, for tens of thousands of sentences. It requires `minitorch.nn`."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from project.lab.training.checkpoint import digest
 from project.lab.training.sentiment_trainer import SentimentSetting, SentimentTrainer
 
 WIDTHS = (3, 4, 5)
-"""How many words the filters of each convolution see at once."""
+"""The widths of the filters, in words."""
 
 DIM, MAPS, DROPOUT = 50, 100, 0.5
-"""Numbers of a word's vector, filters of each convolution, and the share of maxima that dropout sets to 0."""
+"""Size of a word vector, number of filters per width, and probability that dropout zeroes a maximum."""
 
 PADDING = max(WIDTHS)
-"""Places behind the longest sentence of a batch. So every filter sees the end of every sentence, and no words at all: what a sentence is
-taken for does not depend on how long the others are."""
+"""Number of zeros after the longest sentence of a batch. Every filter then covers the end of every sentence and also a window of padding
+alone, so the prediction for a sentence does not depend on the lengths of the others."""
 
 Encoded = list[np.ndarray]
-"""Of every sentence the numbers of its words."""
+"""The word indices of each sentence."""
 
 
 class LearnedNetwork(minitorch.Module):
-    """Kim's network on words: each has a vector that is learned.
+    """Kim's network on word indices, with word vectors that are learned.
 
-    The vectors start from the normal distribution with standard deviation 1/4.
+    The vectors are initialized from the normal distribution with standard deviation 1/4.
 
     Args:
-        words: How many words are known; 0 is padding.
+        words: Size of the vocabulary; index 0 is padding.
 
-    Source: Kim 2014, arXiv:1408.5882, section 2, there called CNN-rand.
+    Source: Kim 2014, arXiv:1408.5882, section 2, where it is called CNN-rand.
     """
 
     def __init__(self, words: int) -> None:
@@ -48,10 +48,10 @@ class LearnedNetwork(minitorch.Module):
         self.bias = minitorch.Parameter(drawn((1,), 0.0))
 
     def forward(self, words: minitorch.Tensor) -> minitorch.Tensor:
-        """What the sigmoid makes the probability of label 1 of, for every sentence.
+        """Return the logit of label 1 for each sentence.
 
         Args:
-            words: Their numbers, int64, shape (batch, places), as `padded` gives them.
+            words: Word indices, int64, shape (batch, length), as returned by `padded`.
 
         Returns:
             Shape (batch,).
@@ -60,37 +60,37 @@ class LearnedNetwork(minitorch.Module):
         features = minitorch.cat([self.found(vectors, width) for width in WIDTHS], 1)
         features = nn.dropout(features, DROPOUT, not self.training)
         if self.training:
-            features = features * (1 / (1 - DROPOUT))  # so that their sum stays what it is without dropout
+            features = features * (1 / (1 - DROPOUT))  # keeps the expected sum the same as without dropout
         return (features @ self.weights.value + self.bias.value).view(words.shape[0])
 
     def found(self, vectors: minitorch.Tensor, width: int) -> minitorch.Tensor:
-        """How strongly each filter of a width is answered at its best place, shape (batch, MAPS).
+        """Return the largest response of each filter of a width over all positions, shape (batch, MAPS).
 
-        Where sentences are short and channels many, a convolution is quickest as one product of matrices: of all windows, each a row in
-        which the vectors of its words stand one behind the other, with the filters.
+        If sentences are short and channels many, the fastest convolution is one matrix product: a matrix of windows, whose rows are the
+        concatenated vectors of the words, times the filters.
         """
         batch, places = vectors.shape[0], vectors.shape[1] - width + 1
         windows = minitorch.cat([vectors[:, first : first + places] for first in range(width)], 2).view(batch * places, width * DIM)
         outputs = (windows @ getattr(self, f"weights{width}").value).view(batch, places, MAPS)
         largest = nn.max(outputs, 1).view(batch, MAPS)
-        return (largest + getattr(self, f"bias{width}").value).relu()  # neither moves the place of the maximum: here they cost less
+        return (largest + getattr(self, f"bias{width}").value).relu()  # neither moves the position of the maximum; both cost less here
 
 
 def drawn(shape: tuple[int, ...], deviation: float) -> minitorch.Tensor:
-    """Numbers of float32 from the normal distribution around 0 with this standard deviation."""
+    """Return float32 numbers from the normal distribution with mean 0 and this standard deviation."""
     return deviation * minitorch.randn(shape, minitorch.FastBackend, dtype=minitorch.float32)
 
 
 class LengthBatches:
-    """Deals out sentences in batches of nearly the same length, so that there is little padding; every epoch deals anew.
+    """A loader whose batches contain sentences of nearly the same length, which reduces padding. Every epoch has new batches.
 
-    A loader as DataLoader is one; each epoch follows from the seed and its number alone.
+    Its interface is that of DataLoader; each epoch depends only on the seed and on its number.
 
     Args:
-        sentences: Of every sentence the numbers of its words.
-        labels: Theirs.
-        batch_size: Sentences in a batch.
-        seed: For what is drawn.
+        sentences: The word indices of each sentence.
+        labels: The label of each sentence.
+        batch_size: Number of sentences in a batch.
+        seed: The seed of the order.
     """
 
     def __init__(self, sentences: Encoded, labels: np.ndarray, batch_size: int, seed: int) -> None:
@@ -105,22 +105,22 @@ class LengthBatches:
         random = np.random.default_rng([self.seed, self._epoch])
         self._epoch += 1
         order = random.permutation(len(self.labels))
-        order = order[np.argsort(self._lengths[order], kind="stable")]  # of equal length in an order by chance
+        order = order[np.argsort(self._lengths[order], kind="stable")]  # sentences of equal length are in random order
         for batch in random.permutation(len(self)):
             rows = order[batch * self.batch_size : (batch + 1) * self.batch_size]
             yield padded([self.sentences[row] for row in rows]), minitorch.from_numpy(self.labels[rows], minitorch.FastBackend)
 
     def state(self) -> dict[str, int]:
-        """Which epoch comes next."""
+        """Return the number of the next epoch."""
         return {"epoch": self._epoch}
 
     def restore(self, state: dict[str, int]) -> None:
-        """Go on from `state`."""
+        """Continue from `state`."""
         self._epoch = state["epoch"]
 
 
 def padded(sentences: Encoded) -> minitorch.Tensor:
-    """Sentences one below the other, int64, with zeros behind: at least PADDING."""
+    """Stack sentences into one int64 tensor, each followed by at least PADDING zeros."""
     longest = max(len(sentence) for sentence in sentences)
     words = np.zeros((len(sentences), longest + PADDING), np.int64)
     for row, sentence in zip(words, sentences, strict=True):
@@ -129,13 +129,13 @@ def padded(sentences: Encoded) -> minitorch.Tensor:
 
 
 class LearnedTrainer(SentimentTrainer):
-    """Trains on the numbers of words.
+    """Trains on word indices.
 
     Args:
-        setting: What to train.
-        vocabulary: Which number each word has.
-        train: Of every sentence to train on the numbers of its words, and the labels.
-        valid: The same of those to validate with.
+        setting: The settings.
+        vocabulary: The index of each word.
+        train: The word indices of each training sentence, and the labels.
+        valid: The same for the validation sentences.
     """
 
     def __init__(
@@ -147,8 +147,8 @@ class LearnedTrainer(SentimentTrainer):
 
     @staticmethod
     def of_sentences(setting: SentimentSetting, train: Any, valid: Any) -> LearnedTrainer:
-        """The trainer for sentences; it knows the words that come at least twice in those that it trains on."""
-        vocabulary = Vocabulary(train.sentences, min_count=2)  # of what comes once the unknown ones learn their vector
+        """Create the trainer for sentences; its vocabulary contains the words that occur at least twice in the training sentences."""
+        vocabulary = Vocabulary(train.sentences, min_count=2)  # words that occur once train the vector of unknown words
         encoded = [([vocabulary.encode(sentence) for sentence in part.sentences], part.labels) for part in (train, valid)]
         return LearnedTrainer(setting, vocabulary, *encoded)
 
@@ -170,7 +170,7 @@ class LearnedTrainer(SentimentTrainer):
 
     def about_words(self, sentences: TextDataset) -> str:
         """See `SentimentTrainer.about_words`."""
-        return f"learned vectors for its {len(self.vocabulary) - 2} words that come at least twice"
+        return f"learned vectors for its {len(self.vocabulary) - 2} words that occur at least twice"
 
     def inputs(self, sentences: Encoded, rows: np.ndarray) -> minitorch.Tensor:
         """See `SentimentTrainer.inputs`."""

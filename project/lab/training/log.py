@@ -1,4 +1,4 @@
-"""The log of a classifier's training: a line for every epoch, the outcome in a sentence, and the files that a report consists of."""
+"""The log of a classifier's training run: a line for each epoch, a summary, and the files of the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_EPOCHS = 2000
 
 
 def log_line(trainer: ClassifierTrainer, epoch: int) -> str:
-    """A finished epoch, counted from 1, as one line."""
+    """Format a finished epoch, counted from 1, as one line."""
     entry, epochs, valid = trainer.history[epoch - 1], trainer.setting.epochs, trainer.examples[1]
     done = f"{epoch:>{len(str(epochs))}}/{epochs}"
     right = f"{round(entry.valid * valid):>{len(str(valid))}}/{valid}"
@@ -25,11 +25,11 @@ def log_line(trainer: ClassifierTrainer, epoch: int) -> str:
 
 
 def summary(trainer: ClassifierTrainer, closing: str = "") -> str:
-    """The outcome in a sentence or two.
+    """Summarize the result in one or two sentences.
 
     Args:
-        trainer: What has been trained, to the end or not.
-        closing: A sentence to end with.
+        trainer: The trainer, whether its run is complete or not.
+        closing: A sentence to append.
     """
     if not trainer.epoch:
         return f"No epoch of {trainer.setting.epochs} was finished."
@@ -45,12 +45,12 @@ def summary(trainer: ClassifierTrainer, closing: str = "") -> str:
 
 
 def text(trainer: ClassifierTrainer, every: int, closing: str = "") -> str:
-    """The log as a file holds it.
+    """Return the log as it is written to a file.
 
     Args:
-        trainer: What has been trained, to the end or not.
-        every: How many epochs lie between two lines.
-        closing: As `summary` takes it.
+        trainer: The trainer, whether its run is complete or not.
+        every: Number of epochs from one line to the next.
+        closing: See `summary`.
     """
     parameters = sum(parameter.value.size for parameter in trainer.network.parameters())
     train, valid = trainer.examples
@@ -73,13 +73,13 @@ def text(trainer: ClassifierTrainer, every: int, closing: str = "") -> str:
 
 
 def write(trainer: ClassifierTrainer, folder: Path, every: int, closing: str = "") -> Path:
-    """Write the log, curves.png and curves.svg into a folder, over those of an earlier run.
+    """Write the log, curves.png and curves.svg to a folder, overwriting those of an earlier run.
 
     Args:
-        trainer: What has been trained, to the end or not.
-        folder: Where to; made if it is missing.
-        every: How many epochs lie between two lines of the log.
-        closing: As `summary` takes it.
+        trainer: The trainer, whether its run is complete or not.
+        folder: The folder; created if it is missing.
+        every: Number of epochs from one line of the log to the next.
+        closing: See `summary`.
 
     Returns:
         The path of the log, which is written last.

@@ -15,21 +15,21 @@ LogEvery = Annotated[int, command_line.whole(1, "epochs from one line of the log
 
 
 class Run(Protocol):
-    """What the loop trains; it may stop after any step."""
+    """A training run, which can stop after any step."""
 
     @property
     def finished(self) -> int:
-        """How many epochs or steps are finished."""
+        """Number of finished epochs or steps."""
         ...
 
     @property
     def total(self) -> int:
-        """How many there are in all."""
+        """Total number of epochs or steps."""
         ...
 
     @property
     def done(self) -> bool:
-        """Whether all are finished."""
+        """Whether all epochs or steps are finished."""
         ...
 
     def advance(self) -> object:
@@ -38,35 +38,35 @@ class Run(Protocol):
 
 
 class Log:
-    """What a program prints while it trains. A subclass overrides what it needs."""
+    """The output of a program during training. A subclass overrides the methods that it needs."""
 
     def begin(self) -> None:
-        """Print what is trained."""
+        """Print a description of the run."""
 
     def is_due(self) -> bool:
-        """Whether a line is due after this step. A checkpoint is saved first: what has been printed is never lost."""
+        """Whether to print a line after this step. A checkpoint is saved first, so that no printed result is lost."""
         return False
 
     def step(self, due: bool) -> None:
-        """Print what there is to print after a step."""
+        """Print the output of a step."""
 
     def end(self) -> None:
-        """Print the outcome of a finished run."""
+        """Print the result of a finished run."""
 
 
 def train(run: Run, log: Log, unit: str = "step", save: Callable[[], None] | None = None) -> int:
-    """Train until done or interrupted.
+    """Train until the run is done or interrupted.
 
-    The first Ctrl-C ends the run after the current step; the second interrupts the step, and the last checkpoint stays.
+    The first Ctrl-C ends the run after the current step. The second interrupts the step, and the last checkpoint remains.
 
     Args:
-        run: What to train.
-        log: What to print.
-        unit: What the progress bar counts.
-        save: Saves a checkpoint; None for none.
+        run: The training run.
+        log: The output.
+        unit: The unit of the progress bar.
+        save: Saves a checkpoint; None to save none.
 
     Returns:
-        The exit status: 0, or INTERRUPTED after Ctrl-C or if the reader of the log has gone.
+        The exit status: 0, or INTERRUPTED after Ctrl-C or if the reader of the log has closed the pipe.
     """
     between_steps, status = False, command_line.INTERRUPTED
     try:
@@ -88,7 +88,7 @@ def train(run: Run, log: Log, unit: str = "step", save: Callable[[], None] | Non
         if run.done:
             log.end()
             status = 0
-    except BrokenPipeError:  # the reader of the log has gone: something was printed, so no step was interrupted
+    except BrokenPipeError:  # the reader closed the pipe: a line was being printed, so no step was interrupted
         between_steps = True
     except KeyboardInterrupt:  # the second Ctrl-C, within a step
         pass

@@ -1,4 +1,4 @@
-"""What the programs that train on points do: read their options, train, print the log, and write the report."""
+"""Shared by the programs that train on points: options, training, the log and the report."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ReportFolder = Annotated[Path | None, typer.Option(metavar="DIR", readable=False
 def main(
     description: str | None, default: AnySetting, make_trainer: Callable[[AnySetting], Trainer], arguments: Sequence[str] | None = None
 ) -> int:
-    """Train as the command line says.
+    """Run a training program with the options of a command line.
 
     Args:
         description: What the program does, for --help.
-        default: Names the program, and holds the value of every option that is not given.
-        make_trainer: Makes the trainer from the setting.
-        arguments: The command line; that of the process if left out.
+        default: Names the program, and contains the default value of every option.
+        make_trainer: Creates the trainer from the setting.
+        arguments: The command line; that of the process if omitted.
 
     Returns:
         The exit status.
@@ -45,12 +45,12 @@ def main(
 
 
 def train(trainer: Trainer, every: int, folder: Path | None) -> int:
-    """Train until done or interrupted, print the log, and write the report of what was done.
+    """Train until done or interrupted, print the log, and write the report.
 
     Args:
-        trainer: What to train.
-        every: How many epochs lie between two printed lines.
-        folder: For the report, if one is wanted.
+        trainer: The trainer.
+        every: Number of epochs from one printed line to the next.
+        folder: Folder for the report; None for no report.
 
     Returns:
         The exit status.
@@ -65,13 +65,13 @@ def train(trainer: Trainer, every: int, folder: Path | None) -> int:
 
 
 class _Log(loop.Log):
-    """A line every few epochs, and the outcome."""
+    """A line every few epochs, and the result."""
 
     def __init__(self, trainer: Trainer, every: int) -> None:
         self.trainer, self.every, self.epoch = trainer, every, trainer.epoch
 
     def is_due(self) -> bool:
-        """Whether the step ended an epoch that has a line."""
+        """Whether the step ended an epoch for which a line is printed."""
         ended, self.epoch = self.trainer.epoch > self.epoch, self.trainer.epoch
         return ended and (self.epoch % self.every == 0 or self.trainer.done)
 
@@ -81,12 +81,12 @@ class _Log(loop.Log):
             print(log_line(self.trainer, self.every), flush=True)
 
     def end(self) -> None:
-        """Print the outcome."""
+        """Print the result."""
         print(report.summary(self.trainer), flush=True)
 
 
 def log_line(trainer: Trainer, every: int) -> str:
-    """The latest epoch as one line."""
+    """Format the latest epoch as one line."""
     epoch, loss, correct, seconds = report.entry(trainer, trainer.epoch, every)
     done = f"{epoch:>{len(str(trainer.setting.epochs))}}/{trainer.setting.epochs}"
     right = f"{correct:>{len(str(trainer.graph.N))}}/{trainer.graph.N}"

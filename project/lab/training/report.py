@@ -1,4 +1,4 @@
-"""The report of a training run: a Markdown log and two pictures, as the training tasks ask for them."""
+"""The report of a training run: a Markdown log and two pictures, as the training tasks require them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ MOST_EPOCHS = 5000
 
 
 def entry(trainer: Trainer, epoch: int, every: int) -> tuple[int, float, int, float]:
-    """One line of the log.
+    """Return one row of the log.
 
     Args:
-        trainer: What has been trained.
-        epoch: A finished epoch, from 1.
-        every: How many epochs lie between two lines.
+        trainer: The trainer, whether its run is complete or not.
+        epoch: A finished epoch, counted from 1.
+        every: Number of epochs from one row to the next.
 
     Returns:
-        The epoch, its loss, how many points it had right, and the mean seconds an epoch since the line before.
+        The epoch, its loss, its number of correct points, and the mean seconds per epoch since the previous row.
     """
     since = (epoch - 1) // every * every
     return epoch, trainer.losses[epoch - 1], trainer.correct[epoch - 1], fmean(trainer.seconds[since:epoch])
 
 
 def summary(trainer: Trainer) -> str:
-    """The outcome in one sentence."""
+    """Summarize the result in one sentence."""
     if not trainer.epoch:
         return f"No epoch of {trainer.setting.epochs} was finished."
     times = f"{sum(trainer.seconds):.1f} s ({fmean(trainer.seconds):.4f} s an epoch)"
@@ -45,18 +45,18 @@ def summary(trainer: Trainer) -> str:
 
 
 def markdown(trainer: Trainer, every: int) -> str:
-    """The log.
+    """Return the log as Markdown.
 
     Args:
-        trainer: What has been trained, to the end or not.
-        every: How many epochs lie between two lines of the table.
+        trainer: The trainer, whether its run is complete or not.
+        every: Number of epochs from one row of the table to the next.
     """
     setting = trainer.setting
     epochs = list(range(every, trainer.epoch + 1, every))
     if trainer.epoch % every:
         epochs.append(trainer.epoch)
     rows = [entry(trainer, epoch, every) for epoch in epochs]
-    parameters = sum(getattr(parameter.value, "size", 1) for parameter in trainer.network.parameters())  # a Tensor holds many numbers
+    parameters = sum(getattr(parameter.value, "size", 1) for parameter in trainer.network.parameters())  # a Tensor has many elements
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     return "\n".join(
         [
@@ -85,12 +85,12 @@ def markdown(trainer: Trainer, every: int) -> str:
 
 
 def write(trainer: Trainer, folder: Path, every: int) -> Path:
-    """Write report.md, boundary.png and curves.png into a folder, over those of an earlier run.
+    """Write report.md, boundary.png and curves.png to a folder, overwriting those of an earlier run.
 
     Args:
-        trainer: What has been trained, to the end or not.
-        folder: Where to; made if it is missing.
-        every: How many epochs lie between two lines of the table.
+        trainer: The trainer, whether its run is complete or not.
+        folder: The folder; created if it is missing.
+        every: Number of epochs from one row of the table to the next.
 
     Returns:
         The path of report.md, which is written last.

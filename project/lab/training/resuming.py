@@ -1,4 +1,4 @@
-"""Runs that can be resumed: the options of the command line, what they are refused for, and how an interrupted run says what to do."""
+"""Resumable runs: their command-line options, the checks of these options, and the message after an interruption."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ Resume = Annotated[bool, typer.Option("--resume", help="resume the run of --chec
 
 
 class Resumable(Protocol):
-    """A run that may stop after any step."""
+    """A run that can stop after any step."""
 
     def checkpoint(self) -> Checkpoint:
-        """All that is needed to resume after this step as if nothing had happened."""
+        """Return everything that is needed to resume after this step as if nothing had happened."""
         ...
 
 
 def saver(run: Resumable, path: Path | None) -> Callable[[], None] | None:
-    """What saves a checkpoint of the run as it is; None without a file."""
+    """Return a function that saves a checkpoint of the run; None without a file."""
     return None if path is None else lambda: checkpoint.save(path, run.checkpoint())
 
 
 def print_stopped(program: str, summary: str, path: Path | None = None, options: str = "") -> None:
-    """Say on standard error that a run was interrupted, how far it came, and how to resume it.
+    """Print to standard error that a run was interrupted, its result so far, and how to resume it.
 
     Args:
         program: Name of the file in project/.
-        summary: The outcome so far.
+        summary: The result so far.
         path: File of the checkpoint; None for none.
-        options: Options, with a space before them, that the command needs besides.
+        options: Further options that the command needs, with a leading space.
     """
     command_line.print_stopped(program, summary)
     if path and path.exists():
@@ -46,10 +46,10 @@ def print_stopped(program: str, summary: str, path: Path | None = None, options:
 
 
 def check_resumable(path: Path | None, resume: bool) -> None:
-    """Refuse to overwrite a checkpoint, and to resume without one, before the time for training is spent.
+    """Refuse to overwrite a checkpoint, and to resume without one, before any training.
 
     Raises:
-        UsageError: If the file of the checkpoint does not fit.
+        UsageError: If the options do not match the state of the file.
     """
     if resume and not path:
         raise command_line.UsageError("--resume expected the file to resume from, got none; add --checkpoint FILE")
@@ -71,7 +71,7 @@ def check_same_setting(program: str, given: dict[str, Any], saved: Checkpoint, p
         path: Its file.
 
     Raises:
-        CheckpointError: If it does not fit.
+        CheckpointError: If it does not match.
     """
     if saved.about.get("program") != program:
         raise CheckpointError(f"{path} is a checkpoint of {saved.about.get('program')}.py; resume it there")

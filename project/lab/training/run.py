@@ -1,4 +1,4 @@
-"""What the programs that train classifiers do: read options, train, print the log, save and resume a checkpoint, write a report."""
+"""Shared by the programs that train classifiers: options, training, the log, checkpoints and the report."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ AnySetting = TypeVar("AnySetting", bound=ClassifierSetting)
 
 @dataclass(frozen=True)
 class Options:
-    """What a run leaves behind.
+    """The output of a run.
 
     Attributes:
-        every: How many epochs lie between two lines of the log.
+        every: Number of epochs from one line of the log to the next.
         report: Folder for the report.
         checkpoint: File of the checkpoint.
         json: Whether to print lines of JSON, for another program to read.
@@ -50,13 +50,13 @@ def main(
     make_trainer: Callable[[AnySetting], ClassifierTrainer],
     arguments: Sequence[str] | None = None,
 ) -> int:
-    """Train as the command line says.
+    """Run a training program with the options of a command line.
 
     Args:
         description: What the program does, for --help.
-        default: Holds the value of every option that is not given.
-        make_trainer: Makes the trainer from the setting.
-        arguments: The command line; that of the process if left out.
+        default: The setting with the default value of every option.
+        make_trainer: Creates the trainer from the setting.
+        arguments: The command line; that of the process if omitted.
 
     Returns:
         The exit status.
@@ -75,7 +75,7 @@ def main(
         with job_errors.limited(json):
             try:
                 trainer = _trainer(default, given, make_trainer, checkpoint if resume else None)
-            except (ValueError, OSError) as error:  # OSError: files of data that are missing
+            except (ValueError, OSError) as error:  # OSError: data files are missing
                 raise command_line.UsageError(str(error)) from None
             return train(trainer, options)
 
@@ -85,7 +85,7 @@ def main(
 def _trainer(
     default: AnySetting, given: dict[str, Any], make_trainer: Callable[[AnySetting], ClassifierTrainer], path: Path | None
 ) -> ClassifierTrainer:
-    """A new trainer, or the one of a checkpoint."""
+    """Return a new trainer, or one restored from a checkpoint."""
     if path is None:
         return make_trainer(replace(default, **given))
     saved = checkpoint.load(path)
@@ -95,10 +95,10 @@ def _trainer(
 
 
 def _resumed(default: AnySetting, given: dict[str, Any], saved: Checkpoint, path: Path) -> AnySetting:
-    """The setting of the run that a checkpoint is of; only its epochs may be given anew.
+    """Return the setting of a checkpoint's run. Only the number of epochs can be changed.
 
     Raises:
-        CheckpointError: If it is of another program, or options ask for something else or for fewer epochs than are finished.
+        CheckpointError: If it belongs to another program, or if the options differ or ask for fewer epochs than are finished.
     """
     kept = saved.about["setting"]
     resuming.check_same_setting(default.program, {name: value for name, value in given.items() if name != "epochs"}, saved, path)
@@ -111,7 +111,7 @@ def _resumed(default: AnySetting, given: dict[str, Any], saved: Checkpoint, path
 
 
 def train(trainer: ClassifierTrainer, options: Options) -> int:
-    """Train until done or interrupted, print the log, keep the checkpoint, and write the report of what was done.
+    """Train until done or interrupted, print the log, save checkpoints, and write the report.
 
     Returns:
         The exit status.
@@ -127,13 +127,13 @@ def train(trainer: ClassifierTrainer, options: Options) -> int:
 
 
 class _Log(loop.Log):
-    """The log: lines for people, or lines of JSON."""
+    """The log, as text or as lines of JSON."""
 
     def __init__(self, trainer: ClassifierTrainer, options: Options) -> None:
         self.trainer, self.options, self.closing, self.printed = trainer, options, "", 0.0
 
     def begin(self) -> None:
-        """Print what is trained, and where a resumed run stands."""
+        """Print a description of the run and, if it is resumed, its position."""
         trainer = self.trainer
         if self.options.json:
             parameters = sum(parameter.value.size for parameter in trainer.network.parameters())
@@ -154,7 +154,7 @@ class _Log(loop.Log):
         return self.trainer.step == 0
 
     def step(self, due: bool) -> None:
-        """Print the epoch that the step ended, or now and then, as JSON, the step."""
+        """Print the epoch that the step ended; as JSON, also print a step from time to time."""
         trainer = self.trainer
         if due and self.options.json:
             self._epoch(trainer.epoch, trainer.details())
@@ -165,7 +165,7 @@ class _Log(loop.Log):
             self._print(epoch=trainer.epoch + 1, step=trainer.step, steps=trainer.steps)
 
     def end(self) -> None:
-        """Print the outcome."""
+        """Print the result."""
         self.closing = self.trainer.closing()
         summary = training_report.summary(self.trainer, self.closing)
         if self.options.json:

@@ -1,4 +1,4 @@
-"""What a page gives for the hand-in: the log as the program writes it, a Markdown page around it, and the curves."""
+"""The report of a run, as the page offers it for download: the program's log, a Markdown page with the log, and the curves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from project.lab.training.job import Run
 
 
 def record(run: Run) -> Any:
-    """A run as `training_report` reads a trainer."""
+    """Return the run with the attributes of a trainer that the log and the curves need."""
     history = [
         Epoch(math.nan if line["loss"] is None else line["loss"], line["train_accuracy"], line["valid_accuracy"], line["seconds"])
         for line in run.history
@@ -36,14 +36,14 @@ def record(run: Run) -> Any:
 
 
 def curves(run: Run, most: int = 200) -> dict[str, Any]:
-    """Loss and shares of right answers over the epochs, as a Vega-Lite specification."""
+    """Return the loss and the accuracies per epoch as a Vega-Lite specification."""
     history = record(run).history
     losses, train, valid = ([getattr(epoch, name) for epoch in history] for name in ("loss", "train", "valid"))
     return charts.learning(losses, train, valid, most)
 
 
 def markdown(run: Run) -> str:
-    """The page: the outcome, the command, the picture and the log."""
+    """Return the Markdown page: the result, the command, the picture and the log."""
     kept = record(run)
     return "\n".join(
         [
@@ -55,7 +55,7 @@ def markdown(run: Run) -> str:
             run.setting.command(),
             "```",
             "",
-            "![Loss, and the shares of training and validation examples that are right, over the epochs](curves.png)",
+            "![Loss, training accuracy and validation accuracy per epoch](curves.png)",
             "",
             "```",
             training_report.text(kept, 1).rstrip(),
@@ -66,7 +66,7 @@ def markdown(run: Run) -> str:
 
 
 def packed(run: Run) -> bytes:
-    """A zip file with report.md, curves.png and the log under the name that the program gives it."""
+    """Return a zip file of report.md, curves.png and the log, under the same name as the program's log."""
     content = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         picture = Path(folder) / "curves.png"

@@ -11,11 +11,11 @@ from project.lab.training.trainer import Setting, Trainer
 
 
 class ScalarTrainer(Trainer):
-    """One step down an epoch, along the mean gradient over all points, which are gone through one by one.
+    """One step of gradient descent per epoch, with the mean gradient over all points, which are processed one at a time.
 
     Args:
-        setting: What to train.
-        make_network: Makes a Module that maps a pair of Scalars to the probability of label 1; called once, after seeding `random`.
+        setting: The settings.
+        make_network: Creates a Module that maps a pair of Scalars to the probability of label 1; called once, after seeding `random`.
     """
 
     def __init__(self, setting: Setting, make_network: Callable[[int], Any]) -> None:
@@ -27,7 +27,7 @@ class ScalarTrainer(Trainer):
         random.seed(seed)
 
     def train_step(self) -> bool:
-        """Add the gradient of the current point; after the last one take the step."""
+        """Add the gradient of the current point; after the last point, take the step."""
         output = self._forward(*self.graph.X[self._point])
         probability = output if self.graph.y[self._point] == 1 else 1.0 - output
         loss = -probability.log()

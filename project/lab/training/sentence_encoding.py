@@ -1,4 +1,4 @@
-"""Sentences as numbers: the vector of every word, in the order of the words, and zeros behind the last one."""
+"""Encoding of sentences: the vector of each word, in order, padded with zeros."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ UNKNOWN_SEED = 0
 
 
 class WordVectors(Protocol):
-    """What gives words their vectors: `minitorch.data.GloVe`, or `DrawnVectors`."""
+    """A source of word vectors: `minitorch.data.GloVe` or `DrawnVectors`."""
 
     @property
     def dim(self) -> int:
-        """How many numbers a vector has."""
+        """The size of a vector."""
         ...
 
     def __contains__(self, word: str) -> bool: ...
@@ -26,12 +26,12 @@ class WordVectors(Protocol):
 
 
 class DrawnVectors:
-    """A vector for every word there is, drawn from the normal distribution with standard deviation 0.5: it knows nothing of meaning.
+    """Random vectors for all words, from the normal distribution with standard deviation 0.5; they carry no meaning.
 
     A word has the same vector in every run.
 
     Args:
-        dim: How many numbers a vector has.
+        dim: The size of a vector.
     """
 
     def __init__(self, dim: int = 50) -> None:
@@ -45,15 +45,15 @@ class DrawnVectors:
 
 
 def encode_sentences(sentences: Sequence[str], vectors: WordVectors, length: int | None = None) -> np.ndarray:
-    """The vectors of the words of every sentence. Words lie between blanks; those without a vector share one, drawn once for all.
+    """Encode sentences as the vectors of their words. Blanks separate words; all words without a vector share one random vector.
 
     Args:
-        sentences: In any number.
-        vectors: Those of the words.
-        length: How many words there is room for; what is longer is cut off. Left out: the longest sentence fits.
+        sentences: The sentences.
+        vectors: The vectors of the words.
+        length: The number of words; longer sentences are truncated. If omitted, the length of the longest sentence.
 
     Returns:
-        Shape (sentences, length, vectors.dim), float32; zeros where a sentence has no word.
+        Shape (sentences, length, vectors.dim), float32, padded with zeros.
     """
     words = [sentence.split() for sentence in sentences]
     length = max([len(sentence) for sentence in words], default=0) if length is None else length
@@ -63,7 +63,7 @@ def encode_sentences(sentences: Sequence[str], vectors: WordVectors, length: int
     for row, sentence in zip(encoded, words, strict=True):
         for place, word in zip(row, sentence, strict=False):
             if word not in known:
-                known[word] = vectors[word] if word in vectors else unknown  # noqa: SIM401  # vectors are no dict
+                known[word] = vectors[word] if word in vectors else unknown  # noqa: SIM401  # vectors is not a dict
             place[:] = known[word]
     return encoded
 
@@ -71,16 +71,16 @@ def encode_sentences(sentences: Sequence[str], vectors: WordVectors, length: int
 def encode_sentence_data(
     dataset: Mapping[str, Any], pretrained_embeddings: WordVectors, N_train: int, N_val: int = 0
 ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """The first sentences to train on and the first ones to validate with, as arrays in which the longest of both fits.
+    """Encode the first training and validation sentences, padded to the length of the longest.
 
     Args:
-        dataset: Under "train" and "validation" a set of sentences and their labels.
+        dataset: Sentences and labels, under "train" and "validation".
         pretrained_embeddings: The vectors of the words.
-        N_train: How many to train on.
-        N_val: How many to validate with.
+        N_train: Number of training sentences.
+        N_val: Number of validation sentences.
 
     Returns:
-        Twice the encoded sentences, shape (sentences, words, numbers of a vector), and their labels, shape (sentences,).
+        For training and for validation, the encoded sentences, shape (sentences, words, dim), and their labels, shape (sentences,).
     """
     parts = [(dataset["train"], N_train), (dataset["validation"], N_val)]
     length = max((len(sentence.split()) for part, n in parts for sentence in part.sentences[:n]), default=0)

@@ -14,7 +14,7 @@ def make_trainer(setting: SentimentSetting, make_network: Callable[..., Any]) ->
     """Load the sentences of a setting and build its network and trainer.
 
     Args:
-        setting: What to train.
+        setting: The settings.
         make_network: Builds the network for fixed word vectors, from embedding_size=; called once, after seeding.
 
     Raises:

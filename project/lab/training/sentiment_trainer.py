@@ -1,4 +1,4 @@
-"""Training of a network that gives every sentence the probability that it is positive, in mini-batches."""
+"""Training of a network that predicts the probability that a sentence is positive, in mini-batches."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Prediction = tuple[int, int, float]
 
 @dataclass(frozen=True)
 class SentimentSetting(ClassifierSetting):
-    """All that a run depends on.
+    """The settings of a run.
 
     Attributes:
         dataset: "sentences", or "sst2".
         embeddings: A name in VECTORS, or "learned".
-        train: How many sentences to train on, from the first on; 0 for all.
-        valid: How many to validate with; 0 for all.
+        train: Number of training sentences, taken from the start; 0 for all.
+        valid: Number of validation sentences; 0 for all.
         optimizer: A name in OPTIMIZERS.
     """
 
@@ -63,24 +63,24 @@ class SentimentSetting(ClassifierSetting):
 
 
 class SentimentTrainer(ClassifierTrainer):
-    """Trains on sentences that are encoded by vectors that stay as they are.
+    """Trains on sentences that are encoded with fixed word vectors.
 
     Args:
-        setting: What to train.
-        network: Maps the vectors of words, shape (batch, words, numbers of a vector), to probabilities of label 1, shape (batch,). Made
-            just now, after `minitorch.manual_seed(setting.seed)`.
-        train: Sentences to train on, as `encode_sentence_data` gives them, and their labels.
-        valid: Sentences to validate with, and their labels.
-        vectors: By which other sentences are encoded.
+        setting: The settings.
+        network: Maps word vectors, shape (batch, words, dim), to probabilities of label 1, shape (batch,). Just created, after
+            `minitorch.manual_seed(setting.seed)`.
+        train: Training sentences, as returned by `encode_sentence_data`, and their labels.
+        valid: Validation sentences, and their labels.
+        vectors: The word vectors, with which other sentences are encoded.
 
     Attributes:
         train, valid: As given.
-        test: Sentences to try the network on when all epochs are done; None for none.
-        trained: Predictions on the sentences that were trained on in the current epoch so far, or in the latest.
-        validated: Predictions on those to validate with after the latest epoch.
+        test: Sentences to test the network on when all epochs are done; None for none.
+        trained: Predictions on the training sentences, of the current epoch so far or of the latest one.
+        validated: Predictions on the validation sentences after the latest epoch.
 
     Raises:
-        ValueError: If there are no sentences to train on.
+        ValueError: If there are no training sentences.
     """
 
     def __init__(
@@ -101,10 +101,10 @@ class SentimentTrainer(ClassifierTrainer):
         optimizer = OPTIMIZERS[setting.optimizer](network.parameters(), setting.rate)
         super().__init__(setting, network, optimizer, self.make_loader(setting), (len(train[1]), len(valid[1])), self.digest())
 
-    # What a subclass with other inputs does in its own way
+    # Overridden by a subclass with other inputs
 
     def make_loader(self, setting: SentimentSetting) -> Any:
-        """What deals out the sentences to train on, and their labels."""
+        """Return the loader of training sentences and labels."""
         return DataLoader(ArrayDataset(*self.train), setting.batch, shuffle=True, seed=setting.seed, dtype=self.dtype)
 
     def digest(self) -> str:
@@ -112,29 +112,29 @@ class SentimentTrainer(ClassifierTrainer):
         return digest("", {"train": self.train[0], "train labels": self.train[1], "valid": self.valid[0], "valid labels": self.valid[1]})
 
     def encode(self, sentences: Sequence[str]) -> Any:
-        """Sentences as the network knows them: with as much room as those that it was trained on, or more."""
+        """Encode sentences for the network, padded to at least the length of the training sentences."""
         if self.vectors is None:
             raise ValueError("encode expected a trainer with vectors of words, got one without; pass vectors=…")
         longest = max((len(sentence.split()) for sentence in sentences), default=0)
         return encode_sentences(sentences, self.vectors, max(longest, self.train[0].shape[1]))
 
     def about_words(self, sentences: TextDataset) -> str:
-        """Where the vectors come from, and for how many words of some sentences there is one."""
+        """Describe where the vectors come from and how many words of the sentences have one."""
         words = {word for sentence in sentences.sentences for word in sentence.split()}
         known = sum(word in self.vectors for word in words) if self.vectors is not None else 0
         return f"{self.setting.embeddings} vectors for {known} of its {len(words)} words"  # type: ignore[attr-defined]
 
     def inputs(self, sentences: Any, rows: np.ndarray) -> minitorch.Tensor:
-        """What the network is given for some of the encoded sentences."""
+        """Return the input of the network for the selected rows of encoded sentences."""
         return minitorch.from_numpy(sentences[rows].astype(self.dtype), minitorch.FastBackend)
 
     def loss_of(self, x: minitorch.Tensor, y: minitorch.Tensor) -> tuple[minitorch.Tensor, np.ndarray]:
-        """The mean loss of a batch, and the probabilities of label 1."""
+        """Return the mean loss of a batch and the probabilities of label 1."""
         output = self.network(x)
-        probability = output * y + (1 - output) * (1 - y)  # of the right label
+        probability = output * y + (1 - output) * (1 - y)  # of the correct label
         return -probability.log().mean(), output.to_numpy()
 
-    # What ClassifierTrainer asks for
+    # Required by ClassifierTrainer
 
     def batch_loss(self, *batch: Any) -> tuple[minitorch.Tensor, int, int]:
         """See `ClassifierTrainer.batch_loss`."""
@@ -154,17 +154,17 @@ class SentimentTrainer(ClassifierTrainer):
         return {"probabilities": [round(probability, 4) for _, _, probability in self.validated[:PREDICTED_AT_ONCE]]}
 
     def closing(self) -> str:
-        """How many sentences of the test set are right; see `ClassifierTrainer.closing`."""
+        """Report the accuracy on the test set; see `ClassifierTrainer.closing`."""
         if self.test is None:
             return ""
         predictions = get_predictions_array(self.test.labels, self.read(self.test.sentences))
         right = sum(label == predicted for label, predicted, _ in predictions)
         return f"Test: {get_accuracy(predictions):.2%} ({right} of {len(predictions)})."
 
-    # What programs and pages call
+    # Called by programs and pages
 
     def probabilities(self, sentences: Any) -> np.ndarray:
-        """The probability of label 1 for encoded sentences, as the network is now, without dropout."""
+        """Return the probability of label 1 for encoded sentences, without dropout."""
         rows = np.arange(len(sentences))
         training = self.network.training
         self.network.eval()
@@ -178,33 +178,34 @@ class SentimentTrainer(ClassifierTrainer):
         return np.concatenate(outputs) if outputs else np.zeros(0)
 
     def predict(self, x: minitorch.Tensor) -> np.ndarray:
-        """The probability of label 1 for inputs of the network."""
+        """Return the probability of label 1 for inputs of the network."""
         return self.network(x).to_numpy()
 
     def read(self, sentences: Sequence[str]) -> np.ndarray:
-        """The probability that each of some sentences is positive."""
+        """Return the probability that each sentence is positive."""
         return self.probabilities(self.encode(sentences))
 
     def logged(self) -> tuple[int, float, list[float], list[Prediction], float, list[Prediction], float]:
-        """What a log_fn is given after an epoch; see `SentenceSentimentTrain.train`."""
+        """Return the arguments of a log_fn after an epoch; see `SentenceSentimentTrain.train`."""
         last = self.history[-1]
         return self.epoch, last.loss, [row.loss for row in self.history], self.trained, last.train, self.validated, last.valid
 
 
 def chosen_sentences(setting: SentimentSetting) -> tuple[TextDataset, TextDataset, TextDataset | None]:
-    """The sentences to train on, those to validate with, and those to test with if there are any.
+    """Return the sentences for training and for validation, and those for testing if there are any.
 
-    Of sst2 they come from its files train, dev and test; of "sentences" the first two from the same set, one after the other.
+    For "sst2", they come from its files train, dev and test. For "sentences", the validation sentences follow the training sentences in the
+    same set.
 
     Raises:
-        ValueError: If there are fewer than are asked for, or a file is damaged.
+        ValueError: If there are fewer than requested, or a file is damaged.
         OSError: If a file is missing.
     """
     if setting.dataset == "sst2":
         train, valid = first_of(SST2("train"), setting.train, "train"), first_of(SST2("dev"), setting.valid, "valid")
         try:
             return train, valid, SST2("test")
-        except FileNotFoundError:  # as it is published, it has no labels
+        except FileNotFoundError:  # as published, it has no labels
             return train, valid, None
     every = Sentences()
     valid_count = setting.valid or len(every) // 5
@@ -213,7 +214,7 @@ def chosen_sentences(setting: SentimentSetting) -> tuple[TextDataset, TextDatase
 
 
 def first_of(sentences: TextDataset, count: int, name: str) -> TextDataset:
-    """The first sentences; all for a count of 0.
+    """Return the first `count` sentences; all for a count of 0.
 
     Raises:
         ValueError: If there are fewer.
@@ -224,7 +225,7 @@ def first_of(sentences: TextDataset, count: int, name: str) -> TextDataset:
 
 
 def get_predictions_array(y_true: Sequence[int] | np.ndarray, model_output: Any) -> list[Prediction]:
-    """For every sentence its label, the predicted one, which is 1 where the probability is above 1/2, and the probability.
+    """Return the label, the predicted label and the probability for each sentence; the prediction is 1 for a probability above 1/2.
 
     Args:
         y_true: The labels.
@@ -235,7 +236,7 @@ def get_predictions_array(y_true: Sequence[int] | np.ndarray, model_output: Any)
 
 
 def get_accuracy(predictions_array: Sequence[Prediction]) -> float:
-    """The share of right predictions, from 0 to 1; 0 for none."""
+    """Return the fraction of correct predictions, from 0 to 1; 0 for no predictions."""
     right = sum(label == predicted for label, predicted, _ in predictions_array)
     return right / len(predictions_array) if predictions_array else 0.0
 

@@ -1,4 +1,4 @@
-"""Settings of training runs: dataclasses whose fields are checked, become options on the command line, and give the command back."""
+"""Settings of training runs: dataclasses that check their fields, define command-line options, and can print the command."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def option(
     above: float | None = None,
     choices: Sequence[str] = (),
 ) -> Any:
-    """A field of a setting, which is also an option on the command line.
+    """Declare a field of a setting that is also a command-line option.
 
     Args:
-        default: Its value if the option is left out. Its type determines what is allowed: a name, an integer or a float; None
-            allows an integer that may be left out.
-        help: What it means.
-        low: Smallest number allowed.
-        high: Largest number allowed.
-        above: What a number must be greater than.
-        choices: The names allowed.
+        default: The value if the option is omitted. Its type determines the allowed values: a string, an integer or a float; None
+            allows an integer that may be omitted.
+        help: The help text.
+        low: The smallest allowed number.
+        high: The largest allowed number.
+        above: A number that the value must be greater than.
+        choices: The allowed names.
     """
     bounds = {"low": low, "high": high, "above": above, "choices": tuple(choices)}
     return dataclasses.field(default=default, metadata={"help": help, **bounds})
@@ -39,7 +39,7 @@ def option(
 
 @dataclass(frozen=True)
 class BaseSetting:
-    """All that a training run depends on: the same setting gives the same run, bit for bit, on the same machine.
+    """All inputs of a training run: the same setting gives the same run, bit for bit, on the same machine.
 
     A subclass declares its fields with `option`.
 
@@ -47,7 +47,7 @@ class BaseSetting:
         program: The file in project/ that trains, without .py.
 
     Raises:
-        ValueError: If a value is not allowed, in one line that says which are.
+        ValueError: If a value is not allowed; the message is one line that names the allowed values.
     """
 
     program: ClassVar[str] = ""
@@ -71,12 +71,12 @@ def options_of(setting: BaseSetting) -> list[dataclasses.Field[Any]]:
 
 
 def with_setting(default: BaseSetting, command: Callable[..., int]) -> Callable[..., int]:
-    """A command that has an option for every field of a setting besides its own parameters.
+    """Return a command that has an option for each field of a setting, in addition to its own parameters.
 
     Args:
-        default: Gives the values that the help names.
-        command: Its first argument is a dict of the fields for which the command line gives a value; its other parameters are
-            options, annotated as typer reads them.
+        default: The setting whose values the help shows as defaults.
+        command: Its first argument is a dict of the fields given on the command line; its other parameters are options, annotated
+            for typer.
     """
     options = [_option(field, getattr(default, field.name)) for field in options_of(default)]
 
@@ -91,7 +91,7 @@ def with_setting(default: BaseSetting, command: Callable[..., int]) -> Callable[
 
 
 def _option(field: dataclasses.Field[Any], default: Any) -> inspect.Parameter:
-    """The option of a field, None where the command line does not give it."""
+    """Return the option of a field; its value is None if the command line does not give it."""
     name, choices = f"--{field.name.replace('_', '-')}", field.metadata["choices"]
     if isinstance(default, str):
         parser, metavar = _one_of(choices), "NAME"
@@ -103,7 +103,7 @@ def _option(field: dataclasses.Field[Any], default: Any) -> inspect.Parameter:
 
 
 def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    """A parser of names that ignores case; the text itself if it is none of the choices: the setting refuses it."""
+    """Return a parser that matches names and ignores case. It returns other text unchanged, for the setting to reject."""
     return lambda text: next((choice for choice in choices if choice.lower() == text.lower()), text)
 
 
@@ -120,7 +120,7 @@ def _allowed(value: Any, default: Any, low: Any, high: Any, above: Any, choices:
 
 
 def _expected(default: Any, low: Any, high: Any, above: Any, choices: Sequence[str], help: str) -> str:
-    """What a field may have, in words."""
+    """Describe the allowed values of a field."""
     if isinstance(default, str):
         return f"one of {', '.join(choices)}" if choices else "a name"
     kind = "a number" if isinstance(default, float) else "a whole number"

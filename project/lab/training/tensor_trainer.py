@@ -10,12 +10,12 @@ from project.lab.training.trainer import Setting, Trainer
 
 
 class TensorTrainer(Trainer):
-    """One step down an epoch, along the mean gradient over all points, which pass through the network as one tensor.
+    """One step of gradient descent per epoch, with the mean gradient over all points, which pass through the network as one tensor.
 
     Args:
-        setting: What to train.
-        make_network: Makes a Module that maps points, shape (n, 2), to their probabilities of label 1, shape (n,); called once, after
-            `minitorch.manual_seed`.
+        setting: The settings.
+        make_network: Creates a Module that maps points, shape (n, 2), to their probabilities of label 1, shape (n,); called once,
+            after `minitorch.manual_seed`.
 
     Attributes:
         points: The data set, shape (N, 2).
@@ -32,12 +32,12 @@ class TensorTrainer(Trainer):
         minitorch.manual_seed(seed)
 
     def train_step(self) -> bool:
-        """Train one epoch: it is one forward, one backward and one step."""
+        """Train one epoch: one forward pass, one backward pass and one step."""
         output = self.network(self.points)
-        probability = output * self.labels + (1 - output) * (1 - self.labels)  # of the right label
+        probability = output * self.labels + (1 - output) * (1 - self.labels)  # of the correct label
         loss = -probability.log().mean()
         loss.backward()
-        self.optimizer.step()  # and empties the gradients
+        self.optimizer.step()  # also clears the gradients
         self.loss = loss.item() * self.graph.N
         self.right = int((probability.to_numpy() > 0.5).sum())
         return True

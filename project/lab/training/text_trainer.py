@@ -1,4 +1,4 @@
-"""Training of a small GPT on a text, character by character: the setting of a run, the text, and a run that can stop after any step."""
+"""Training of a small GPT on a text, character by character: the settings, the text, and a run that can stop after any step."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ VALIDATION_BATCHES = 8
 
 @dataclass(frozen=True)
 class Setting(BaseSetting):
-    """All that a run depends on besides its text.
+    """The settings of a run. A run depends only on them and on its text.
 
     Attributes:
-        steps: How many batches to train on.
-        batch: Pieces of text in a batch.
-        context: Characters of a piece, and the most that the model attends to.
-        layers: Blocks of the model.
-        heads: Heads of each block's attention.
+        steps: Number of batches to train on.
+        batch: Number of sequences in a batch.
+        context: Number of characters in a sequence, and the most that the model attends to.
+        layers: Number of blocks of the model.
+        heads: Number of attention heads in each block.
         width: Size of the embedding of a character.
         dropout: Probability that dropout zeroes an element.
-        rate: Learning rate at the beginning; it falls to a tenth.
+        rate: Initial learning rate; it decreases to a tenth.
         seed: For the initial weights, the batches, dropout and the characters sampled at the end.
 
     Raises:
-        ValueError: If a value is not allowed, in one line that says which are.
+        ValueError: If a value is not allowed; the message is one line that names the allowed values.
     """
 
     program: ClassVar[str] = "run_gpt"
@@ -70,10 +70,10 @@ class Setting(BaseSetting):
 
 
 def book() -> str:
-    """The prose of the course's book: its chapters without code and without what stands above their titles.
+    """Return the prose of the course's book: its chapters without code blocks and front matter.
 
     Raises:
-        ValueError: If there is no book here.
+        ValueError: If the book is missing.
     """
     chapters = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("module*/*.md"))]
     if not chapters:
@@ -84,10 +84,10 @@ def book() -> str:
 
 
 def read(path: Path) -> str:
-    """The text of a file; ends of lines become line feeds.
+    """Read the text of a file, with line feeds as line endings.
 
     Raises:
-        ValueError: If it is no text in UTF-8, or empty.
+        ValueError: If it is not UTF-8 text, or is empty.
         OSError: If it cannot be read.
     """
     try:
@@ -101,17 +101,17 @@ def read(path: Path) -> str:
 
 
 class Text:
-    """A text as numbers, its last tenth kept for validation.
+    """A text as a sequence of character indices, whose last tenth is used for validation.
 
     Args:
         text: The text.
-        context: Characters of a piece.
+        context: Number of characters in a sequence.
 
     Attributes:
-        characters: Those that occur, in order; a character's number is its place.
-        fingerprint: A digest of the text, by which a checkpoint of another one is found out.
-        train: Numbers to train on.
-        valid: Numbers to validate with.
+        characters: The distinct characters, sorted; the index of a character is its position in this list.
+        fingerprint: A digest of the text, which detects a checkpoint of another text.
+        train: Indices for training.
+        valid: Indices for validation.
 
     Raises:
         ValueError: If the text is too short for the context.
@@ -132,16 +132,16 @@ class Text:
             )
 
     def batch(self, numbers: np.ndarray, count: int, random: np.random.Generator) -> tuple[minitorch.Tensor, minitorch.Tensor]:
-        """Pieces drawn at random, shape (count, context), and what follows each of their characters, shape (count · context,)."""
+        """Return random sequences, shape (count, context), and the character after each of their characters, shape (count · context,)."""
         starts = random.integers(0, len(numbers) - self.context, count)
         pieces = numbers[starts[:, None] + np.arange(self.context + 1)]
         return tensor(pieces[:, :-1], FastBackend), tensor(pieces[:, 1:].reshape(-1), FastBackend)
 
     def numbers(self, beginning: str) -> list[int]:
-        """A beginning as numbers.
+        """Encode the beginning of a text as character indices.
 
         Raises:
-            ValueError: If it is empty, or has characters that the text lacks.
+            ValueError: If it is empty, or contains characters that do not occur in the text.
         """
         if missing := sorted(set(beginning) - self._places.keys()):
             listed = ", ".join(map(repr, missing))
@@ -152,16 +152,16 @@ class Text:
 
 
 class Run:
-    """A training run that can stop after any step and go on as if nothing had happened.
+    """A training run that can stop after any step and continue as if nothing had happened.
 
     Args:
-        setting: What it is made from.
-        text: What it learns.
+        setting: The settings.
+        text: The text to train on.
 
     Attributes:
-        step: How many steps are done.
-        losses: Those of the steps since the last line of the log.
-        seconds: How long all steps took together.
+        step: Number of finished steps.
+        losses: The losses of the steps since the last line of the log.
+        seconds: Total duration of all steps.
     """
 
     def __init__(self, setting: Setting, text: str) -> None:
@@ -176,12 +176,12 @@ class Run:
 
     @property
     def finished(self) -> int:
-        """How many steps are finished, of `total`: for the training loop."""
+        """Number of finished steps, of `total`, for the training loop."""
         return self.step
 
     @property
     def total(self) -> int:
-        """How many steps there are."""
+        """Total number of steps."""
         return self.setting.steps
 
     @property
@@ -190,12 +190,12 @@ class Run:
         return self.step >= self.total
 
     def loss(self, pieces: minitorch.Tensor, following: minitorch.Tensor) -> minitorch.Tensor:
-        """Cross entropy of the model's predictions and the characters that follow, in nats per character."""
+        """Return the cross-entropy of the model's predictions for the following characters, in nats per character."""
         logits = self.model(pieces)
         return cross_entropy(logits.view(logits.shape[0] * logits.shape[1], logits.shape[2]), following)
 
     def advance(self) -> float:
-        """Train on one batch; returns its loss."""
+        """Train on one batch, and return its loss."""
         begun = time.perf_counter()
         loss = self.loss(*self.text.batch(self.text.train, self.setting.batch, self._random))
         self.optimizer.zero_grad()
@@ -209,7 +209,7 @@ class Run:
         return self.losses[-1]
 
     def validation_loss(self) -> float:
-        """The mean over the same few batches each time."""
+        """Return the mean loss over a few batches, which are the same each time."""
         random, losses = np.random.default_rng(1), []
         self.model.eval()
         try:
@@ -221,7 +221,7 @@ class Run:
         return math.fsum(losses) / len(losses)
 
     def sample(self, beginning: str, count: int, temperature: float) -> Iterator[str]:
-        """The characters that follow a beginning, one after the other.
+        """Generate the characters that follow a beginning, one at a time.
 
         Raises:
             ValueError: See `Text.numbers` and `GPT.generate`.
@@ -232,7 +232,7 @@ class Run:
             yield self.text.characters[known[-1]]
 
     def checkpoint(self) -> Checkpoint:
-        """All that `restored` needs."""
+        """Return everything that `restored` needs."""
         arrays = {f"model.{name}": value.to_numpy() for name, value in self.model.state_dict().items()}
         kept = self.optimizer.state_dict()
         memories = {str(number): dict(memory) for number, memory in kept["state"].items()}
@@ -256,16 +256,16 @@ class Run:
 
     @staticmethod
     def restored(checkpoint: Checkpoint, text: str, name: str = "the checkpoint") -> Run:
-        """A run where a checkpoint was made.
+        """Restore a run from a checkpoint.
 
         Args:
-            checkpoint: What `checkpoint` gave.
-            text: What the run learns.
-            name: Of the checkpoint, for messages.
+            checkpoint: A result of `checkpoint`.
+            text: The text to train on.
+            name: The name of the checkpoint, for messages.
 
         Raises:
-            CheckpointError: If it is one of another text.
-            ValueError: If its arrays are not those of the network.
+            CheckpointError: If it was made with another text.
+            ValueError: If its arrays do not match the network.
         """
         about, arrays = checkpoint.about, checkpoint.arrays
         run = Run(Setting(**about["setting"]), text)

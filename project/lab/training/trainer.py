@@ -1,4 +1,4 @@
-"""What all training programs share: the setting of a run, and a trainer that keeps its record and works in small steps."""
+"""Shared by all programs that train on points: the setting of a run, and a trainer that works in small steps and records results."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from project.lab.training.settings import BaseSetting, option
 
 @dataclass(frozen=True)
 class Setting(BaseSetting):
-    """What training on points of the plane depends on.
+    """The settings for training on points in the plane.
 
     Attributes:
         dataset: A name in `minitorch.datasets`.
-        points: How many points.
+        points: Number of points.
         hidden: Size of each hidden layer.
         rate: Learning rate.
-        epochs: How often the whole data set is gone through.
+        epochs: Number of passes over the data set.
         seed: For the points and the initial weights.
         program: The file in project/ that trains, without .py.
     """
@@ -35,25 +35,25 @@ class Setting(BaseSetting):
 
 
 class Trainer:
-    """Gradient descent on one data set: programs run it to the end, pages a little at a time.
+    """Gradient descent on one data set. Programs run it to the end; pages run it for a short time per update.
 
-    A subclass says in `train_step` how large a step is, and what a network is given.
+    A subclass defines in `train_step` the size of a step and the input of the network.
 
     Args:
-        setting: What to train.
-        make_network: Makes the network from the size of its hidden layers; called once, after seeding.
+        setting: The settings.
+        make_network: Creates the network from the size of its hidden layers; called once, after seeding.
 
     Attributes:
         setting: As given.
         graph: The data set.
-        network: Module that gives the probability of label 1.
-        optimizer: Its SGD; `optimizer.lr` may be changed between epochs.
-        losses: For every finished epoch the sum of -log(probability of the right label) over the points; of mini-batches the mean.
-        correct: For every finished epoch how many points had the right label.
-        seconds: For every finished epoch the time it took.
-        loss: Of the current epoch, as far as it has come.
-        right: How many points of the current epoch had the right label so far.
-        compiling: Seconds that compiling took before the first epoch; 0 where nothing is compiled.
+        network: The Module, which returns the probability of label 1.
+        optimizer: Its SGD optimizer; `optimizer.lr` may be changed between epochs.
+        losses: For each finished epoch, the sum of -log(probability of the correct label) over the points; with mini-batches, the mean.
+        correct: For each finished epoch, the number of correctly classified points.
+        seconds: For each finished epoch, its duration.
+        loss: The loss of the current epoch so far.
+        right: The number of correctly classified points in the current epoch so far.
+        compiling: Seconds of compilation before the first epoch; 0 if nothing is compiled.
     """
 
     compiling = 0.0
@@ -69,35 +69,35 @@ class Trainer:
         self.seconds: list[float] = []
         self._start_epoch()
 
-    # What a subclass defines
+    # Defined by a subclass
 
     def seed(self, seed: int) -> None:
-        """Begin the random numbers anew from which the network draws its first weights."""
+        """Seed the random numbers from which the weights are initialized."""
         raise NotImplementedError(f"{type(self).__name__} has no seed; define seed(self, seed) in the class")
 
     def train_step(self) -> bool:
-        """Train by the smallest step, add to `loss` and `right`, and say whether that ended the epoch."""
+        """Train the smallest unit, add to `loss` and `right`, and return whether that ended the epoch."""
         raise NotImplementedError(f"{type(self).__name__} has no train_step; define train_step(self) in the class")
 
     def probabilities(self, points: Sequence[tuple[float, float]]) -> list[float]:
-        """The probability of label 1 at every point."""
+        """Return the probability of label 1 at each point."""
         raise NotImplementedError(f"{type(self).__name__} has no probabilities; define probabilities(self, points) in the class")
 
-    # What programs and pages call
+    # Called by programs and pages
 
     @property
     def epoch(self) -> int:
-        """How many epochs are finished."""
+        """Number of finished epochs."""
         return len(self.losses)
 
     @property
     def finished(self) -> int:
-        """How many epochs are finished, of `total`: for the training loop."""
+        """Number of finished epochs, of `total`, for the training loop."""
         return self.epoch
 
     @property
     def total(self) -> int:
-        """How many epochs there are."""
+        """Total number of epochs."""
         return self.setting.epochs
 
     @property
@@ -106,26 +106,26 @@ class Trainer:
         return self.epoch >= self.total
 
     def run_epoch(self) -> None:
-        """Train to the end of the current epoch; nothing if all are done."""
+        """Train to the end of the current epoch; do nothing if all are done."""
         target = min(self.epoch + 1, self.setting.epochs)
         while self.epoch < target:
             self.advance()
 
     def run_for(self, seconds: float) -> None:
-        """Train until the time is used up or all epochs are done; the next call goes on where this one ended.
+        """Train until the time is up or all epochs are done; the next call continues from there.
 
         Args:
-            seconds: How long; a step that has been begun is finished.
+            seconds: The time; a step in progress is finished.
         """
         end = time.perf_counter() + seconds
         while not self.done and time.perf_counter() < end:
             self.advance()
 
     def grid(self, n: int) -> list[list[float]]:
-        """The probability of label 1 in the middles of n × n cells of the unit square.
+        """Return the probability of label 1 at the centers of n × n cells of the unit square.
 
         Returns:
-            n rows of n values: row 0 lies at the smallest x_2, and starts at the smallest x_1.
+            n rows of n values: row 0 has the smallest x_2, and column 0 the smallest x_1.
         """
         middles = [(i + 0.5) / n for i in range(n)]
         values = self.probabilities([(x_1, x_2) for x_2 in middles for x_1 in middles])
@@ -135,12 +135,12 @@ class Trainer:
         self.loss, self.right, self._time = 0.0, 0, 0.0
 
     def advance(self) -> None:
-        """Train the smallest step; the last of an epoch enters it into the record."""
+        """Train the smallest unit; the last one of an epoch adds the epoch to the record."""
         start = time.perf_counter()
         ended = self.train_step()
         self._time += time.perf_counter() - start
         if ended:
             self.seconds.append(self._time)
             self.correct.append(self.right)
-            self.losses.append(self.loss)  # last, as it makes the epoch count: Ctrl-C may come in between
+            self.losses.append(self.loss)  # last, because it increments `epoch`: Ctrl-C may arrive in between
             self._start_epoch()
