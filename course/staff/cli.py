@@ -20,7 +20,7 @@ from course.staff import RequestError, StaffError
 from course.staff.lecture.commands import add_commands as add_lecture
 from course.staff.similarity.commands import add_commands as add_similarity
 from course.staff.term.commands import add_commands
-from course.staff.variants.commands import VariantTerm, add_variants, variant_named
+from course.staff.variants.commands import VariantTerm, add_variants, find_variant
 
 if TYPE_CHECKING:
     from course.staff.grading.grader import Progress as State
@@ -64,7 +64,7 @@ def handout(
     match = re.fullmatch(r"0(?:-(\d+))?", modules or f"0-{course().tasks[-1].stage}")
     if match is None:
         raise RequestError(f"--modules expected a range from 0, such as 0-1, got {modules!r}", "course-staff handout --modules 0-1 DIR")
-    variant = variant_named(term, variant_of) if variant_of or term else None
+    variant = find_variant(term, variant_of) if variant_of or term else None
     made = make_handout(ROOT, course(), int(match[1] or 0), folder, force, style.value, staff, variant)
     history = "one commit" if made.commit else "no git history, as git is not installed"
     out.print(f"{escape(str(folder))}: {made.files} files, {made.stubs} functions to write, {history}", soft_wrap=True)
@@ -178,14 +178,14 @@ def grade(
     from course.staff.grading.grade import grade
     from course.staff.grading.journal import Interrupted
     from course.staff.grading.submissions import find
-    from course.staff.variants.roster import copies, note_copies, read_roster
+    from course.staff.variants.roster import describe_copies, note_copies, read_roster
 
     kinds = _kinds(formats)
     ids = [task.id for name in tasks or () for task in _tasks_of(name)]
     roster = read_roster(term) if term else None
     with _Shown() as shown:
         options = {"tasks": ids, "workers": workers, "seed": seed, "no_sandbox": no_sandbox, "scale": scale, "profile": profile.value}
-        options |= {"variants": roster.named(find(submissions, course()), err)} if roster else {}
+        options |= {"variants": roster.for_submissions(find(submissions, course()), err)} if roster else {}
         try:
             results = grade(submissions, folder, **options, progress=shown.show)
         except Interrupted as stopped:
@@ -193,7 +193,7 @@ def grade(
             raise
     if roster:
         results = note_copies(folder, results, roster.shown)
-        for copy in copies(results):
+        for copy in describe_copies(results):
             err.print(f"[yellow]{escape(copy)}[/yellow]")
     _summarize(results)
     _write_outputs(results, folder, kinds)

@@ -91,7 +91,7 @@ def test_a_workspace_of_this_course_is_not_adopted(tmp_path: Path) -> None:
 def test_grading_a_hand_in_of_the_original_course_names_the_command(style: str, tmp_path: Path) -> None:
     folder = laid_out(style, tmp_path)
     submission = read(style, next(folder.rglob("operators.py")).parent.parent, course())
-    assert submission.refused == "it is from the original MiniTorch course; make a submission of it by course-staff adopt FOLDER --out DIR"
+    assert submission.refused == "it is from the original MiniTorch course; convert it with course-staff adopt FOLDER --out DIR"
 
 
 def test_a_file_that_cannot_be_converted_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

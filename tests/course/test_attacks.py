@@ -14,14 +14,14 @@ from rich.console import Console
 from course.staff.sandbox import attacks, sandbox
 from course.staff.sandbox.attacks import Attack, attempt, attempts, doctor, load_attacks, target
 from course.staff.sandbox.attacks.target import Attempt
-from course.staff.sandbox.sandbox import Reached, Sandbox, SandboxError
+from course.staff.sandbox.sandbox import BestLevel, Sandbox, SandboxError
 
 ALL = load_attacks()
 
 
 def box_of(level: str) -> Sandbox:
     """A sandbox of this level, if this machine has it."""
-    if level != "none" and (reason := sandbox.missing(level)):
+    if level != "none" and (reason := sandbox.missing_reason(level)):
         pytest.skip(f"no {level} on this machine: {reason}")
     return Sandbox(level)
 
@@ -64,9 +64,9 @@ def test_every_attack_succeeds_where_there_is_no_sandbox() -> None:
 def test_an_attack_that_is_not_shown_to_succeed_says_why() -> None:
     assert {attack.name for attack in ALL if attack.alone} == {
         "a report that is a pipe and never ends",
-        "ask a server far away",
-        "forge what the sandbox reports of itself",
-        "crash into the program that gathers the machine's crashes",
+        "connect to a server on the internet",
+        "forge the sandbox's own report",
+        "crash to start the machine's crash handler",
     }
 
 
@@ -78,9 +78,9 @@ def test_an_attack_that_is_not_shown_to_succeed_says_why() -> None:
     [
         ("print(open(T['hidden']).read())", "it got the secret"),
         ("broken('the door')", "the door"),
-        ("open(T['journal'], 'a').write('x')", "files of the grader's are changed"),
-        ("open(T['folder'] + '/hidden/new', 'a')", "files of the grader's are changed"),
-        ("os.chmod(T['other'], 0o600)", "files of the grader's are changed"),
+        ("open(T['journal'], 'a').write('x')", "it changed files of the grader"),
+        ("open(T['folder'] + '/hidden/new', 'a')", "it changed files of the grader"),
+        ("os.chmod(T['other'], 0o600)", "it changed files of the grader"),
         ("os.kill(T['victim'], 9)", "the grader was killed"),
         ("os.kill(T['victim'], 19)", "the grader was stopped"),
     ],
@@ -90,13 +90,15 @@ def test_an_attack_has_succeeded_if_it_got_or_changed_something(program: str, ho
 
 
 def test_an_attack_has_succeeded_if_something_of_it_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target, "SURVIVAL", 0.1)
+    monkeypatch.setattr(target, "KILL_SECONDS", 0.1)
     program = "import time\nif os.fork() == 0: time.sleep(60)"
     assert attempt(Attack("x", program), None) == Attempt(True, "1 of its processes still run")
 
 
 def test_an_attack_has_succeeded_if_something_else_ended_it_than_must() -> None:
-    assert attempt(Attack("x", "pass", ends="time"), None) == Attempt(True, "it was to be ended for its time, and ended ended it")
+    assert attempt(Attack("x", "pass", ends="time"), None) == Attempt(
+        True, "it should have exceeded its limit on time, got the reason ended"
+    )
 
 
 def test_an_attack_has_not_succeeded_if_nothing_came_of_it() -> None:
@@ -117,7 +119,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, some: list[Attack], as_json: bool =
 def test_the_doctor_prints_the_level_and_a_line_for_every_attack(monkeypatch: pytest.MonkeyPatch) -> None:
     box_of("bubblewrap")
     status, text = printed(monkeypatch, [Attack("open [the] door", "open('/x', 'w')"), Attack("wait", "pass")])
-    who = "as a user of its own for each program" if os.geteuid() == 0 else "as you, in a namespace of its own"
+    who = "with a separate user for each program" if os.geteuid() == 0 else "with your user, in a separate namespace"
     assert text == f"sandbox: bubblewrap, {who}\nstopped   open [the] door\nstopped   wait\n0 of 2 attacks succeeded\n"
     assert status == 0
 
@@ -136,12 +138,11 @@ def test_the_doctor_says_which_attack_succeeded_and_what_to_do(monkeypatch: pyte
 
 def test_the_doctor_says_why_there_is_no_better_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     box_of("landlock")
-    monkeypatch.setattr(sandbox, "missing", lambda level: "is not installed" if level == "bubblewrap" else "")
+    monkeypatch.setattr(sandbox, "missing_reason", lambda level: "is not installed" if level == "bubblewrap" else "")
     status, text = printed(monkeypatch, [Attack("wait", "pass")])
     assert text.splitlines() == [
         "not bubblewrap: is not installed",
-        "sandbox: landlock, Landlock keeps programs from files, network and new processes, not from a look at the machine; "
-        "install bubblewrap",
+        "sandbox: landlock, Landlock blocks files, network and new processes, but programs can inspect the machine; install bubblewrap",
         "stopped   wait",
         "0 of 1 attacks succeeded",
     ]
@@ -149,7 +150,7 @@ def test_the_doctor_says_why_there_is_no_better_sandbox(monkeypatch: pytest.Monk
 
 
 def test_the_doctor_of_a_machine_without_a_sandbox_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "missing", lambda level: f"no {level} here")
+    monkeypatch.setattr(sandbox, "missing_reason", lambda level: f"no {level} here")
     status, text = printed(monkeypatch, ALL)
     assert text.splitlines() == [
         "not bubblewrap: no bubblewrap here",
@@ -185,5 +186,5 @@ def test_attacks_in_a_sandbox_that_fails_are_no_verdict(monkeypatch: pytest.Monk
 
 
 def test_the_best_level_is_known_with_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "missing", lambda level: "no")
-    assert sandbox.best_level() == Reached("none", {"bubblewrap": "no", "landlock": "no"})
+    monkeypatch.setattr(sandbox, "missing_reason", lambda level: "no")
+    assert sandbox.best_level() == BestLevel("none", {"bubblewrap": "no", "landlock": "no"})

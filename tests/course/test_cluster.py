@@ -15,7 +15,7 @@ import pytest
 from course.staff import RequestError, StaffError
 from course.staff.grading import cluster
 from course.staff.grading.cluster import grade_on_cluster
-from course.staff.grading.workers import Ended, Job
+from course.staff.grading.workers import Job, JobResult
 
 SETTINGS = {"root": "/here", "home": "/here/abc", "level": "bubblewrap", "number": 7, "tasks": ["0.1"]}
 
@@ -26,13 +26,13 @@ class Run:
     def __init__(self, folder: Path, **answers: list[Any]) -> None:
         self.folder = folder
         self.answers = answers
-        self.ends: dict[str, Ended] = {}
+        self.ends: dict[str, JobResult] = {}
 
     def jobs(self) -> Iterator[Job]:
         for name in self.answers:
             yield Job(name, {"name": name, "path": str(self.folder / f"{name}.json")})
 
-    def ended(self, end: Ended) -> None:
+    def finish(self, end: JobResult) -> None:
         assert end.job.name not in self.ends
         self.ends[end.job.name] = end
 
@@ -90,7 +90,7 @@ def dask(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], list[tuple]]:
                 return {"workers": {"one": {}}}
 
             def submit(self, function: Callable[..., Any], settings: Mapping, course: str, job: Mapping, pure: bool) -> Future:
-                assert (function, course, pure) == (cluster.grade_there, "abc", False)
+                assert (function, course, pure) == (cluster.grade_on_node, "abc", False)
                 assert settings == {**SETTINGS, "root": "", "home": ""}
                 sent.append((job["name"],))
                 return Future(run.answers[job["name"]].pop(0))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from course.manifest import Manifest
-from course.staff.grading.bases import finished, make_base
-from course.staff.grading.code_review import unusual
+from course.staff.grading.bases import complete_workspace, make_base
+from course.staff.grading.code_review import find_unusual
 from course.staff.grading.grafting import graft
 from tests.course.miniature import write
 
@@ -24,9 +24,9 @@ def review(miniature: tuple[Path, Manifest], text: str, id: str = "0.1") -> list
     """What is said of a submission with this file."""
     root, manifest = miniature
     task = manifest.task(id)
-    base = make_base(finished(root, manifest, task), manifest, task)
+    base = make_base(complete_workspace(root, manifest, task), manifest, task)
     submitted = {task.files[0]: text.encode()}
-    return unusual(base, graft(base, submitted, "used"), submitted, manifest)
+    return find_unusual(base, graft(base, submitted, "used"), submitted, manifest)
 
 
 def relu(*lines: str) -> str:
@@ -56,7 +56,7 @@ def test_right_answers_and_helpers_and_usual_imports_are_not_mentioned(miniature
         (["x.__class__ = int", "return x"], ["relu changes x.__class__"]),
         (["class C(float): pass", "return C(x)"], ["relu defines C, a class derived from float"]),
         (["class C:", "    __eq__ = lambda a, b: True", "return C()"], ["relu defines C, a class with __eq__"]),
-        (["return type('C', (float,), {})(x)"], ["relu calls type to make a class"]),
+        (["return type('C', (float,), {})(x)"], ["relu calls type to create a class"]),
         (["global relu", "relu = abs", "return x"], ["relu replaces relu"]),
     ],
 )

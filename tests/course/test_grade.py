@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from course.staff.grading import marking
-from course.staff.grading.bases import finished
-from course.staff.grading.grading_env import Desk
+from course.staff.grading.bases import complete_workspace
+from course.staff.grading.grading_env import GradingEnv
 from course.staff.grading.marking import mark_submission, mark_task
 from course.staff.grading.own_tests import OwnTest
 from course.staff.grading.reference import Reference
@@ -63,7 +63,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
     own = check._probes.copy()
     check._probes.clear()
     check._probes.update(probes())
-    yield Reference(root, manifest, Desk(Sandbox(), NUMBER), tmp_path_factory.mktemp("home"))
+    yield Reference(root, manifest, GradingEnv(Sandbox(), NUMBER), tmp_path_factory.mktemp("home"))
     check._probes.clear()
     check._probes.update(own)
 
@@ -71,7 +71,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
 @pytest.fixture(scope="module")
 def right(reference: Reference) -> dict[str, str]:
     """Right files of Module 0."""
-    files = finished(reference.root, reference.manifest, reference.manifest.task("0.2"))
+    files = complete_workspace(reference.root, reference.manifest, reference.manifest.task("0.2"))
     return {path: str(files[path]) for path in (OPERATORS, TESTS)}
 
 
@@ -107,7 +107,7 @@ def test_a_part_earns_its_probes_weight_and_is_said_without_inputs(marked: Calla
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert outcomes(result) == {"test_relu": "failed"}
     assert "expected 0.0\nyours -2.0" in result.visible[0].message
-    assert result.reason == "these requirements do not hold: relu(x) is 0 where x < 0"
+    assert result.reason == "these requirements are not met: relu(x) is 0 where x < 0"
     assert (result.disagrees, result.flaky) == (False, False)
 
 
@@ -130,7 +130,7 @@ def test_a_signature_of_the_students_counts_and_one_that_does_not_fit_is_said(
 
 
 def test_what_is_not_written_is_not_run(marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Desk, "visible", None)
+    monkeypatch.setattr(GradingEnv, "visible", None)
     result = marked("0.1", 'raise NotImplementedError("Need to implement for Task 0.1")')
     assert (result.verdict, result.mark, result.reason) == (FAIL, 0, "not written: relu")
     assert outcomes(result) == {"test_relu": "failed"}
@@ -180,23 +180,23 @@ def test_visible_tests_that_fail_where_the_probes_pass_are_flagged_and_the_mark_
 def test_a_second_run_that_ends_otherwise_is_flagged_and_the_worse_one_counts(
     marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, ask = [], Desk.probes
+    asked, ask = [], GradingEnv.probes
 
     def other_the_second_time(*words: Any, **more: Any) -> list[check.Outcome]:
         asked.append(1)
         return [replace(outcome, passed=outcome.passed and len(asked) == 1) for outcome in ask(*words, **more)]
 
-    monkeypatch.setattr(Desk, "probes", other_the_second_time)
+    monkeypatch.setattr(GradingEnv, "probes", other_the_second_time)
     result = marked("0.1", "return x")
     assert (result.verdict, result.mark, result.flaky) == (FAIL, 0, True)
-    assert result.note == "a second run had another outcome"
+    assert result.note == "a second run had a different outcome"
 
 
 @pytest.mark.exhaustive
 def test_a_loop_that_never_ends_fails_and_the_other_probes_are_put(
     marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("course.staff.grading.marking.AT_LEAST", {False: (60.0, 1.0), True: (60.0, 1.0)})
+    monkeypatch.setattr("course.staff.grading.marking.MIN_SECONDS", {False: (60.0, 1.0), True: (60.0, 1.0)})
     result = marked("0.1", "while x < 0:\n    pass\nreturn x")
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert outcomes(result) == {"test_relu": "failed"}
@@ -208,10 +208,10 @@ def test_a_test_of_the_students_must_pass_with_right_code_and_fail_with_wrong(
     marked: Callable[..., TaskResult], right: dict[str, str]
 ) -> None:
     assert marked("0.2").mark == 10
-    for assertion, reason in (("True", "it passes"), ("relu(x) > 100", "it fails with right code: ")):
+    for assertion, reason in (("True", "it also passes with this mistake"), ("relu(x) > 100", "it fails with correct code: ")):
         result = marked("0.2", **{TESTS: right[TESTS].replace("relu(x) >= 0", assertion)})
         assert (result.verdict, result.mark) == (FAIL, 0)
-        assert [probe.says for probe in result.probes] == ["test_own notices: relu gives x / 8 below 0."]
+        assert [probe.says for probe in result.probes] == ["test_own detects: relu gives x / 8 below 0."]
         assert result.probes[0].reason.startswith(reason)
 
 
@@ -232,7 +232,7 @@ def test_what_passes_in_the_students_own_workspace_passes_here(
     helper: str, double: str, reference: Reference, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(check._probes, "1.1", [check.Probe("1.1", "double doubles", 1, double_is_right, {}, [], 0, 5.0)])
-    files = finished(reference.root, reference.manifest, reference.manifest.task("1.1"))
+    files = complete_workspace(reference.root, reference.manifest, reference.manifest.task("1.1"))
     operators = (
         str(files[OPERATORS]).replace("relu(x: float)", "relu(x: float, times: int = 1)").replace(BODY, "return max(x, 0.0) * times")
     )
@@ -253,14 +253,14 @@ def test_a_task_in_which_a_right_answer_fails_here_is_not_run(reference: Referen
     wrong = dict(check._probes)
     check._probes["0.1"] = [replace(probes()["0.1"][0], examples=[("no number",)])]
     try:
-        other = Reference(reference.root, reference.manifest, reference.desk, tmp_path)
+        other = Reference(reference.root, reference.manifest, reference.env, tmp_path)
         result = mark_task(other, Submission("ann", {OPERATORS: right[OPERATORS].encode()}), other.manifest.task("0.1"), [])
     finally:
         check._probes.clear()
         check._probes.update(wrong)
     assert (result.verdict, result.mark) == (NOT_RUN, 0)
-    assert result.reason == "not graded: even a right answer does not pass on this machine"
-    assert result.note.startswith("a right answer does not pass the probes on this machine: relu(x) is x where x > 0: ")
+    assert result.reason == "not graded: even a correct answer does not pass on this machine"
+    assert result.note.startswith("a correct answer does not pass the probes on this machine: relu(x) is x where x > 0: ")
 
 
 @pytest.mark.exhaustive
@@ -270,7 +270,7 @@ def test_a_submission_is_graded_in_all_tasks_and_a_refused_one_in_none(reference
     seen: list[str] = []
     result = mark_submission(reference, submission, tasks, OWN, lambda task: seen.append(task.task))
     assert (result.mark, result.points, result.number, result.left_out) == (20, 20, NUMBER, ("notes.txt",))
-    assert (seen, result.level, result.hash) == (["0.1", "0.2"], reference.desk.sandbox.level, submission.hash)
+    assert (seen, result.level, result.hash) == (["0.1", "0.2"], reference.env.sandbox.level, submission.hash)
     refused = mark_submission(reference, Submission("ben", refused="it is a bomb"), tasks, OWN)
     assert (refused.refused, refused.tasks, refused.mark) == ("it is a bomb", (), 0)
 
@@ -278,8 +278,8 @@ def test_a_submission_is_graded_in_all_tasks_and_a_refused_one_in_none(reference
 def test_a_submission_that_is_slow_everywhere_is_given_up_and_says_so(
     reference: Reference, right: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(marking, "MOST_SECONDS", -60.0)  # as if it had taken longer
+    monkeypatch.setattr(marking, "MAX_SECONDS", -60.0)  # as if it had taken longer
     submission = Submission("ann", {path: text.encode() for path, text in right.items()})
     (found,) = mark_submission(reference, submission, [reference.manifest.task("0.1")], []).tasks
     assert (found.verdict, found.mark, found.points) == (NOT_RUN, 0.0, 10)
-    assert found.reason == "not graded: the tasks before it took more than -1 minutes"
+    assert found.reason == "not graded: the earlier tasks took more than -1 minutes"

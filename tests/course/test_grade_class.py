@@ -128,7 +128,7 @@ def test_every_submission_is_accounted_for_whoever_is_killed(night: Night) -> No
     by_name = {result.submission: result for result in night.results}
     assert list(by_name) == ["broken", "forges", "hangs", "right"]
     assert (by_name["right"].mark, by_name["right"].tasks[0].verdict) == (10, PASS)
-    assert by_name["broken"].refused.startswith("broken.zip is damaged or cut off: ")
+    assert by_name["broken"].refused.startswith("broken.zip is damaged or truncated: ")
     for name in ("forges", "hangs"):
         (task,) = by_name[name].tasks
         assert task.verdict == PART

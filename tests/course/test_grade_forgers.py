@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.course_class import fooled
 from course.manifest import ROOT, course
-from course.staff.grading.grading_env import Desk
+from course.staff.grading.grading_env import GradingEnv
 from course.staff.grading.marking import mark_task
 from course.staff.grading.own_tests import load_own_tests
 from course.staff.grading.reference import Reference
@@ -28,13 +28,13 @@ pytestmark = pytest.mark.exhaustive  # two runs of each, in the sandbox
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Reference:
     """What is known of the course."""
-    return Reference(ROOT, course(), Desk(Sandbox(), 7), tmp_path_factory.mktemp("home"))
+    return Reference(ROOT, course(), GradingEnv(Sandbox(), 7), tmp_path_factory.mktemp("home"))
 
 
 @pytest.mark.parametrize("forger", FORGERS, ids=lambda forger: forger.key)
 def test_a_forger_gets_nothing_that_was_not_earned(forger: WrongAnswer, reference: Reference) -> None:
     task = course().task(forger.task)
-    right = dict(reference.prepared(task).right)
+    right = dict(reference.prepare(task).right)
     files = {path: str(text).encode() for path, text in patched(forger, right).items()}
     result = mark_task(reference, Submission("eve", files), task, [test for test in OWN_TESTS if test.task == task.id])
     assert not fooled(result, forger), result
@@ -43,7 +43,7 @@ def test_a_forger_gets_nothing_that_was_not_earned(forger: WrongAnswer, referenc
 @pytest.mark.parametrize("id", sorted({forger.task for forger in FORGERS} | {test.task for test in OWN_TESTS}))
 def test_a_right_answer_gets_all_and_right_tests_notice_all_wrong_code(id: str, reference: Reference) -> None:
     task, own = course().task(id), [test for test in OWN_TESTS if test.task == id]
-    right = {path: text.encode() for path, text in reference.prepared(task).right.items()}
+    right = {path: text.encode() for path, text in reference.prepare(task).right.items()}
     result = mark_task(reference, Submission("ann", right), task, own)
     assert result.verdict in (PASS, f"{PASS} (sim)"), result  # Tasks 3.3 and 3.4 run in the simulator without a GPU
     assert not result.flagged, result

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from course.manifest import course
-from course.staff.grading.grading_env import Desk, write_tree
+from course.staff.grading.grading_env import GradingEnv, write_tree
 from course.staff.probes.program import Program
 from course.staff.probes.remote import Remote
 from course.staff.probes.sandboxed import Recorded, sandbox_launcher
@@ -47,10 +47,10 @@ def test_double():
 
 
 @pytest.fixture
-def desk() -> Desk:
-    if reason := sandbox.missing("bubblewrap"):
+def env() -> GradingEnv:
+    if reason := sandbox.missing_reason("bubblewrap"):
         pytest.skip(f"no bubblewrap on this machine: {reason}")
-    return Desk(Sandbox("bubblewrap"), 7)
+    return GradingEnv(Sandbox("bubblewrap"), 7)
 
 
 def ask(remote: Remote, name: str) -> tuple[float, int]:
@@ -61,23 +61,23 @@ def ask(remote: Remote, name: str) -> tuple[float, int]:
 
 
 @pytest.mark.exhaustive
-def test_what_tests_and_probes_of_a_right_answer_compile_is_found_on_disk(desk: Desk, tmp_path: Path) -> None:
+def test_what_tests_and_probes_of_a_right_answer_compile_is_found_on_disk(env: GradingEnv, tmp_path: Path) -> None:
     task, tree, cache, asked = course().task("3.1"), tmp_path / "tree", tmp_path / "numba", list[bytes]()
     settings = f'[tool.pytest.ini_options]\nmarkers = ["{task.mark}: a task"]\n'
     plugin = 'def pytest_addoption(parser):\n    parser.addoption("--course-report")\n    parser.addoption("--course-limit")\n'
     write_tree(
         tree, {"minitorch/__init__.py": PACKAGE, "tests/test_kernels.py": TEST, "tests/conftest.py": plugin, "pyproject.toml": settings}
     )
-    desk.keep_compiled(tree, {}, task, ["tests/test_kernels.py"], 120.0, cache)
-    with desk.laid_out(tree, {}) as folder:
-        launch = sandbox_launcher(desk.sandbox, folder, cache)
+    env.fill_cache_with_tests(tree, {}, task, ["tests/test_kernels.py"], 120.0, cache)
+    with env.workspace(tree, {}) as folder:
+        launch = sandbox_launcher(env.sandbox, folder, cache)
         with Remote(launch) as remote:
             assert ask(remote, "double") == (6.0, 1)
         with Remote(lambda environment: Recorded(launch(environment), asked)) as remote:
             assert ask(remote, "half") == (1.5, 0)
     assert len(asked) == 2  # with the import
-    desk.keep_compiled_for_probes(tree, {}, task, asked, cache)
-    with desk.laid_out(tree, {}) as folder, Remote(sandbox_launcher(desk.sandbox, folder, cache)) as remote:
+    env.fill_cache_with_probes(tree, {}, task, asked, cache)
+    with env.workspace(tree, {}) as folder, Remote(sandbox_launcher(env.sandbox, folder, cache)) as remote:
         assert ask(remote, "double") == (6.0, 1)
         assert ask(remote, "half") == (1.5, 1)
     assert not list(tmp_path.glob(".numba-*"))

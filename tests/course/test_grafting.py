@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from course.manifest import ROOT, Manifest, Task, course
-from course.staff.grading.bases import Base, finished, make_base, needed, right_answer
+from course.staff.grading.bases import Base, complete_workspace, make_base, prerequisites, right_answer
 from course.staff.grading.grafting import Graft, graft
-from course.staff.grading.submissions import written
+from course.staff.grading.submissions import student_files
 from course.workspace import function_source
 
 from . import miniature
@@ -84,8 +84,8 @@ def called(text: str, name: str, *args: object) -> object:
 
 @pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
 def test_the_references_own_files_are_taken_as_they_are(task: Task) -> None:
-    files = {path: (ROOT / path).read_bytes() for path in written(course())}
-    taken = graft(make_base(finished(ROOT, course(), task), course(), task), files, "used")
+    files = {path: (ROOT / path).read_bytes() for path in student_files(course())}
+    taken = graft(make_base(complete_workspace(ROOT, course(), task), course(), task), files, "used")
     assert (taken.troubles, taken.unwritten, taken.remarks) == ((), (), ())
 
 
@@ -367,7 +367,7 @@ def test_a_function_that_is_gone_or_no_function_is_not_written() -> None:
         (b"x = 1\n\0", f"{FILE}, not valid Python: source code string cannot contain null bytes"),
         (b"x = '\xff'\n", f"{FILE}, line 1: expected text in utf-8, got the byte 0xff"),
         (b"x = " + b"+".join([b"1"] * 600) + b"\n", f"{FILE}, its expressions are nested too deeply"),
-        (b"class A: pass\n" * 101, f"{FILE}, 101 classes, more than 100"),
+        (b"class A: pass\n" * 101, f"{FILE}, it defines 101 classes, more than 100"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_said_and_costs_its_own_tasks_alone(data: bytes, trouble: str) -> None:
@@ -422,7 +422,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Manifest
 def test_a_base_ends_with_its_module_and_only_its_own_task_is_a_stub(repository: tuple[Path, Manifest]) -> None:
     root, manifest = repository
     for id, path, kept in (("0.1", "minitorch/operators.py", "assert relu(x) >= 0"), ("0.2", "tests/test_operators.py", "x if x > 0")):
-        made = make_base(finished(root, manifest, manifest.task(id)), manifest, manifest.task(id))
+        made = make_base(complete_workspace(root, manifest, manifest.task(id)), manifest, manifest.task(id))
         texts = "".join(content for content in made.files.values() if isinstance(content, str))
         assert f'raise NotImplementedError("Need to implement for Task {id}")' in str(made.files[path])
         assert texts.count("Need to implement for Task 0.") == 1
@@ -440,7 +440,7 @@ def test_a_base_has_the_reference_where_the_task_stands_on_it_or_an_earlier_modu
         ("4.3", elementwise, ("kernels/pool", "kernels/conv")),  # it requires nothing of Module 3
         ("4.5", ("kernels/elementwise", "kernels/conv", "kernels/pool"), ("kernels/cuda/conv",)),
     ):
-        files = finished(ROOT, manifest, manifest.task(id))
+        files = complete_workspace(ROOT, manifest, manifest.task(id))
         assert [module for module in there if f"minitorch/{module}.py" not in files] == []
         assert [module for module in lacking if f"minitorch/{module}.py" in files] == []
 
@@ -455,4 +455,4 @@ def test_a_right_answer_is_all_that_students_write(repository: tuple[Path, Manif
 
 def test_a_task_needs_what_its_needs_need() -> None:
     tasks = tuple(Task(id, "", 1, "", requires, (), (), "", "") for id, requires in (("0.1", ()), ("0.2", ("0.1",)), ("0.3", ("0.2",))))
-    assert needed(tasks[2], Manifest("", "minitorch", (), tasks)) == {"0.1", "0.2"}
+    assert prerequisites(tasks[2], Manifest("", "minitorch", (), tasks)) == {"0.1", "0.2"}

@@ -22,7 +22,7 @@ from course.staff import RequestError, StaffError
 from course.staff.grading.journal import Journal
 from course.staff.grading.results import Result, read_result
 from course.staff.grading.submissions import Submission
-from course.staff.grading.workers import Ended, Job, run_jobs
+from course.staff.grading.workers import Job, JobResult, run_jobs
 
 # The journal
 
@@ -43,11 +43,11 @@ def test_a_class_has_one_number(tmp_path: Path) -> None:
     assert Journal(tmp_path).number(5) == 5
     with pytest.raises(RequestError) as error:
         Journal(tmp_path).number(6)
-    assert str(error.value) == f"{tmp_path} was begun with --seed 5, got 6; a class has one: leave it out, or choose another --out"
+    assert str(error.value) == f"{tmp_path} was started with --seed 5, got 6; omit --seed, or choose another --out"
     (tmp_path / "number").write_text("five")
     with pytest.raises(StaffError) as broken:
         Journal(tmp_path).number()
-    assert str(broken.value) == f"{tmp_path / 'number'} holds no number; delete it, and all are graded again with a new one"
+    assert str(broken.value) == f"{tmp_path / 'number'} does not contain a number; delete it to grade all submissions again with a new one"
 
 
 def test_a_result_is_found_under_the_same_conditions_alone(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_result_is_found_under_the_same_conditions_alone(tmp_path: Path) -> No
     assert path.parent == tmp_path / "results"
     assert path.name.startswith("ann-")
     assert journal.find(path) is None
-    journal.keep(path, result())
+    journal.save(path, result())
     assert journal.find(journal.path(ann, ["course", "7"])) == result()
     for other in (Submission("ann", {"a.py": b"2"}), Submission("Ann", {"a.py": b"1"}), Submission("ann", {"b.py": b"1"})):
         assert journal.find(journal.path(other, ["course", "7"])) is None
@@ -67,9 +67,9 @@ def test_a_result_is_found_under_the_same_conditions_alone(tmp_path: Path) -> No
 def test_the_result_of_a_submission_that_has_changed_is_put_away(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     old, new, other = (tmp_path / "results" / f"{name}.json" for name in ("ann-1", "ann-2", "ann-b-1"))
-    journal.keep(old, result())
-    journal.keep(other, result("ann-b"))
-    journal.keep(new, result(hash="2"))
+    journal.save(old, result())
+    journal.save(other, result("ann-b"))
+    journal.save(new, result(hash="2"))
     assert sorted(path.name for path in new.parent.glob("*.json")) == ["ann-2.json", "ann-b-1.json"]
     assert read_result(new.parent / "earlier" / "ann-1.json") == result()
 
@@ -89,10 +89,10 @@ def test_names_may_hold_anything(tmp_path: Path) -> None:
 
 
 def test_only_one_run_grades_into_a_folder(tmp_path: Path) -> None:
-    with Journal(tmp_path).locked(), pytest.raises(RequestError) as error, Journal(tmp_path).locked():
+    with Journal(tmp_path).lock(), pytest.raises(RequestError) as error, Journal(tmp_path).lock():
         pass
-    assert str(error.value) == f"another run grades into {tmp_path}; wait for it, or end it"
-    with Journal(tmp_path).locked():
+    assert str(error.value) == f"another run is writing to {tmp_path}; wait for it, or stop it"
+    with Journal(tmp_path).lock():
         pass
 
 
@@ -100,7 +100,7 @@ def test_a_file_is_no_folder_for_results(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RequestError) as error:
         Journal(tmp_path / "file")
-    assert str(error.value) == f"{tmp_path / 'file'} is not a folder; name one for the results"
+    assert str(error.value) == f"{tmp_path / 'file'} is not a folder; choose another --out"
 
 
 # Faults
@@ -108,16 +108,17 @@ def test_a_file_is_no_folder_for_results(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_said_plainly_and_loses_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal, kept, lost = Journal(tmp_path), tmp_path / "results" / "ann-1.json", tmp_path / "results" / "ann-2.json"
-    journal.keep(kept, result())
+    journal.save(kept, result())
 
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StaffError) as error:
-        journal.keep(lost, result(hash="2"))
+        journal.save(lost, result(hash="2"))
     assert str(error.value) == (
-        f"{lost} cannot be written (No space left on device); all earlier results are kept: make room, then run the same command again"
+        f"{lost} cannot be written (No space left on device); all earlier results are kept: "
+        "free some space, then run the same command again"
     )
     assert [path.name for path in kept.parent.iterdir()] == ["ann-1.json"]
     assert journal.find(kept) == result()
@@ -137,7 +138,7 @@ def test_a_file_and_its_new_name_are_on_disk_before_the_next_step(tmp_path: Path
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "replace", renamed)
-    Journal(tmp_path).keep(tmp_path / "results" / "ann-1.json", result())
+    Journal(tmp_path).save(tmp_path / "results" / "ann-1.json", result())
     assert steps == ["file", "rename", "folder"]
 
 
@@ -148,34 +149,34 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(Path, "mkdir", read_only)
     with pytest.raises(RequestError) as error:
         Journal(tmp_path / "out")
-    assert str(error.value) == f"{tmp_path / 'out' / 'results'} cannot be made (Read-only file system); choose another --out"
+    assert str(error.value) == f"{tmp_path / 'out' / 'results'} cannot be created (Read-only file system); choose another --out"
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
 def test_a_result_that_was_cut_off_is_made_again(tmp_path: Path, share: float) -> None:
     journal, path = Journal(tmp_path), tmp_path / "results" / "ann-1.json"
-    journal.keep(path, result())
+    journal.save(path, result())
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * share)])
     assert journal.find(path) is None
-    journal.keep(path, result())
+    journal.save(path, result())
     assert journal.find(path) == result()
 
 
 def test_a_folder_that_is_deleted_meanwhile_is_made_again(tmp_path: Path) -> None:
     journal, path = Journal(tmp_path / "out"), tmp_path / "out" / "results" / "ann-1.json"
     shutil.rmtree(tmp_path / "out")
-    journal.keep(path, result())
+    journal.save(path, result())
     assert journal.find(path) == result()
 
 
 def test_a_clock_that_is_set_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal, path = Journal(tmp_path), tmp_path / "results" / "ann-1.json"
-    journal.keep(path, result())
+    journal.save(path, result())
     os.utime(path, (2**33, 2**33))  # from the future
     monkeypatch.setattr(time, "time", lambda: 0.0)
     assert journal.find(path) == result()
-    journal.keep(path.with_name("ann-2.json"), result(hash="2"))
+    journal.save(path.with_name("ann-2.json"), result(hash="2"))
     assert sorted(found.name for found in path.parent.glob("*.json")) == ["ann-2.json"]
 
 
@@ -184,7 +185,7 @@ def test_names_that_are_no_valid_unicode_have_results_of_their_own(tmp_path: Pat
     paths = {journal.path(Submission(name, refused=f"{name} is a link"), ["7"]) for name in ("a\udcff", "a\udcfe", "a")}
     assert len(paths) == 3
     for path in paths:
-        journal.keep(path, result("a\udcff"))
+        journal.save(path, result("a\udcff"))
 
 
 # Workers
@@ -200,7 +201,7 @@ class Shop:
     def job(self, name: str, *do: str) -> Job:
         return Job(name, {"name": name, "do": do, "path": str(self.folder / f"{name}.result")})
 
-    def run(self, *jobs: Job, count: int = 2) -> dict[str, Ended]:
+    def run(self, *jobs: Job, count: int = 2) -> dict[str, JobResult]:
         def told(job: Job, news: Mapping[str, Any]) -> None:
             self.news.append((job.name, news["now"]))
 

@@ -255,7 +255,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_an_archive_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
     hand_in(tmp_path, "ada", encode(TASKS))
     (tmp_path / "eve.zip").write_bytes(b"PK\x03\x04 and no more")
-    assert "eve.zip is damaged or cut off" in read_material([tmp_path], course()).warnings[0]
+    assert "eve.zip is damaged or truncated" in read_material([tmp_path], course()).warnings[0]
 
 
 def test_a_graded_folder_gives_results_and_grading_takes_no_notice_of_records(tmp_path: Path) -> None:

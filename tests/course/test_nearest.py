@@ -13,7 +13,7 @@ from rich.console import Console
 from course.manifest import ROOT, Manifest, Task, course
 from course.staff import RequestError, StaffError
 from course.staff.grading import nearest, patterns
-from course.staff.grading.nearest import alike, most_like
+from course.staff.grading.nearest import group_by_failures, most_like
 from course.staff.grading.patterns import Patterns, collect_patterns, hash_of, hash_of_tests, read_patterns, write_patterns
 from course.staff.grading.results import Nearest
 from course.staff.proofs.answers import FOLDER, WrongAnswer, load_answers
@@ -69,7 +69,7 @@ def wrong(body: str, name: str, task: str = "0.1", mistake: str = "Is wrong.") -
     return WrongAnswer(task, name, mistake, {"minitorch.operators:relu": f"def relu(x):\n    {body}\n"})
 
 
-class Desk:
+class GradingEnv:
     """The miniature course, whose wrong answers are collected.
 
     Attributes:
@@ -84,7 +84,7 @@ class Desk:
         self.path = root / "patterns.json"
         self._runs: list[str] = []
         self.stop_at = ""
-        failing = patterns._failing
+        failing = patterns._failures
 
         def watched(answer: WrongAnswer, *rest: object) -> object:
             if answer.name == self.stop_at:
@@ -92,7 +92,7 @@ class Desk:
             self._runs.append(answer.name)
             return failing(answer, *rest)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(patterns, "_failing", watched)
+        monkeypatch.setattr(patterns, "_failures", watched)
         monkeypatch.setattr("os.cpu_count", lambda: 1)  # one after the other
 
     def collect(self, *answers: WrongAnswer, again: bool = False) -> dict[str, Patterns]:
@@ -106,8 +106,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    return Desk(*miniature.write(tmp_path / "reference"), monkeypatch)
+def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GradingEnv:
+    return GradingEnv(*miniature.write(tmp_path / "reference"), monkeypatch)
 
 
 IDENTITY, ZERO, ABS = wrong("return x", "identity"), wrong("return 0.0", "zero"), wrong("return abs(x)", "absolute")
@@ -117,72 +117,72 @@ IDENTITY, ZERO, ABS = wrong("return x", "identity"), wrong("return 0.0", "zero")
 
 
 @pytest.mark.exhaustive
-def test_a_pattern_is_the_tests_that_fail_and_those_that_do_not_run_anywhere_are_in_none(desk: Desk) -> None:
+def test_a_pattern_is_the_tests_that_fail_and_those_that_do_not_run_anywhere_are_in_none(env: GradingEnv) -> None:
     count = []
-    files = needed_files(desk.root, desk.manifest)
-    found = collect_patterns([IDENTITY, ZERO], desk.manifest, desk.root, files, desk.path, done=lambda: count.append(1))
+    files = needed_files(env.root, env.manifest)
+    found = collect_patterns([IDENTITY, ZERO], env.manifest, env.root, files, env.path, done=lambda: count.append(1))
     assert list(found) == ["0.1"]
     assert found["0.1"].ids == IDS
-    assert found["0.1"].failed("identity") == {IDS[1], IDS[3]}
-    assert found["0.1"].failed("zero") == {IDS[0]}
+    assert found["0.1"].failures("identity") == {IDS[1], IDS[3]}
+    assert found["0.1"].failures("zero") == {IDS[0]}
     assert len(count) == 2
-    assert read_patterns(desk.path) == found
+    assert read_patterns(env.path) == found
 
 
 @pytest.mark.exhaustive
-def test_a_test_that_hangs_is_failed_and_so_are_those_behind_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "HANGS", 3)
-    found = desk.collect(wrong("\n    while x < 0:\n        pass\n    return x", "hangs"))
-    assert found["0.1"].failed("hangs") == set(IDS[1:])
+def test_a_test_that_hangs_is_failed_and_so_are_those_behind_it(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "TEST_SECONDS", 3)
+    found = env.collect(wrong("\n    while x < 0:\n        pass\n    return x", "hangs"))
+    assert found["0.1"].failures("hangs") == set(IDS[1:])
 
 
 @pytest.mark.exhaustive
 def test_wrong_answers_are_run_compiled_where_the_reference_takes_too_long_without_the_compiler(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    env: GradingEnv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patterns, "HANGS", 3)
+    monkeypatch.setattr(patterns, "TEST_SECONDS", 3)
     training = '@pytest.mark.task0_1\ndef test_training():\n    while os.environ["NUMBA_DISABLE_JIT"] == "1":\n        pass\n'
-    (desk.root / HERE).write_text(f"import os\n{TESTS}\n\n{training}", encoding="utf-8")
-    assert desk.collect(ZERO)["0.1"].failed("zero") == {IDS[0]}
+    (env.root / HERE).write_text(f"import os\n{TESTS}\n\n{training}", encoding="utf-8")
+    assert env.collect(ZERO)["0.1"].failures("zero") == {IDS[0]}
 
 
 @pytest.mark.exhaustive
-def test_a_collection_that_was_ended_goes_on_where_it_stood(desk: Desk) -> None:
-    desk.stop_at = "zero"
+def test_a_collection_that_was_ended_goes_on_where_it_stood(env: GradingEnv) -> None:
+    env.stop_at = "zero"
     with pytest.raises(KeyboardInterrupt):
-        desk.collect(IDENTITY, ZERO)
-    assert desk.runs == ["identity"]
-    desk.stop_at = ""
-    assert set(desk.collect(IDENTITY, ZERO)["0.1"].answers) == {"identity", "zero"}
-    assert desk.runs == ["zero"]
+        env.collect(IDENTITY, ZERO)
+    assert env.runs == ["identity"]
+    env.stop_at = ""
+    assert set(env.collect(IDENTITY, ZERO)["0.1"].answers) == {"identity", "zero"}
+    assert env.runs == ["zero"]
 
 
 @pytest.mark.exhaustive
-def test_only_what_has_changed_is_run_again(desk: Desk) -> None:
+def test_only_what_has_changed_is_run_again(env: GradingEnv) -> None:
     own = wrong("return x", "identity", task="0.2")
-    desk.collect(IDENTITY, ZERO, own)
-    assert desk.runs == ["identity", "zero", "identity"]
-    found = desk.collect(wrong("return x + 0", "identity"), ZERO, replace(own, mistake="In other words."))
-    assert desk.runs == ["identity"]
+    env.collect(IDENTITY, ZERO, own)
+    assert env.runs == ["identity", "zero", "identity"]
+    found = env.collect(wrong("return x + 0", "identity"), ZERO, replace(own, mistake="In other words."))
+    assert env.runs == ["identity"]
     assert set(found["0.1"].answers) == {"identity", "zero"}
-    desk.collect(ZERO)
-    assert desk.runs == []
-    assert set(read_patterns(desk.path)["0.1"].answers) == {"zero"}
-    assert set(read_patterns(desk.path)["0.2"].answers) == {"identity"}
-    desk.collect(ZERO, again=True)
-    assert desk.runs == ["zero"]
-    tests = desk.root / HERE
+    env.collect(ZERO)
+    assert env.runs == []
+    assert set(read_patterns(env.path)["0.1"].answers) == {"zero"}
+    assert set(read_patterns(env.path)["0.2"].answers) == {"identity"}
+    env.collect(ZERO, again=True)
+    assert env.runs == ["zero"]
+    tests = env.root / HERE
     tests.write_text(tests.read_text(encoding="utf-8") + "\n# Changed.\n", encoding="utf-8")
-    desk.collect(ZERO)
-    assert desk.runs == ["zero"]
+    env.collect(ZERO)
+    assert env.runs == ["zero"]
 
 
-def test_a_reference_that_fails_its_own_tests_is_an_error(desk: Desk) -> None:
-    (desk.root / "minitorch" / "operators.py").write_text("def relu(x):\n    return x\n", encoding="utf-8")
+def test_a_reference_that_fails_its_own_tests_is_an_error(env: GradingEnv) -> None:
+    (env.root / "minitorch" / "operators.py").write_text("def relu(x):\n    return x\n", encoding="utf-8")
     with pytest.raises(StaffError) as error:
-        desk.collect(ZERO)
-    assert str(error.value) == (f"the reference itself does not pass {IDS[1]} of task 0.1; no pattern of failures can be told from that")
-    assert not desk.path.exists()
+        env.collect(ZERO)
+    assert str(error.value) == (f"the reference itself does not pass {IDS[1]} of task 0.1, so no pattern of failures can be collected")
+    assert not env.path.exists()
 
 
 # The file
@@ -275,7 +275,7 @@ def test_an_answer_whose_pattern_does_not_hold_any_more_is_left_aside() -> None:
 
 
 def test_wrong_answers_that_look_alike_are_listed() -> None:
-    assert alike(known(one="ab", two="c", three="ab", four="c", five="d")) == [("four", "two"), ("one", "three")]
+    assert group_by_failures(known(one="ab", two="c", three="ab", four="c", five="d")) == [("four", "two"), ("one", "three")]
 
 
 # The bank
@@ -290,8 +290,8 @@ def collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Patterns:
     kept = Patterns(tests, ids, {today.name: (hash_of(today), (0, 1)), other.name: ("older", (2,))})
     write_patterns(tmp_path / "patterns.json", {"1.1": kept}, course())
     monkeypatch.setattr(nearest, "PATTERNS", tmp_path / "patterns.json")
-    nearest._known.cache_clear()
-    monkeypatch.setattr(nearest, "_known", nearest._known.__wrapped__)
+    nearest._load_known.cache_clear()
+    monkeypatch.setattr(nearest, "_load_known", nearest._load_known.__wrapped__)
     return kept
 
 
@@ -322,10 +322,10 @@ def test_what_was_collected_of_the_bank_still_holds() -> None:
         advice = f"task {id} has changed since; run: course-staff patterns {id}"
         assert hash_of_tests(of_task.tests, ROOT) == of_task.tests, advice
         assert {name: hash for name, (hash, _) in of_task.answers.items()} == answers, advice
-        assert all(of_task.failed(name) for name in of_task.answers), f"a wrong answer of task {id} fails nothing"
+        assert all(of_task.failures(name) for name in of_task.answers), f"a wrong answer of task {id} fails nothing"
 
 
-def test_tests_about_compiled_code_count_where_the_compiler_is_on(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tests_about_compiled_code_count_where_the_compiler_is_on(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     states = {"1": {"t.py::plain": "passed", "t.py::loops": "skipped"}, "0": {"t.py::plain": "passed", "t.py::loops": "passed"}}
 
     def run(folder: Path, task: Task, files: dict, mode: dict) -> Run:
@@ -335,32 +335,32 @@ def test_tests_about_compiled_code_count_where_the_compiler_is_on(desk: Desk, mo
         return Run([{"nodeid": id, "state": state} for id, state in found.items()], False, "")
 
     monkeypatch.setattr(patterns, "_run", run)
-    found = desk.collect(replace(wrong("return -2", "a"), compiled=True), wrong("return -2", "b"))["0.1"]
-    assert {name: found.failed(name) for name in ("a", "b")} == {"a": {"t.py::plain", "t.py::loops"}, "b": {"t.py::plain"}}
-    assert desk.collect(wrong("return -2", "b"), again=True)["0.1"].ids == ["t.py::plain", "t.py::loops"]
+    found = env.collect(replace(wrong("return -2", "a"), compiled=True), wrong("return -2", "b"))["0.1"]
+    assert {name: found.failures(name) for name in ("a", "b")} == {"a": {"t.py::plain", "t.py::loops"}, "b": {"t.py::plain"}}
+    assert env.collect(wrong("return -2", "b"), again=True)["0.1"].ids == ["t.py::plain", "t.py::loops"]
 
 
 # The command
 
 
 @pytest.mark.exhaustive
-def test_the_command_lists_what_looks_alike(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = desk.root / "wrong_answers"
+def test_the_command_lists_what_looks_alike(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = env.root / "wrong_answers"
     folder.mkdir()
     entry = '[[wrong]]\nname = "{}"\nmistake = "Is wrong."\n[wrong.patch]\n"minitorch.operators:relu" = "def relu(x): return {}"\n'
     bodies = {"identity": "x", "zero": "0.0", "neither": "+x"}
     (folder / "0.1.toml").write_text("".join(entry.format(*about) for about in bodies.items()), encoding="utf-8")
-    monkeypatch.setattr(nearest, "ROOT", desk.root)
+    monkeypatch.setattr(nearest, "ROOT", env.root)
     monkeypatch.setattr(nearest, "FOLDER", folder)
-    monkeypatch.setattr(nearest, "PATTERNS", desk.path)
-    monkeypatch.setattr(nearest, "course", lambda: desk.manifest)
+    monkeypatch.setattr(nearest, "PATTERNS", env.path)
+    monkeypatch.setattr(nearest, "course", lambda: env.manifest)
     out = Console(file=io.StringIO(), width=100)
     assert nearest.run(out, Console(file=io.StringIO()), ["0.1"]) == 0
     assert isinstance(out.file, io.StringIO)
     assert out.file.getvalue() == (
-        "Task 0.1: 3 wrong answers, 4 tests, 1 group that look alike\n"
+        "Task 0.1: 3 wrong answers, 4 tests, 1 group with the same failures\n"
         "  identity, neither\n"
-        "next: a test that tells some of them apart, or one wrong answer in place of two\n"
+        "next: add a test that distinguishes some of them, or remove one of them\n"
     )
     with pytest.raises(RequestError) as error:
         nearest.run(out, out, ["0.1", "7.7"])

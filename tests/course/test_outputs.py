@@ -282,7 +282,7 @@ def test_feedback_never_shows_why_a_probe_failed_even_if_the_task_s_reason_does(
 @pytest.mark.parametrize(
     ("reason", "shown"),
     [
-        ("these requirements do not hold", "These requirements do not hold"),
+        ("these requirements are not met", "These requirements are not met"),
         ("minitorch/module.py, line 3: no", "minitorch/module.py, line 3: no"),
         ("relu(x) is 3", "relu(x) is 3"),
         ("_emphasis_ of my_name *", "\\_emphasis\\_ of my_name \\*"),
@@ -293,7 +293,7 @@ def test_a_reason_begins_as_a_sentence_does_unless_it_is_code(reason: str, shown
 
 
 def test_feedback_does_not_repeat_what_the_task_s_reason_says_already() -> None:
-    text = feedback(only(replace(PARTLY, reason="these requirements do not hold: sums lists of any length")))
+    text = feedback(only(replace(PARTLY, reason="these requirements are not met: sums lists of any length")))
     assert text.count("sums lists of any length") == 1
     assert "requirements of the hidden tests" not in text
 

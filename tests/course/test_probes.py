@@ -19,7 +19,7 @@ from course.staff.probes.bank import UNSEEN, answers_in_code, meet
 from course.staff.probes.compare import Check, Wrong, number, raises, same, shown
 from course.staff.probes.plain import Number, Seen, Thing
 from course.staff.probes.program import Program
-from course.staff.probes.remote import Gone
+from course.staff.probes.remote import NoReply
 from course.staff.proofs.answers import FOLDER, WrongAnswer, load_answers
 from course.staff.proofs.prove import needed_files
 
@@ -204,7 +204,7 @@ def test_a_submission_that_cannot_be_imported_is_started_once(tmp_path: Path) ->
 
     def launch(environment: Any) -> Any:
         starts.append(environment)
-        raise Gone("could not be imported: it raised SyntaxError")
+        raise NoReply("could not be imported: it raised SyntaxError")
 
     with one_task(probe(ends), probe(hangs)) as task:
         outcomes = run_probes(task, launch)

@@ -10,9 +10,9 @@ import pytest
 
 from course.manifest import ROOT, course
 from course.staff.grading.grade import grade
-from course.staff.grading.submissions import read, written
+from course.staff.grading.submissions import read, student_files
 
-OURS = {path: (ROOT / path).read_bytes() for path in written(course())}
+OURS = {path: (ROOT / path).read_bytes() for path in student_files(course())}
 
 
 def packed(target: Path, paths: Collection[str], top: str = "") -> Path:

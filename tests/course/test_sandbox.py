@@ -1,4 +1,4 @@
-"""Running untrusted programs: `course.staff.sandbox.sandbox` with its modules `box`, `enter`, `guard`, `lines` and `seccomp`."""
+"""Running untrusted programs: `course.staff.sandbox` with its modules `enter`, `filesystem`, `line_protocol`, `monitor` and `seccomp`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ import pytest
 from course.manifest import ROOT
 from course.staff.sandbox import filesystem as box
 from course.staff.sandbox import sandbox, seccomp
-from course.staff.sandbox.monitor import OVERHEAD, Ended
-from course.staff.sandbox.sandbox import PYTHON, Gone, Limits, Reached, Sandbox, SandboxError, fill_cache
+from course.staff.sandbox.monitor import OVERHEAD, RunResult
+from course.staff.sandbox.sandbox import PYTHON, BestLevel, Limits, NoReply, Sandbox, SandboxError, fill_cache
 from course.staff.sandbox.seccomp import seccomp_filter
 
 pytestmark = pytest.mark.exhaustive
@@ -39,7 +39,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only the administrator
 
 def box_of(level: str) -> Sandbox:
     """A sandbox of this level, if this machine has it."""
-    if level != "none" and (reason := sandbox.missing(level)):
+    if level != "none" and (reason := sandbox.missing_reason(level)):
         pytest.skip(f"no {level} on this machine: {reason}")
     return Sandbox(level)
 
@@ -68,7 +68,7 @@ def files(tmp_path: Path) -> Path:
     return folder
 
 
-def run(sandbox: Sandbox, code: str, files: Path, *args: str, seconds: float = LONG, **options) -> Ended:
+def run(sandbox: Sandbox, code: str, files: Path, *args: str, seconds: float = LONG, **options) -> RunResult:
     limits = options.pop("limits", Limits(seconds=seconds))
     return sandbox.run([*INSIDE, code, *args], files=files, limits=limits, **options)
 
@@ -160,7 +160,7 @@ def test_landlock_refuses_to_show_a_folder_around_the_repository(files: Path, tm
     with pytest.raises(SandboxError) as error:
         run(landlock, "pass", files, reads=[tmp_path])
     hidden = tmp_path / "around" / "course"
-    assert str(error.value) == f"Landlock cannot hide {hidden}, which lies among the packages; install the project with pip install -e ."
+    assert str(error.value) == f"Landlock cannot hide {hidden} among the installed packages; install the project with pip install -e ."
 
 
 @root_only
@@ -317,11 +317,11 @@ def test_a_program_answers_line_by_line(any_box: Sandbox, files: Path) -> None:
 def test_a_program_that_does_not_answer_is_ended_with_the_reason(any_box: Sandbox, files: Path, code: str, reason: str, said: str) -> None:
     limits = Limits(seconds=LONG, output=100_000)
     with any_box.start([*INSIDE, "import os; os.read(3, 1)\n" + code], files=files, limits=limits) as child:
-        with pytest.raises(Gone) as error:
+        with pytest.raises(NoReply) as error:
             child.ask(b"1", 1.5 if reason == "time" else LONG)
-        assert (error.value.reason, str(error.value)) == (reason, f"the program gave no answer: {reason}")
+        assert (error.value.reason, str(error.value)) == (reason, f"the program did not reply: {reason}")
         assert said in child.output
-        with pytest.raises(Gone):
+        with pytest.raises(NoReply):
             child.ask(b"2", LONG)
 
 
@@ -329,13 +329,13 @@ def test_an_answer_before_the_question_is_no_answer(any_box: Sandbox, files: Pat
     code = "import os; os.read(3, 10); os.write(4, b'1\\n2\\n'); os.read(3, 10)"
     with any_box.start([*INSIDE, code], files=files) as child:
         assert child.ask(b"q", LONG) == b"1"
-        with pytest.raises(Gone) as error:
+        with pytest.raises(NoReply) as error:
             child.ask(b"q", LONG)
     assert error.value.reason == "babble"
 
 
 def test_a_program_that_reads_nothing_is_given_up_in_time(any_box: Sandbox, files: Path) -> None:
-    with any_box.start([*INSIDE, "import time; time.sleep(90)"], files=files) as child, pytest.raises(Gone) as error:
+    with any_box.start([*INSIDE, "import time; time.sleep(90)"], files=files) as child, pytest.raises(NoReply) as error:
         child.ask(b"x" * (1 << 20), 1.0)
     assert error.value.reason == "time"
 
@@ -343,7 +343,7 @@ def test_a_program_that_reads_nothing_is_given_up_in_time(any_box: Sandbox, file
 def test_the_time_of_a_whole_life_is_limited_too(any_box: Sandbox, files: Path) -> None:
     with (
         any_box.start([*INSIDE, "import time; time.sleep(90)"], files=files, limits=Limits(seconds=1)) as child,
-        pytest.raises(Gone) as error,
+        pytest.raises(NoReply) as error,
     ):
         child.ask(b"q", LONG)
     assert error.value.reason == "time"
@@ -353,7 +353,7 @@ def test_the_time_of_a_whole_life_is_limited_too(any_box: Sandbox, files: Path) 
 
 def test_a_program_that_answers_may_live_longer_than_one_that_runs_to_its_end(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
-    monkeypatch.setattr(sandbox, "in_place", lambda job, *rest, **options: given.append(job.limits.seconds) or 1 / 0)
+    monkeypatch.setattr(sandbox, "direct_config", lambda job, *rest, **options: given.append(job.limits.seconds) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         Sandbox("none").run([*INSIDE, "pass"], files=files)
     with pytest.raises(ZeroDivisionError), Sandbox("none").start([*INSIDE, ECHO], files=files):
@@ -363,7 +363,7 @@ def test_a_program_that_answers_may_live_longer_than_one_that_runs_to_its_end(fi
 
 def test_a_question_is_one_line(files: Path) -> None:
     with Sandbox("none").start([*INSIDE, ECHO], files=files) as child:
-        with pytest.raises(ValueError, match=re.escape("a request is one line; got a newline inside it, write it as JSON")):
+        with pytest.raises(ValueError, match=re.escape("a request expected one line, got a newline in it; encode it as JSON")):
             child.ask(b"a\nb", LONG)
         assert child.ask(b"a", LONG) == b"A"
 
@@ -402,7 +402,7 @@ def test_no_program_outlives_a_grader_that_is_killed(any_box: Sandbox, files: Pa
 
 
 def test_a_machine_without_a_sandbox_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "best_level", lambda: Reached("none", {"bubblewrap": "is not installed", "landlock": "is too old"}))
+    monkeypatch.setattr(sandbox, "best_level", lambda: BestLevel("none", {"bubblewrap": "is not installed", "landlock": "is too old"}))
     with pytest.raises(SandboxError) as error:
         Sandbox()
     assert str(error.value) == (
@@ -416,7 +416,7 @@ def test_a_machine_without_a_sandbox_is_told_what_to_do(monkeypatch: pytest.Monk
 
 def test_there_is_no_other_level() -> None:
     with pytest.raises(
-        ValueError, match=r"^a level of the sandbox is one of bubblewrap, landlock, none, got docker; leave it out for the best$"
+        ValueError, match=r"^the sandbox expected one of the levels bubblewrap, landlock, none, got docker; omit it for the best one$"
     ):
         Sandbox("docker")
 
@@ -432,25 +432,25 @@ def bwrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         monkeypatch.setattr(box, "SYSTEM", (*box.SYSTEM, str(script)))  # so that it can be run by another user
         monkeypatch.setattr(box.shutil, "which", lambda name, path=None: str(script) if text else None)
 
-    for cached in (box._bubblewrap, sandbox.missing):
+    for cached in (box._bubblewrap, sandbox.missing_reason):
         cached.cache_clear()
     yield install
-    for cached in (box._bubblewrap, sandbox.missing):
+    for cached in (box._bubblewrap, sandbox.missing_reason):
         cached.cache_clear()
 
 
 def test_the_next_level_is_taken_with_the_reason_if_bubblewrap_is_missing(bwrap: Callable[[str], None]) -> None:
     box_of("landlock")
-    sandbox.missing.cache_clear()
+    sandbox.missing_reason.cache_clear()
     bwrap("")
-    assert sandbox.best_level() == Reached("landlock", {"bubblewrap": "bubblewrap is not installed; apt-get install bubblewrap"})
+    assert sandbox.best_level() == BestLevel("landlock", {"bubblewrap": "bubblewrap is not installed; apt-get install bubblewrap"})
 
 
 def test_a_bubblewrap_that_is_too_old_is_not_used(bwrap: Callable[[str], None], files: Path) -> None:
     bwrap("echo bubblewrap 0.6.1")
     with pytest.raises(SandboxError) as error:
         Sandbox("bubblewrap").run([*INSIDE, "pass"], files=files)
-    assert str(error.value) == "bubblewrap 0.8 or newer is needed, got bubblewrap 0.6.1; install a newer one"
+    assert str(error.value) == "expected bubblewrap 0.8 or newer, got bubblewrap 0.6.1; install a newer one"
 
 
 def test_a_bubblewrap_that_fails_is_not_the_fault_of_the_program(bwrap: Callable[[str], None], files: Path) -> None:
@@ -475,17 +475,17 @@ def test_a_command_that_is_not_there_is_told_from_one_that_fails(any_box: Sandbo
 def test_files_that_are_no_folder_are_refused(files: Path) -> None:
     with pytest.raises(SandboxError) as error:
         Sandbox("none").run([*INSIDE, "pass"], files=files / "answer.txt")
-    assert str(error.value) == f"the files of a program are a folder, got {files / 'answer.txt'}, which is none; unpack it first"
+    assert str(error.value) == f"the files of a program must be a folder, got {files / 'answer.txt'}; unpack it first"
 
 
 def test_other_files_that_are_missing_are_named(files: Path) -> None:
     with pytest.raises(SandboxError) as error:
         Sandbox("none").run([*INSIDE, "pass"], files=files, reads=[files / "lost"])
-    assert str(error.value) == f"{files / 'lost'} was to be readable in the sandbox, but is not there"
+    assert str(error.value) == f"{files / 'lost'} should be readable in the sandbox, but does not exist"
 
 
 def test_only_a_name_can_be_collected(files: Path) -> None:
-    with pytest.raises(ValueError, match=r"^collect is the name of a file in the private folder, got '\.\./x'$"):
+    with pytest.raises(ValueError, match=r"^collect expected the name of a file in the private folder, got '\.\./x'$"):
         Sandbox("none").run([*INSIDE, "pass"], files=files, collect="../x")
 
 
@@ -500,7 +500,7 @@ def test_files_that_the_programs_user_could_not_read_are_refused(real_box: Sandb
 # The filter of system calls
 
 
-REFUSED = seccomp.REFUSED | errno.EPERM
+REFUSED = seccomp.FAIL | errno.EPERM
 
 
 def decide(program: bytes, code: int, number: int, *arguments: int) -> int:
@@ -527,17 +527,17 @@ X86, ARM = 0xC000003E, 0xC00000B7
 def test_the_filter_refuses_what_is_dangerous_and_permits_the_rest(machine: str, code: int, ptrace: int, read: int) -> None:
     program = seccomp_filter(machine)
     assert decide(program, code, ptrace) == REFUSED
-    assert decide(program, code, read) == seccomp.PERMITTED
-    assert decide(program, 0x40000003, read) == seccomp.KILLED  # a process of 32 bits
-    assert decide(program, code, 435) == seccomp.REFUSED | errno.ENOSYS
+    assert decide(program, code, read) == seccomp.ALLOW
+    assert decide(program, 0x40000003, read) == seccomp.KILL  # a process of 32 bits
+    assert decide(program, code, 435) == seccomp.FAIL | errno.ENOSYS
 
 
 @pytest.mark.parametrize(("machine", "code", "clone"), [("x86_64", X86, 56), ("aarch64", ARM, 220)])
 def test_processes_and_threads_may_be_started_and_namespaces_not(machine: str, code: int, clone: int) -> None:
     free, strict = seccomp_filter(machine), seccomp_filter(machine, strict=True)
     process, thread = 17, 0x3D0F00  # SIGCHLD; what pthread_create asks for
-    assert [decide(program, code, clone, thread) for program in (free, strict)] == [seccomp.PERMITTED] * 2
-    assert [decide(program, code, clone, process) for program in (free, strict)] == [seccomp.PERMITTED, REFUSED]
+    assert [decide(program, code, clone, thread) for program in (free, strict)] == [seccomp.ALLOW] * 2
+    assert [decide(program, code, clone, process) for program in (free, strict)] == [seccomp.ALLOW, REFUSED]
     for bit in (17, 25, 26, 27, 28, 29, 30):  # mounts, control groups, names, memory, users, processes, network
         assert decide(free, code, clone, 1 << bit | process) == REFUSED
 
@@ -546,8 +546,8 @@ def test_processes_and_threads_may_be_started_and_namespaces_not(machine: str, c
 def test_typing_for_others_and_limiting_others_is_refused(machine: str, code: int, ioctl: int, prlimit: int) -> None:
     program = seccomp_filter(machine)
     assert decide(program, code, ioctl, 0, 0x5412) == decide(program, code, ioctl, 0, 0x541C) == REFUSED
-    assert decide(program, code, ioctl, 0, 0x5401) == seccomp.PERMITTED  # TCGETS, of isatty
-    assert decide(program, code, prlimit, 0) == seccomp.PERMITTED
+    assert decide(program, code, ioctl, 0, 0x5401) == seccomp.ALLOW  # TCGETS, of isatty
+    assert decide(program, code, prlimit, 0) == seccomp.ALLOW
     assert decide(program, code, prlimit, 1234) == REFUSED
 
 
@@ -559,15 +559,15 @@ def test_leases_and_a_change_of_the_limit_of_memory_dumps_are_refused(
 ) -> None:
     program = seccomp_filter(machine)
     assert decide(program, code, fcntl, 0, 1024) == decide(program, code, fcntl, 0, 1026) == REFUSED
-    assert decide(program, code, fcntl, 0, 1030) == seccomp.PERMITTED  # F_DUPFD_CLOEXEC
+    assert decide(program, code, fcntl, 0, 1030) == seccomp.ALLOW  # F_DUPFD_CLOEXEC
     assert decide(program, code, setrlimit, 4) == REFUSED
     assert decide(program, code, prlimit, 0, 4, 1) == decide(program, code, prlimit, 0, 4, 1 << 32) == REFUSED
-    assert decide(program, code, setrlimit, 9) == decide(program, code, prlimit, 0, 9, 1) == seccomp.PERMITTED  # RLIMIT_AS
-    assert decide(program, code, prlimit, 0, 4, 0) == seccomp.PERMITTED  # it only asks
+    assert decide(program, code, setrlimit, 9) == decide(program, code, prlimit, 0, 9, 1) == seccomp.ALLOW  # RLIMIT_AS
+    assert decide(program, code, prlimit, 0, 4, 0) == seccomp.ALLOW  # it only asks
 
 
 def test_calls_by_another_numbering_end_the_program() -> None:
-    assert decide(seccomp_filter("x86_64"), X86, 0x40000000) == seccomp.KILLED
+    assert decide(seccomp_filter("x86_64"), X86, 0x40000000) == seccomp.KILL
 
 
 @pytest.mark.parametrize("calls", [seccomp.CALLS, seccomp.STRICT_CALLS])
@@ -584,6 +584,6 @@ def test_every_call_has_the_number_that_the_systems_headers_give_it(calls: dict[
 
 
 def test_another_processor_is_refused() -> None:
-    expected = "the filter of system calls is written for x86_64 and aarch64, got riscv64; grade on one of these"
+    expected = "the seccomp filter expected x86_64 or aarch64, got riscv64; grade on one of these"
     with pytest.raises(ValueError, match=f"^{expected}$"):
         seccomp_filter("riscv64")

@@ -155,12 +155,12 @@ def folder(tmp_path: Path) -> Path:
 def test_lists_of_every_lms_are_taken(source: str, folder: Path) -> None:
     table = folder / "list.csv"
     table.write_text(LISTS[source], encoding="utf-8")
-    assert roster.import_roster(folder, table, course()) == roster.Imported(2, 0, ())
+    assert roster.import_roster(folder, table, course()) == roster.ImportResult(2, 0, ())
     students = parse_policy((folder / FILE).read_text(), folder, course()).students
     assert list(students) == ["ada", "bob", "s1", "s2"]
     assert students["s1"].name in ("Grace Hopper", "Hopper, Grace")
     assert students["s1"].canvas == ("21" if source == "canvas" else "")
-    assert roster.import_roster(folder, table, course()) == roster.Imported(0, 2, ()), "again, nobody is new"
+    assert roster.import_roster(folder, table, course()) == roster.ImportResult(0, 2, ()), "again, nobody is new"
 
 
 @pytest.mark.parametrize(
@@ -517,7 +517,7 @@ def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder: Path
     marked = mark(folder)
     files = [path for path in (folder / "graded").rglob("*") if path.is_file()]
     shown = "\n".join(f"{path.relative_to(folder)}\n{path.read_text(encoding='utf-8')}" for path in files)
-    assert "is damaged or cut off" in shown
+    assert "is damaged or truncated" in shown
     assert "setup.py" in shown
     for name in ("ada", "lovelace", "bob", "smith"):
         assert not re.search(rf"(?i)\b{name}|{name}@", shown), name
@@ -619,7 +619,7 @@ def test_a_full_disk_loses_nothing_and_is_told(folder: Path, grader: Grader, mon
 def test_two_at_once_are_told(folder: Path, grader: Grader) -> None:
     from course.staff.grading.journal import Journal
 
-    with Journal(folder / "graded").locked(), pytest.raises(RequestError, match="another run grades into"):
+    with Journal(folder / "graded").lock(), pytest.raises(RequestError, match="another run is writing to"):
         mark(folder)
 
 

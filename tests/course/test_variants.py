@@ -26,7 +26,7 @@ from course.staff.probes.remote import plain_launcher
 from course.staff.term.policy import FILE, Policy, parse_policy
 from course.staff.variants import batch, registry, variant
 from course.staff.variants.family import Family, Parameters, _choose
-from course.staff.variants.grading import carried, probe_of
+from course.staff.variants.grading import matching_students, probe_of
 from course.staff.variants.order import ORDERS
 from course.staff.variants.roster import roster_of
 from course.staff.variants.variant import RECORD, Variant, draw_variant
@@ -241,10 +241,10 @@ def test_the_probes_pass_the_own_solution_and_recognize_a_neighbors(family: Fami
     others = {"me": Variant({family.name: own}, 30), "bob": Variant({family.name: theirs}, 30), "cid": Variant({}, 30)}
     passed, result = put(family, own, own, tmp_path / "own")
     assert passed
-    assert carried(result, others) == ()
+    assert matching_students(result, others) == ()
     passed, result = put(family, own, theirs, tmp_path / "copied")
     assert not passed
-    assert carried(result, others) == ("bob",)
+    assert matching_students(result, others) == ("bob",)
 
 
 ACTIVATION = registry.FAMILIES["activation"]
@@ -254,25 +254,25 @@ CLASS = {name: Variant({"activation": each}, 30) for name, each in (("me", MINE)
 
 def test_all_students_who_drew_what_the_answers_carry_are_named() -> None:
     result = result_of(ACTIVATION, MINE, answers_of(ACTIVATION, THEIRS))
-    assert carried(result, {**CLASS, "ben": CLASS["bob"]}) == ("bob", "ben")
+    assert matching_students(result, {**CLASS, "ben": CLASS["bob"]}) == ("bob", "ben")
 
 
 def test_nobody_is_named_who_drew_the_same() -> None:
-    assert carried(result_of(ACTIVATION, MINE, answers_of(ACTIVATION, MINE)), CLASS) == ()
-    assert carried(result_of(ACTIVATION, MINE, answers_of(ACTIVATION, THEIRS)), {"me": CLASS["me"], "twin": CLASS["twin"]}) == ()
+    assert matching_students(result_of(ACTIVATION, MINE, answers_of(ACTIVATION, MINE)), CLASS) == ()
+    assert matching_students(result_of(ACTIVATION, MINE, answers_of(ACTIVATION, THEIRS)), {"me": CLASS["me"], "twin": CLASS["twin"]}) == ()
 
 
 def test_nobody_is_named_for_a_mistake() -> None:
     wrong = {name: [[arguments, 0.0] for arguments, _ in asked] for name, asked in answers_of(ACTIVATION, MINE).items()}
-    assert carried(result_of(ACTIVATION, MINE, wrong), CLASS) == ()
+    assert matching_students(result_of(ACTIVATION, MINE, wrong), CLASS) == ()
 
 
 def test_an_answer_that_is_missing_names_nobody() -> None:
     answers = answers_of(ACTIVATION, THEIRS)
     missing = {name: [[arguments, None] for arguments, _ in asked] for name, asked in answers.items()}
-    assert carried(result_of(ACTIVATION, MINE, missing), CLASS) == ()
-    assert carried(result_of(ACTIVATION, MINE, {}), CLASS) == ()
-    assert carried(TaskResult("0.1", PASS, 10, 10), CLASS) == ()
+    assert matching_students(result_of(ACTIVATION, MINE, missing), CLASS) == ()
+    assert matching_students(result_of(ACTIVATION, MINE, {}), CLASS) == ()
+    assert matching_students(TaskResult("0.1", PASS, 10, 10), CLASS) == ()
 
 
 def test_a_sloppy_line_that_separates_a_near_data_set_names_nobody() -> None:
@@ -282,16 +282,16 @@ def test_a_sloppy_line_that_separates_a_near_data_set_names_nobody() -> None:
     for solver, names in ((near, ()), (far, ("far",))):
         answers = answers_of(points, solver)
         assert not any(question.accepts(own, (), answers[question.name][0][1]) for question in points.questions)
-        assert carried(result_of(points, own, answers), others) == names
+        assert matching_students(result_of(points, own, answers), others) == names
 
 
 def test_a_copy_of_one_function_of_two_is_recognized() -> None:
     first, second = (question.name for question in ACTIVATION.questions)
     answers = answers_of(ACTIVATION, THEIRS)
     answers[second] = [[arguments, None] for arguments, _ in answers[second]]
-    assert carried(result_of(ACTIVATION, MINE, answers), CLASS) == ("bob",)
+    assert matching_students(result_of(ACTIVATION, MINE, answers), CLASS) == ("bob",)
     mixed = {first: answers[first], second: answers_of(ACTIVATION, MINE)[second]}
-    assert carried(result_of(ACTIVATION, MINE, mixed), CLASS) == (), "no single student's"
+    assert matching_students(result_of(ACTIVATION, MINE, mixed), CLASS) == (), "no single student's"
 
 
 # Workspaces
@@ -426,7 +426,7 @@ def test_students_who_cannot_be_told_apart_are_known(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(registry.FAMILIES, "activation", replace(ACTIVATION, choices={"slope": [0.123], "ceiling": [4.5]}))
     roster = roster_of(policy(), str)
     assert roster is not None
-    assert roster.alike() == [("activation", "ada", "bob")]
+    assert roster.indistinguishable_pairs() == [("activation", "ada", "bob")]
 
 
 # Handouts of a class
@@ -447,7 +447,7 @@ def test_a_stopped_batch_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     def run() -> tuple[int, int]:
         done = batch.make_handouts(ROOT, course(), 0, tmp_path / "out", variants)
-        return done.made, done.kept
+        return done.written, done.kept
 
     with pytest.raises(KeyboardInterrupt):
         run()

@@ -15,9 +15,9 @@ import pytest
 
 from course.manifest import course
 from course.staff import cli
-from course.staff.grading.bases import finished
-from course.staff.grading.grader import Class
-from course.staff.grading.grading_env import Desk
+from course.staff.grading.bases import complete_workspace
+from course.staff.grading.grader import ClassRun
+from course.staff.grading.grading_env import GradingEnv
 from course.staff.grading.journal import Interrupted, Journal
 from course.staff.grading.marking import mark_task
 from course.staff.grading.reference import Reference
@@ -32,7 +32,7 @@ from course.staff.term.policy import FILE
 from course.staff.term.term import mark
 from course.staff.variants import registry
 from course.staff.variants.family import Family, Parameters, Question, close_to
-from course.staff.variants.grading import carried
+from course.staff.variants.grading import matching_students
 from course.staff.variants.variant import Variant, draw_variant
 
 from . import miniature
@@ -88,7 +88,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
     check._probes["0.1"] = [check.Probe("0.1", "relu(x) is x where x > 0", 3, relu, {}, (), 0, 5.0)]
     registry.FAMILIES["scaled"] = SCALED
     root, manifest = miniature.write(tmp_path_factory.mktemp("miniature"))
-    yield Reference(root, manifest, Desk(Sandbox(), 7), tmp_path_factory.mktemp("home"))
+    yield Reference(root, manifest, GradingEnv(Sandbox(), 7), tmp_path_factory.mktemp("home"))
     del registry.FAMILIES["scaled"]
     check._probes.clear()
     check._probes.update(own)
@@ -98,7 +98,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
 def marked(reference: Reference) -> Callable[..., TaskResult]:
     """Marks a student's operators.py, which has a right relu and what a test adds."""
     task = reference.manifest.task("0.1")
-    right = str(finished(reference.root, reference.manifest, task)[OPERATORS])
+    right = str(complete_workspace(reference.root, reference.manifest, task)[OPERATORS])
 
     def marked(added: str, variant: Variant | None = MINE) -> TaskResult:
         return mark_task(reference, Submission("ann", {OPERATORS: (right + added).encode()}), task, [], variant)
@@ -117,14 +117,14 @@ def test_the_own_variant_earns_all_points(marked: Callable[..., TaskResult]) -> 
     assert [test.id for test in result.visible] == ["tests/test_operators.py::test_relu", "tests/test_variant_scaled.py::test_scaled"]
     assert [(probe.says, probe.weight) for probe in result.probes] == [("relu(x) is x where x > 0", 3), ("scaled(x) has your factor", 1.0)]
     assert result.variant["answers"] == {"minitorch.operators:scaled": [[[1.0], 2.5], [[-2.0], -5.0]]}
-    assert carried(result, {"ann": MINE, "ben": THEIRS}) == ()
+    assert matching_students(result, {"ann": MINE, "ben": THEIRS}) == ()
 
 
 def test_a_neighbors_variant_loses_the_share_of_the_variant_and_is_recognized(marked: Callable[..., TaskResult]) -> None:
     result = marked(scaled(3.5))
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert [test.outcome for test in result.visible] == ["passed", "failed"]
-    assert carried(result, {"ann": MINE, "ben": THEIRS}) == ("ben",)
+    assert matching_students(result, {"ann": MINE, "ben": THEIRS}) == ("ben",)
 
 
 @pytest.mark.parametrize("added", [STUB, pytest.param("", marks=pytest.mark.exhaustive)])
@@ -132,7 +132,7 @@ def test_a_function_of_the_variant_that_is_not_written_is_named(added: str, mark
     result = marked(added)
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert "not written: scaled" in result.reason
-    assert carried(result, {"ben": THEIRS}) == ()
+    assert matching_students(result, {"ben": THEIRS}) == ()
 
 
 def test_nothing_written_earns_nothing_and_lists_the_probe_of_the_variant(reference: Reference) -> None:
@@ -152,7 +152,7 @@ def test_another_variant_is_graded_again(tmp_path: Path) -> None:
     submission = Submission("ann", {OPERATORS: b"x = 1\n"})
 
     def place(variants: Mapping[str, Variant]) -> Path:
-        return Class({}, course(), Journal(tmp_path), ["course"], "none", 7, print, variants).path(submission)
+        return ClassRun({}, course(), Journal(tmp_path), ["course"], "none", 7, print, variants).path(submission)
 
     plain = Journal(tmp_path).path(submission, ["course"])
     assert place({}) == place({"ben": MINE}) == plain
@@ -313,7 +313,7 @@ def test_grade_uses_the_variants_of_a_term(run: Callable[..., tuple[int, str]], 
     code, printed = run("grade", str(places["ada"]), "cid@x", "eve", "--out", "graded-alone", "--term", ".")
     assert code == 0
     assert grades == {places["ada"].name: of("ada"), "cid@x": of("cid")}
-    assert "eve is nobody's on the roster and is graded without a variant; name it ID@TIME" in printed
+    assert "eve matches no student and is graded without a variant; name it ID@TIME" in printed
     assert "3 graded, 0 refused, 1 to look at\n  look at: cid@x\n" in printed
     assert "cid@x: Task 0.1 carries the variant of bob" in printed
     assert read_result(folder / "graded-alone" / "results" / "cid@x.json").tasks[0].carries == ("bob",)

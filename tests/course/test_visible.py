@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from course.manifest import ROOT, course
-from course.staff.grading.visible import command_for, surroundings
+from course.staff.grading.visible import command_for, run_environment
 
 PROPERTY = """import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ def test_a_pytest_plugin_of_the_machine_is_not_loaded(tmp_path: Path) -> None:
     )
     (folder / "test_it.py").write_text(PROPERTY)
     command = [word.replace("{tmp}", str(tmp_path)) for word in command_for(course().task("0.1"), ["test_it.py"], 60)]
-    environment = {key: value.replace("{tmp}", str(tmp_path)) for key, value in surroundings({}).items()}
+    environment = {key: value.replace("{tmp}", str(tmp_path)) for key, value in run_environment({}).items()}
     around = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     paths = {"PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
     ran = subprocess.run(command, cwd=folder, env=around | environment | paths, capture_output=True, text=True, check=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from course.manifest import Manifest
 from course.staff import RequestError
-from course.staff.grading.submissions import FIRST, JUNK, LARGEST, written
+from course.staff.grading.submissions import FIRST, JUNK, LARGEST, student_files
 from course.workspace import function_source
 
 MODULES = ("minitorch/operators.py", "minitorch/scalar.py", "minitorch/tensor_data.py", "minitorch/fast_ops.py", "minitorch/nn.py")
@@ -56,7 +56,7 @@ def find_original(folder: Path, manifest: Manifest) -> Original:
     modules = {root: max(n for n, file in enumerate(MODULES) if (root / file).is_file() or n == 0) for root in roots}
     latest_first = sorted(roots, key=lambda root: -modules[root])
     files, origins = {}, {}
-    for path in written(manifest):
+    for path in student_files(manifest):
         names = [name for task in manifest.tasks for name in task.names_in(path)]
         found = [(_count_written(text, names), text, root) for root in latest_first if (text := _read(root, path)) is not None]
         if found:

@@ -1,4 +1,4 @@
-"""What archives and git bundles hold, entry by entry; whatever is in them, no more is unpacked than is asked for."""
+"""Reads archives and git bundles entry by entry, with limits on how much is unpacked."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from typing import IO, Any
 
 from course.staff.sandbox.sandbox import Limits, Sandbox, best_level
 
-LARGEST = 64 << 20
-"""Bytes that an archive may have."""
+MAX_SIZE = 64 << 20
+"""Maximum size of an archive, in bytes."""
 
-UNPACKED = 256 << 20
-"""Bytes that may be unpacked from it."""
+MAX_UNPACKED = 256 << 20
+"""Maximum number of bytes to unpack from an archive."""
 
-AT_ONCE = 4 << 20
-"""Bytes that are read from it at a time: a table of contents, or what a header calls a name, may not be longer."""
+MAX_READ = 4 << 20
+"""Maximum number of bytes per read; this bounds tables of contents and entry names."""
 
-MOST = 20_000
-"""Entries that it may have."""
+MAX_ENTRIES = 20_000
+"""Maximum number of entries in an archive."""
 
-COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-"""How files begin that are compressed."""
+COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+"""Compression formats by the first bytes of a file."""
 
-PACKED = "hand in submission.zip of course submit"
-"""What to do about most of it."""
+REMEDY = "hand in submission.zip from course submit"
+"""What to do about most refusals."""
 
-DAMAGED = (
+READ_ERRORS = (
     zipfile.BadZipFile,
     tarfile.TarError,
     zlib.error,
@@ -51,21 +51,21 @@ DAMAGED = (
     LookupError,
     OverflowError,
 )
-"""What Python's own readers raise at what is not as it should be."""
+"""Exceptions that Python's readers raise on damaged files."""
 
 
 class Refusal(Exception):
-    """A submission that is not graded; the message says why, and what to do."""
+    """A submission cannot be graded; the message gives the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Something in a submission.
+    """A file, link or device in a submission.
 
     Attributes:
-        path: As it is written there.
-        kind: "file", "link", or "device" for all else that is no folder.
-        read: Gives so many of its first bytes; as long as the next entry is not asked for.
+        path: The path as the archive spells it.
+        kind: "file", "link", or "device" for everything else that is not a folder.
+        read: Returns up to the given number of its first bytes; valid until the next entry is requested.
     """
 
     path: str
@@ -74,95 +74,99 @@ class Entry:
 
 
 @contextmanager
-def entries_of(path: Path) -> Iterator[Iterator[Entry]]:
-    """What an archive or bundle holds, folders left aside; found out by its content, not by its name.
+def open_archive(path: Path) -> Iterator[Iterator[Entry]]:
+    """Open an archive or a bundle, and yield an iterator over its entries without the folders.
+
+    The format is detected from the content, not from the file name.
 
     Raises:
-        Refusal: If it is none, is damaged, or is too large.
+        Refusal: If the file is not an archive or a bundle, is damaged, or is too large.
     """
     with ExitStack() as stack:
         try:
             if not path.is_file() or path.is_symlink():
-                raise Refusal(f"{path.name} is neither a folder nor a file; {PACKED}")
-            if (size := path.stat().st_size) > LARGEST:
-                raise Refusal(f"{path.name} has {size} bytes, more than {LARGEST}; {PACKED}")
+                raise Refusal(f"{path.name} is neither a folder nor a file; {REMEDY}")
+            if (size := path.stat().st_size) > MAX_SIZE:
+                raise Refusal(f"{path.name} has {size} bytes, more than {MAX_SIZE}; {REMEDY}")
             file = stack.enter_context(path.open("rb"))
             head = file.read(300)
             file.seek(0)
-            yield _opened(stack, path, file, head)
-        except DAMAGED as error:
-            raise Refusal(f"{path.name} is damaged or cut off: {str(error) or type(error).__name__}; {PACKED}") from None
+            yield _open_entries(stack, path, file, head)
+        except READ_ERRORS as error:
+            raise Refusal(f"{path.name} is damaged or truncated: {str(error) or type(error).__name__}; {REMEDY}") from None
 
 
-def _opened(stack: ExitStack, path: Path, file: IO[bytes], head: bytes) -> Iterator[Entry]:
+def _open_entries(stack: ExitStack, path: Path, file: IO[bytes], head: bytes) -> Iterator[Entry]:
     """The entries of an open file."""
+    limited: Any = _LimitedReader(file)  # zipfile and tarfile use only its methods
     if head.startswith(b"PK"):
-        return _counted(_zip(stack.enter_context(zipfile.ZipFile(_Frugal(file)))))  # type: ignore[arg-type]  # it has what is needed
+        return _limit_count(_zip_entries(stack.enter_context(zipfile.ZipFile(limited))))
     if head.startswith((b"# v2 git bundle", b"# v3 git bundle")):
-        file = io.BytesIO(_checked_out(path))
-        return _counted(_tar(stack.enter_context(tarfile.open(fileobj=_Frugal(file), mode="r:"))))  # type: ignore[arg-type]
-    unpacked = next((_unpacking(name, file) for start, name in COMPRESSED.items() if head.startswith(start)), file)
-    stack.enter_context(unpacked)
-    if unpacked is file and head[257:262] != b"ustar":
-        raise Refusal(f"{path.name} is no zip or tar archive and no git bundle; {PACKED}")
-    return _counted(_tar(stack.enter_context(tarfile.open(fileobj=_Frugal(unpacked), mode="r:"))))  # type: ignore[arg-type]
+        limited = _LimitedReader(io.BytesIO(_bundle_files(path)))
+        return _limit_count(_tar_entries(stack.enter_context(tarfile.open(fileobj=limited, mode="r:"))))
+    content = next((_decompress(name, file) for start, name in COMPRESSIONS.items() if head.startswith(start)), file)
+    stack.enter_context(content)
+    if content is file and head[257:262] != b"ustar":
+        raise Refusal(f"{path.name} is not a zip archive, a tar archive or a git bundle; {REMEDY}")
+    limited = _LimitedReader(content)
+    return _limit_count(_tar_entries(stack.enter_context(tarfile.open(fileobj=limited, mode="r:"))))
 
 
-def _unpacking(name: str, file: IO[bytes]) -> IO[bytes]:
-    """A compressed file as it was before."""
+def _decompress(name: str, file: IO[bytes]) -> IO[bytes]:
+    """Open a compressed file for reading its decompressed content."""
     openers: dict[str, Callable[..., Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
     if name not in openers:
         try:
             openers[name] = importlib.import_module("compression.zstd").open
         except ImportError:
-            raise Refusal(f"it is compressed by zstd, which Python reads from 3.14 on; {PACKED}") from None
+            raise Refusal(f"it is compressed with zstd, which requires Python 3.14 or newer; {REMEDY}") from None
     return openers[name](file, "rb")
 
 
-def _counted(entries: Iterator[Entry]) -> Iterator[Entry]:
+def _limit_count(entries: Iterator[Entry]) -> Iterator[Entry]:
     for number, entry in enumerate(entries):
-        if number >= MOST:
-            raise Refusal(f"it has more than {MOST} entries; {PACKED}")
+        if number >= MAX_ENTRIES:
+            raise Refusal(f"it has more than {MAX_ENTRIES} entries; {REMEDY}")
         yield entry
 
 
-def _zip(archive: zipfile.ZipFile) -> Iterator[Entry]:
-    def read(info: zipfile.ZipInfo, most: int) -> bytes:
+def _zip_entries(archive: zipfile.ZipFile) -> Iterator[Entry]:
+    def read(info: zipfile.ZipInfo, size: int) -> bytes:
         if info.flag_bits & 1:
-            raise Refusal(f"{info.filename} is encrypted; {PACKED}")
+            raise Refusal(f"{info.filename} is encrypted; {REMEDY}")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise Refusal(f"{info.filename} is compressed in a way that is not read; {PACKED}")
+            raise Refusal(f"{info.filename} uses an unsupported compression method; {REMEDY}")
         try:
             with archive.open(info) as member:
-                return member.read(most)
+                return member.read(size)
         except NotImplementedError as error:
-            raise Refusal(f"{info.filename} cannot be read: {error}; {PACKED}") from None
+            raise Refusal(f"{info.filename} cannot be read: {error}; {REMEDY}") from None
 
     for info in archive.infolist():
         kind = {0: "file", 0o10: "file", 0o12: "link"}.get(info.external_attr >> 28, "device") if info.create_system == 3 else "file"
         if not info.is_dir():
-            yield Entry(info.orig_filename, kind, lambda most, info=info: read(info, most))
+            yield Entry(info.orig_filename, kind, lambda size, info=info: read(info, size))
 
 
-def _tar(archive: tarfile.TarFile) -> Iterator[Entry]:
-    def read(info: tarfile.TarInfo, most: int) -> bytes:
+def _tar_entries(archive: tarfile.TarFile) -> Iterator[Entry]:
+    def read(info: tarfile.TarInfo, size: int) -> bytes:
         member = archive.extractfile(info)
         assert member is not None  # it is a file
-        content = member.read(most)
-        if len(content) < min(most, info.size):
-            raise EOFError(f"{info.name} ends too early")
+        content = member.read(size)
+        if len(content) < min(size, info.size):
+            raise EOFError(f"{info.name} is truncated")
         return content
 
     for info in archive:
         if not info.isdir():
             kind = "file" if info.isfile() else "link" if info.issym() or info.islnk() else "device"
-            yield Entry(info.name, kind, lambda most, info=info: read(info, most))
+            yield Entry(info.name, kind, lambda size, info=info: read(info, size))
 
 
-def _checked_out(bundle: Path) -> bytes:
-    """The files of the branch that a git bundle has checked out, or of its first one, as a tar archive.
+def _bundle_files(bundle: Path) -> bytes:
+    """The files of the branch that HEAD of a git bundle points to, or of its first branch, as a tar archive.
 
-    git runs in the sandbox: it unpacks what a stranger has packed. Nothing is checked out, so no hook and no filter runs.
+    git runs in the sandbox because the bundle is untrusted. Nothing is checked out, so no hook and no filter runs.
     """
     script = (
         "git clone --quiet --bare --template= {files}/bundle {tmp}/repository && cd {tmp}/repository && "
@@ -170,21 +174,21 @@ def _checked_out(bundle: Path) -> bytes:
         "git archive --format=tar --output={tmp}/files.tar $branch"
     )
     environment = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
-    limits = Limits(seconds=60, disk=UNPACKED, file_size=UNPACKED, collected=LARGEST)
-    sandbox = Sandbox("bubblewrap" if best_level().level == "bubblewrap" else "none")  # Landlock lets no program start another
+    limits = Limits(seconds=60, disk=MAX_UNPACKED, file_size=MAX_UNPACKED, collected=MAX_SIZE)
+    sandbox = Sandbox("bubblewrap" if best_level().level == "bubblewrap" else "none")  # Landlock does not allow child processes
     with tempfile.TemporaryDirectory(prefix="course-staff-") as folder:
         target = Path(folder) / "bundle"
         shutil.copyfile(bundle, target)
         target.chmod(0o644)
-        ended = sandbox.run(["/bin/sh", "-c", script], files=Path(folder), limits=limits, environment=environment, collect="files.tar")
-    if ended.collected is None or ended.status:
-        said = (ended.output.strip().splitlines() or [f"it ended for its {ended.reason}"])[-1]
-        raise Refusal(f"git cannot read {bundle.name}: {said}; git bundle create {bundle.name} HEAD main")
-    return ended.collected
+        run = sandbox.run(["/bin/sh", "-c", script], files=Path(folder), limits=limits, environment=environment, collect="files.tar")
+    if run.collected is None or run.status:
+        message = (run.output.strip().splitlines() or [f"it stopped with the reason {run.reason}"])[-1]
+        raise Refusal(f"git cannot read {bundle.name}: {message}; git bundle create {bundle.name} HEAD main")
+    return run.collected
 
 
-class _Frugal:
-    """A file that is read only in small pieces, and not beyond a place: what an archive says of its own sizes is not believed.
+class _LimitedReader:
+    """A file that rejects large reads and positions past a limit, because the sizes that an archive declares are not trusted.
 
     Args:
         file: The file.
@@ -194,36 +198,40 @@ class _Frugal:
         self._file = file
 
     def read(self, size: int = -1) -> bytes:
-        """So many bytes, or up to the end.
+        """Read `size` bytes, or the rest of the file.
 
         Raises:
-            Refusal: If that is too much.
+            Refusal: If that exceeds `MAX_READ` or `MAX_UNPACKED`.
         """
-        if size > AT_ONCE:
-            raise Refusal(f"its table of contents or a name in it has {size} bytes, more than {AT_ONCE}; {PACKED}")
-        content = self._file.read(AT_ONCE + 1 if size < 0 else size)
-        if len(content) > AT_ONCE:
-            raise Refusal(f"it has more than {AT_ONCE} bytes where a table of contents must end; {PACKED}")
+        if size > MAX_READ:
+            raise Refusal(f"its table of contents or a name in it has {size} bytes, more than {MAX_READ}; {REMEDY}")
+        content = self._file.read(MAX_READ + 1 if size < 0 else size)
+        if len(content) > MAX_READ:
+            raise Refusal(f"it has more than {MAX_READ} bytes in its table of contents; {REMEDY}")
         self._check(self._file.tell())
         return content
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a place."""
+        """Change the position; returns the new one.
+
+        Raises:
+            Refusal: If the position is past `MAX_UNPACKED`.
+        """
         if whence == 0:
             self._check(offset)
         return self._file.seek(offset, whence)
 
     def tell(self) -> int:
-        """The place."""
+        """The position."""
         return self._file.tell()
 
     def seekable(self) -> bool:
-        """Whether places can be gone to."""
+        """Always True."""
         return True
 
     def close(self) -> None:
-        """Its owner closes the file."""
+        """Do nothing; the owner closes the file."""
 
-    def _check(self, place: int) -> None:
-        if place > UNPACKED:
-            raise Refusal(f"it unpacks to more than {UNPACKED} bytes; {PACKED}")
+    def _check(self, position: int) -> None:
+        if position > MAX_UNPACKED:
+            raise Refusal(f"it unpacks to more than {MAX_UNPACKED} bytes; {REMEDY}")

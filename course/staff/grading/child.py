@@ -1,18 +1,19 @@
-"""What runs in the sandbox: it imports a submission, does the steps that it is told, and answers in plain data. It knows no expected value.
+"""Runs in the sandbox: imports a submission, executes the requested steps, and answers in plain data. It knows no expected value.
 
-Started as `python -I child.py FOLDER [IN OUT]`, with the file descriptors of its requests and answers, else its input and output. A request
-is a line of JSON, and so is an answer.
+Started as `python -I child.py FOLDER [IN OUT]`, with the file descriptors of requests and answers; the default is standard input and
+output. A request is a line of JSON, and so is an answer.
 
-* A request is {"id": …, "programs": [[[step, …], [value, …]], …]}: the steps of each program, and what of it to give back. The answer is
-  {"id": …, "answers": [[plain, …], …]}, with {"error": [[names of its classes], message]} in place of a list where a step raised.
-* A step makes a value: ["find", "module:qualified.name"], ["get", value, name], ["call", value, [argument, …], {name: argument}], or
-  ["function", [step, …], value], a function that does those steps.
-* A value is a number, a string, null, a list of values, or one of {"step": number of an earlier step}, {"argument": number, in a
+* A request is {"id": …, "programs": [[[step, …], [value, …]], …]}: the steps of each program, and the values to return. The answer is
+  {"id": …, "answers": [[plain, …], …]}; a program whose step raised an exception has {"error": [[names of its classes], message]} instead
+  of a list.
+* A step computes a value: ["find", "module:qualified.name"], ["get", value, name], ["call", value, [argument, …], {name: argument}], or
+  ["function", [step, …], value], a function that executes those steps.
+* A value is a number, a string, null, a list of values, or one of {"step": index of an earlier step}, {"argument": index, in a
   function}, {"tuple": [value, …]}, {"float": "nan", "inf" or "-inf"}.
 * Plain data is the same without steps, and {"number": [class, value]} for numbers that are not Python's own, {"array": […]} and
   {"tensor": […]}, {"object": class} for everything else.
 
-It imports nothing but the standard library until it is asked to.
+Until a request asks for another import, it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -26,42 +27,42 @@ import threading
 from pathlib import Path
 from typing import Any
 
-MOST = 60_000
-"""Numbers and strings that one answer may hold."""
+MAX_ITEMS = 60_000
+"""Maximum number of numbers and strings in an answer."""
 
-DEEPEST = 8
-"""Lists inside lists in one answer."""
+MAX_DEPTH = 8
+"""Maximum nesting depth of lists in an answer."""
 
-STACK = 1 << 19
-"""Bytes of a thread's stack: the simulator of a GPU starts a thousand threads at once."""
+STACK_SIZE = 1 << 19
+"""Stack size of a thread in bytes; numba's CUDA simulator starts a thousand threads at once."""
 
-LONGEST = 500
-"""Letters of a string in an answer."""
+MAX_LENGTH = 500
+"""Maximum length of a string in an answer."""
 
 
 class Worker:
-    """Does the steps of one request.
+    """Executes the steps of one program.
 
     Args:
-        steps: What to do.
-        arguments: What `{"argument": n}` stands for.
+        steps: The steps.
+        arguments: The values of `{"argument": n}`.
     """
 
     def __init__(self, steps: list[Any], arguments: tuple[Any, ...] = ()) -> None:
-        self.made: list[Any] = []
+        self.results: list[Any] = []
         self.arguments = arguments
         for kind, *parts in steps:
-            self.made.append(getattr(self, f"_{kind}")(*parts))
+            self.results.append(getattr(self, f"_{kind}")(*parts))
 
     def value(self, coded: Any) -> Any:
-        """What a value in a request stands for."""
+        """Decode a value of a request."""
         if isinstance(coded, list):
             return [self.value(one) for one in coded]
         if not isinstance(coded, dict):
             return coded
         ((kind, content),) = coded.items()
         if kind == "step":
-            return self.made[content]
+            return self.results[content]
         if kind == "argument":
             return self.arguments[content]
         return tuple(self.value(content)) if kind == "tuple" else float(content)
@@ -88,25 +89,25 @@ class Worker:
         return function
 
 
-class Plain:
-    """Makes plain data of what was computed, of so many numbers at most."""
+class Encoder:
+    """Encodes results as plain data, up to `MAX_ITEMS` numbers and strings."""
 
     def __init__(self) -> None:
-        self.left = MOST
+        self.left = MAX_ITEMS
 
     def __call__(self, value: Any, depth: int = 0) -> Any:
-        """The value as it stands in an answer.
+        """Encode a value.
 
         Raises:
-            ValueError: If the answer grows too large.
+            ValueError: If the answer is too large or nested too deeply.
         """
-        if depth > DEEPEST:
-            raise ValueError(f"an answer may have {DEEPEST} lists inside each other")
+        if depth > MAX_DEPTH:
+            raise ValueError(f"an answer may nest lists up to {MAX_DEPTH} deep")
         self._count(1)
         if value is None or type(value) in (bool, int):
             return value
         if isinstance(value, str):
-            return str.__str__(value)[:LONGEST]
+            return str.__str__(value)[:MAX_LENGTH]
         if type(value) is float:
             return self._float(value)
         if type(value) in (list, tuple):
@@ -133,43 +134,43 @@ class Plain:
     def _count(self, number: int) -> None:
         self.left -= number
         if self.left < 0:
-            raise ValueError(f"an answer may hold {MOST} numbers")
+            raise ValueError(f"an answer may contain up to {MAX_ITEMS} numbers and strings")
 
 
-def answered(request: dict[str, Any]) -> str:
-    """The answer to a request."""
-    return json.dumps({"id": request["id"], "answers": [done(*program) for program in request["programs"]]}, allow_nan=False)
+def answer(request: dict[str, Any]) -> str:
+    """The answer to a request, as a line of JSON."""
+    return json.dumps({"id": request["id"], "answers": [run_program(*program) for program in request["programs"]]}, allow_nan=False)
 
 
-def done(steps: list[Any], give: list[Any]) -> Any:
-    """What a program gives, or the error that it raised."""
+def run_program(steps: list[Any], give: list[Any]) -> Any:
+    """The values that a program returns, or the error that it raised."""
     try:
-        worker, plain = Worker(steps), Plain()
-        given = [plain(worker.value(value)) for value in give]
-        json.dumps(given, allow_nan=False)  # here it may fail, not where the answers of others would fail with it
+        worker, encode = Worker(steps), Encoder()
+        given = [encode(worker.value(value)) for value in give]
+        json.dumps(given, allow_nan=False)  # if this fails, only this program's answer is lost
         return given
-    except BaseException as error:  # sys.exit, too, is an answer
+    except BaseException as error:  # including SystemExit
         return {"error": [[kind.__name__ for kind in type(error).__mro__], message_of(error)]}
 
 
 def message_of(error: BaseException) -> str:
-    """Its message, shortened; an error may fail to say it."""
+    """The message of an error, shortened; empty if `str` fails."""
     try:
-        return str(error)[:LONGEST]
+        return str(error)[:MAX_LENGTH]
     except BaseException:
         return ""
 
 
 def main(folder: str, source: int = 0, target: int = 1) -> None:
-    """Answer until there are no more requests."""
+    """Answer requests until the input ends."""
     requests, answers = os.fdopen(os.dup(source), encoding="utf-8"), os.dup(target)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), source)
-    os.dup2(2, target)  # what the submission prints is no answer
-    threading.stack_size(STACK)
+    os.dup2(2, target)  # keeps the submission's prints out of the answers
+    threading.stack_size(STACK_SIZE)
     sys.path[:] = [folder, *(entry for entry in sys.path if not (Path(entry) / "minitorch").is_dir())]
     for line in requests:
-        reply = f"{answered(json.loads(line))}\n".encode()
+        reply = f"{answer(json.loads(line))}\n".encode()
         while reply:
             reply = reply[os.write(answers, reply) :]
 

@@ -1,8 +1,8 @@
-"""What a student's code does that no right answer needs: a reason for somebody to look at it, never a reason for another mark.
+"""Finds code in a submission that no correct answer needs. Findings ask a teacher to look at the code; they never change a mark.
 
-Probes give the mark to whoever answers rightly, and the visible tests run in the same process as the code that they test. So code that has
-a library compute the answer, calls the answer to another task, or changes the tests can earn a mark and hide it. This module reads the code
-instead of running it. It sees what is written plainly; nothing here is needed to keep a submission from the teacher's files.
+Probes give the mark to any correct answer, and the visible tests run in the same process as the code under test. Code that has a library
+compute the answer, calls the solution of another task, or modifies the tests can therefore earn a mark and hide how. This module reads
+the source instead of running it, so it finds only what is written openly. The sandbox, not this module, protects the teacher's files.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 from course.manifest import Manifest
-from course.staff.grading.bases import Base, needed
+from course.staff.grading.bases import Base, prerequisites
 from course.staff.grading.grafting import Graft
-from course.staff.grading.reading import readable
+from course.staff.grading.reading import decode_source
 from course.workspace import function_source
 
 
@@ -23,58 +23,62 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-USUAL = _names(
+COMMON_PACKAGES = _names(
     "__future__ abc bisect collections copy dataclasses enum functools heapq itertools math minitorch numba numbers numpy operator "
     "project random typing typing_extensions warnings"
 )
-"""Packages that right answers import."""
+"""Packages that correct answers import."""
 
-IN_TESTS = _names("hypothesis pytest tests")
-"""Packages that tests import besides these; random is not among them, because a test that fails by chance notices nothing."""
+TEST_PACKAGES = _names("hypothesis pytest tests")
+"""Further packages that tests import. Tests may not import random: a test that fails at random detects nothing."""
 
-REACHING_OUT = _names(
+UNSAFE_NAMES = _names(
     "_getframe _thread atexit builtins ctypes f_back f_builtins f_globals f_locals gc gi_frame importlib inspect objmode os signal "
     "subprocess sys tb_frame threading __builtins__ __closure__ __code__ __globals__ __import__ __loader__ __spec__ __subclasses__"
 )
-"""Names through which code reaches the interpreter, the system, or other code, wherever they come from."""
+"""Names that give access to the interpreter, the operating system or other code, in any scope."""
 
-CALLED = _names("__import__ breakpoint compile delattr eval exec getattr globals hasattr input locals open setattr")
-"""Built-in functions that do so; those of attributes may be called with the attribute's name written out."""
+UNSAFE_CALLS = _names("__import__ breakpoint compile delattr eval exec getattr globals hasattr input locals open setattr")
+"""Built-in functions that give such access; those in `ATTRIBUTE_CALLS` are allowed with a literal attribute name."""
 
-BY_NAME = _names("delattr getattr hasattr setattr")
+ATTRIBUTE_CALLS = _names("delattr getattr hasattr setattr")
+"""Built-in functions that take the name of an attribute."""
 
-ANSWERS = _names(
+NUMPY_SOLUTIONS = _names(
     "apply_along_axis as_strided broadcast broadcast_arrays broadcast_shapes broadcast_to convolve correlate ctypeslib dot einsum fft "
     "frompyfunc inner lib linalg matmul nditer ndindex outer ravel_multi_index sliding_window_view stride_tricks tensordot testing "
     "unravel_index vdot vectorize"
 )
-"""Functions of NumPy that do what a task is about, and modules of it with such functions."""
+"""NumPy functions that compute what a task asks for, and NumPy modules that contain such functions."""
 
-VALUES = _names("bool complex dict float frozenset int list ndarray object set str tuple type")
-"""Types of answers: a class derived from one may lie about its value."""
+VALUE_TYPES = _names("bool complex dict float frozenset int list ndarray object set str tuple type")
+"""Types of answers; a subclass can misreport its value."""
 
-LIES = _names(
+DECEPTIVE_METHODS = _names(
     "__abs__ __array__ __array_function__ __array_interface__ __array_ufunc__ __bool__ __class__ __eq__ __float__ __ge__ __getattr__ "
     "__getattribute__ __gt__ __hash__ __iter__ __le__ __len__ __lt__ __ne__ __reduce__ __reduce_ex__ __repr__ __str__"
 )
-"""Methods by which an object of a class of the student's may do so."""
+"""Methods with which an object can misreport its value."""
 
 
-def unusual(base: Base, taken: Graft, submitted: Mapping[str, bytes], manifest: Manifest) -> list[str]:
-    """What the student's code of a task does that no right answer needs, in words for the teacher.
+def find_unusual(base: Base, work: Graft, submitted: Mapping[str, bytes], manifest: Manifest) -> list[str]:
+    """Find what the student's code of a task does that no correct answer needs.
 
     Args:
         base: The base of the task.
-        taken: The student's work in it.
-        submitted: The student's files by path: the answers to other tasks that they hold may be called.
+        work: The student's work in it.
+        submitted: The student's files by path; solutions of other tasks in them may be called.
         manifest: The course.
+
+    Returns:
+        A phrase for each finding, for the teacher.
     """
-    foreign = _foreign(base, submitted, manifest)
+    unavailable = _unavailable_functions(base, submitted, manifest)
     found: list[str] = []
-    for path, text in taken.files.items():
-        given = str(base.files[path])
-        before = Counter(_findings(path, given, foreign))
-        for finding in _findings(path, text, foreign):
+    for path, text in work.files.items():
+        original = str(base.files[path])
+        before = Counter(_findings(path, original, unavailable))
+        for finding in _findings(path, text, unavailable):
             if before[finding]:
                 before[finding] -= 1
             else:
@@ -82,15 +86,15 @@ def unusual(base: Base, taken: Graft, submitted: Mapping[str, bytes], manifest: 
     return list(dict.fromkeys(found))
 
 
-def _foreign(base: Base, submitted: Mapping[str, bytes], manifest: Manifest) -> frozenset[str]:
-    """The functions of tasks that this one does not build on, where the student has not written them, by all their names."""
+def _unavailable_functions(base: Base, submitted: Mapping[str, bytes], manifest: Manifest) -> frozenset[str]:
+    """Functions of tasks that are not prerequisites and that the student has not written, with all their aliases."""
     found: set[str] = set()
-    task, earlier = base.task, needed(base.task, manifest)
+    task, earlier = base.task, prerequisites(base.task, manifest)
     others = [other for other in manifest.tasks if other.stage == task.stage and other.id not in {task.id, *earlier}]
     for path, wanted in [(path, other.names_in(path)) for other in others for path in other.files if path in base.files]:
         wanted = {name for name in wanted if "." not in name} - set(task.names_in(path))
         try:
-            theirs = function_source.codes(readable(submitted[path])) if path in submitted else {}
+            theirs = function_source.codes(decode_source(submitted[path])) if path in submitted else {}
         except (function_source.Unreadable, RecursionError):
             theirs = {}
         missing = {name for name in wanted if name not in theirs or "Need to implement for Task" in theirs[name]}
@@ -102,31 +106,31 @@ def _foreign(base: Base, submitted: Mapping[str, bytes], manifest: Manifest) -> 
     return frozenset(found - set(dir(builtins)))
 
 
-def _findings(path: str, text: str, foreign: Collection[str]) -> Iterator[tuple[str, str]]:
-    """All in a file that no right answer needs, as pairs of where it is and what it is."""
+def _findings(path: str, text: str, unavailable: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The findings in a file, as pairs of a qualified name and a phrase."""
     tree = function_source.parse(text)
-    reviewer = _Reviewer(path, foreign, tree)
+    reviewer = _Reviewer(path, unavailable, tree)
     reviewer.visit(tree)
     yield from reviewer.found
 
 
 class _Reviewer(ast.NodeVisitor):
-    """Reads a file.
+    """Collects findings in the syntax tree of a file.
 
     Args:
-        path: Its path.
-        foreign: Functions that it should not call.
-        tree: The file.
+        path: The path of the file.
+        unavailable: Functions that the code should not call.
+        tree: The syntax tree.
 
     Attributes:
-        found: Pairs of a function and what it does.
+        found: Pairs of the qualified name of a function or class, and a phrase.
     """
 
-    def __init__(self, path: str, foreign: Collection[str], tree: ast.Module) -> None:
+    def __init__(self, path: str, unavailable: Collection[str], tree: ast.Module) -> None:
         self.found: list[tuple[str, str]] = []
         self._is_test = path.startswith("tests/")
         self._is_cuda = "cuda" in path
-        self._foreign = foreign
+        self._unavailable = unavailable
         self._scope: list[str] = []
         imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
         aliases = [alias for node in imports for alias in node.names]
@@ -137,112 +141,112 @@ class _Reviewer(ast.NodeVisitor):
     def _add(self, what: str) -> None:
         self.found.append((".".join(self._scope) or "the module", what))
 
-    def _within(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def _visit_scope(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._scope.append(node.name)
         self.generic_visit(node)
         self._scope.pop()
 
-    visit_FunctionDef = visit_AsyncFunctionDef = _within
+    visit_FunctionDef = visit_AsyncFunctionDef = _visit_scope
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        """A class that may lie about its value."""
-        bases = {name for base in node.bases if (name := _last(base)) in VALUES - {"object"}}
-        lies = [name for line in node.body for name in _defined(line) if name in LIES]
+        """Check for a class that can misreport its value."""
+        bases = {name for base in node.bases if (name := _last_name(base)) in VALUE_TYPES - {"object"}}
+        deceptive = [name for line in node.body for name in _bound_names(line) if name in DECEPTIVE_METHODS]
         if bases or node.keywords:
             self._add(f"defines {node.name}, a class derived from {min(bases, default='a metaclass')}")
-        elif lies:
-            self._add(f"defines {node.name}, a class with {lies[0]}")
-        self._within(node)
+        elif deceptive:
+            self._add(f"defines {node.name}, a class with {deceptive[0]}")
+        self._visit_scope(node)
 
     def visit_Import(self, node: ast.Import) -> None:
-        """A package that right answers do not import."""
+        """Check for uncommon packages."""
         for alias in node.names:
-            self._package(alias.name)
+            self._check_package(alias.name)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        """Likewise, and functions that they do not use."""
+        """Check for uncommon packages and functions."""
         if not node.level:
-            self._package(node.module or "")
+            self._check_package(node.module or "")
         for alias in node.names:
-            self._name(alias.name)
-            if (node.module or "").partition(".")[0] == "numpy" and alias.name in ANSWERS:
+            self._check_name(alias.name)
+            if (node.module or "").partition(".")[0] == "numpy" and alias.name in NUMPY_SOLUTIONS:
                 self._add(f"uses numpy.{alias.name}")
 
-    def _package(self, module: str) -> None:
+    def _check_package(self, module: str) -> None:
         root = module.partition(".")[0]
-        usual = (USUAL - {"random"}) | IN_TESTS if self._is_test else USUAL
-        if root not in usual:
+        common = (COMMON_PACKAGES - {"random"}) | TEST_PACKAGES if self._is_test else COMMON_PACKAGES
+        if root not in common:
             self._add(f"imports {root}")
         for part in module.split(".")[1:]:
-            self._name(part)
+            self._check_name(part)
 
-    def _name(self, name: str) -> None:
-        if name in REACHING_OUT:
+    def _check_name(self, name: str) -> None:
+        if name in UNSAFE_NAMES:
             self._add(f"uses {name}")
-        if name in self._foreign:
-            self._add(f"calls {name}, which another task asks for and this submission does not have")
+        if name in self._unavailable:
+            self._add(f"calls {name}, which belongs to another task and is missing from this submission")
 
     def visit_Name(self, node: ast.Name) -> None:
-        """A name that reaches out, or stands for the answer to another task."""
-        self._name(node.id)
+        """Check for an unsafe name, and for the solution of another task."""
+        self._check_name(node.id)
         if node.id == "central_difference" and self._scope[-1:] == ["backward"]:
-            self._add("differentiates by differences")
+            self._add("differentiates with finite differences")
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """Likewise, and a function of NumPy that does what the task is about."""
-        self._name(node.attr)
+        """Check for an unsafe name, a NumPy solution, and a change of imported code."""
+        self._check_name(node.attr)
         if (
             isinstance(node.value, ast.Name)
             and node.value.id in self._numpy
-            and (node.attr in ANSWERS or (self._is_test and node.attr == "random"))
+            and (node.attr in NUMPY_SOLUTIONS or (self._is_test and node.attr == "random"))
         ):
             self._add(f"uses numpy.{node.attr}")
-        if isinstance(node.ctx, (ast.Store, ast.Del)) and (_root(node) in self._imported or node.attr == "__class__"):
+        if isinstance(node.ctx, (ast.Store, ast.Del)) and (_first_name(node) in self._imported or node.attr == "__class__"):
             self._add(f"changes {ast.unparse(node)}")
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
-        """A call of a built-in function that reaches out, or of type to make a class."""
+        """Check for a call of an unsafe built-in function, and of type with three arguments."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name in BY_NAME and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
-            changes = name in ("setattr", "delattr") and _root(node.args[0]) in self._imported
-            if changes or str(node.args[1].value) in REACHING_OUT | {"_ary"}:
+        if name in ATTRIBUTE_CALLS and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+            changes = name in ("setattr", "delattr") and _first_name(node.args[0]) in self._imported
+            if changes or str(node.args[1].value) in UNSAFE_NAMES | {"_ary"}:
                 self._add(f"calls {ast.unparse(node)}")
-        elif name in CALLED:
+        elif name in UNSAFE_CALLS:
             self._add(f"calls {name}")
         elif name == "type" and len(node.args) == 3:
-            self._add("calls type to make a class")
-        elif name == "range" and self._is_cuda and len(node.args) < 3 and _last(node.args[-1]) == "out_size":
+            self._add("calls type to create a class")
+        elif name == "range" and self._is_cuda and len(node.args) < 3 and _last_name(node.args[-1]) == "out_size":
             self._add("loops over all elements in one thread")
         self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
-        """The matrix product of arrays."""
+        """Check for a matrix product of arrays."""
         if isinstance(node.op, ast.MatMult):
             self._add("uses @")
         self.generic_visit(node)
 
     def visit_Global(self, node: ast.Global) -> None:
-        """A function that is replaced while it runs."""
+        """Check for a function that is replaced at run time."""
         for name in node.names:
             if name in self._imported:
                 self._add(f"replaces {name}")
 
 
-def _last(node: ast.expr) -> str:
-    """The last part of a dotted name."""
+def _last_name(node: ast.expr) -> str:
+    """The last part of a dotted name; empty for other expressions."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _root(node: ast.expr) -> str:
-    """The first part of a dotted name; empty if it begins with something else."""
+def _first_name(node: ast.expr) -> str:
+    """The first part of a dotted name; empty if it starts with another expression."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _defined(node: ast.stmt) -> list[str]:
-    """The names that a statement of a class binds."""
+def _bound_names(node: ast.stmt) -> list[str]:
+    """The names that a statement in a class body binds."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return [node.name]
     targets = node.targets if isinstance(node, ast.Assign) else []

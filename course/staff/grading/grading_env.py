@@ -1,4 +1,4 @@
-"""Where a graft is put to the test: written down, run in the sandbox, and asked by the probes."""
+"""The environment in which a graft is graded: files on disk, the sandbox, the visible tests and the probes."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from pathlib import Path
 
 from course.manifest import Task
 from course.runner.gpu import SIMULATOR, has_gpu
-from course.staff.grading.visible import THREADS, Ran, canaries, command_for, run_visible, surroundings
+from course.staff.grading.visible import THREADS, VisibleRun, canaries, command_for, run_environment, run_visible
 from course.staff.handout.generate import write_files
 from course.staff.probes import FULL, Outcome, Probe, Running, run_probes
 from course.staff.probes.remote import CHILD
 from course.staff.probes.sandboxed import Recorded, sandbox_launcher
 from course.staff.sandbox.sandbox import PYTHON, Sandbox, fill_cache
 
-LONG_AGO = 1_600_000_000
-"""When files of the base were changed: numba keeps machine code by time and size of a file. Those of a student's follow from its text."""
+FIXED_TIME = 1_600_000_000
+"""Modification time of the base's files. numba's cache depends on the time and the size of a file; the time of a student's file is derived
+from its text.
+"""
 
 
 @dataclass(frozen=True)
-class Desk:
-    """Where submissions are graded.
+class GradingEnv:
+    """Environment in which submissions are graded.
 
     Attributes:
-        sandbox: They run in it.
-        number: The inputs of the probes follow from it; the whole class has one, and nobody else knows it.
-        profile: What the probes mark.
+        sandbox: The sandbox in which they run.
+        number: Seed of the probes' inputs, the same for the whole class and secret.
+        profile: Grading profile.
     """
 
     sandbox: Sandbox
@@ -40,20 +42,20 @@ class Desk:
     profile: str = FULL
 
     def on_gpu(self, task: Task) -> bool:
-        """Whether a task runs on a GPU here: a sandbox shows none."""
+        """Whether a task runs on a GPU here; sandboxes do not expose GPUs."""
         return task.gpu and self.sandbox.level == "none" and has_gpu()
 
     def environment(self, task: Task) -> dict[str, str]:
-        """What its programs find in their environment."""
+        """Environment variables for a task's programs."""
         return dict(SIMULATOR) if task.gpu and not self.on_gpu(task) else {}
 
     def token(self, task: Task) -> str:
-        """What the names of its canaries are made with."""
+        """The token in the names of a task's canary tests."""
         return hashlib.sha256(f"{self.number} {task.id}".encode()).hexdigest()[:10]
 
     @contextmanager
-    def laid_out(self, tree: Path, files: Mapping[str, str]) -> Iterator[Path]:
-        """A copy of a base with other files in it, as long as the context lasts."""
+    def workspace(self, tree: Path, files: Mapping[str, str]) -> Iterator[Path]:
+        """Create a copy of a base with other files in it, and delete it when the context ends."""
         with tempfile.TemporaryDirectory(prefix="course-staff-", ignore_cleanup_errors=True) as name:
             folder = Path(name) / "graft"
             shutil.copytree(tree, folder)
@@ -64,16 +66,16 @@ class Desk:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(text, encoding="utf-8", newline="\n")
                 target.chmod(0o644)
-                stamp = LONG_AGO + int(hashlib.sha256(text.encode()).hexdigest()[:6], 16)
+                stamp = FIXED_TIME + int(hashlib.sha256(text.encode()).hexdigest()[:6], 16)
                 os.utime(target, (stamp, stamp))
             yield folder
 
     def visible(
         self, tree: Path, files: Mapping[str, str], task: Task, select: Sequence[str], seconds: float, each: float, cache: Path | None
-    ) -> Ran:
-        """Run tests in a base with these files in it; see `run_visible`."""
+    ) -> VisibleRun:
+        """Run visible tests in a base with these files; see `run_visible`."""
         token = self.token(task)
-        with self.laid_out(tree, {**files, **canaries(task, token)}) as folder:
+        with self.workspace(tree, {**files, **canaries(task, token)}) as folder:
             environment = self.environment(task)
             return run_visible(
                 self.sandbox, folder, task, select, token=token, seconds=seconds, each=each, environment=environment, cache=cache
@@ -89,37 +91,49 @@ class Desk:
         asked: list[bytes] | None = None,
         more: Sequence[Probe] = (),
     ) -> list[Outcome]:
-        """Put the hidden probes, and further ones, to a base with these files in it; what they ask is added to `asked`."""
-        with self.laid_out(tree, files) as folder:
+        """Run the hidden probes, and further ones, on a base with these files; see `run_probes`.
+
+        Args:
+            tree: The base.
+            files: Contents of the files that replace those of the base, by path.
+            task: The task.
+            cache: numba's cache.
+            done: Called after each probe.
+            asked: Collects the requests of the probes if it is a list.
+            more: Further probes.
+        """
+        with self.workspace(tree, files) as folder:
             launch = sandbox_launcher(self.sandbox, folder, cache)
 
-            def launched(environment: Mapping[str, str]) -> Running:
+            def launch_child(environment: Mapping[str, str]) -> Running:
                 child = launch({**THREADS, **environment, **self.environment(task)})
                 return child if asked is None else Recorded(child, asked)
 
-            return run_probes(task, launched, self.number, done, profile=self.profile, more=more)
+            return run_probes(task, launch_child, self.number, done, profile=self.profile, more=more)
 
-    def keep_compiled(self, tree: Path, files: Mapping[str, str], task: Task, tests: Sequence[str], seconds: float, cache: Path) -> None:
-        """Keep what numba compiles for tests of a right answer, which may take so many seconds each."""
-        with self.laid_out(tree, files) as folder:
-            command, environment = command_for(task, tests, seconds), surroundings(self.environment(task))
+    def fill_cache_with_tests(
+        self, tree: Path, files: Mapping[str, str], task: Task, tests: Sequence[str], seconds: float, cache: Path
+    ) -> None:
+        """Cache the kernels that numba compiles for the tests of a correct answer; `seconds` is the time limit of a test."""
+        with self.workspace(tree, files) as folder:
+            command, environment = command_for(task, tests, seconds), run_environment(self.environment(task))
             fill_cache(self.sandbox, command, folder, cache, environment=environment)
 
-    def keep_compiled_for_probes(self, tree: Path, files: Mapping[str, str], task: Task, asked: Sequence[bytes], cache: Path) -> None:
-        """Keep what numba compiles for a right answer when it is asked these lines, too."""
-        with self.laid_out(tree, files) as folder:
+    def fill_cache_with_probes(self, tree: Path, files: Mapping[str, str], task: Task, asked: Sequence[bytes], cache: Path) -> None:
+        """Cache the kernels that numba compiles when a correct answer handles these requests."""
+        with self.workspace(tree, files) as folder:
             command = ["/bin/sh", "-c", 'exec "$@" > /dev/null', "sh", PYTHON, "-I", str(CHILD), "{files}"]
             environment = {**THREADS, **self.environment(task)}
             fill_cache(self.sandbox, command, folder, cache, stdin=b"".join(asked), reads=(CHILD,), environment=environment)
 
 
 def write_tree(folder: Path, files: Mapping[str, str | bytes]) -> None:
-    """Write a base so that every user can read it, with compiled bytecode beside each file of the package and the programs."""
+    """Write a base that every user can read, with compiled bytecode for each file of the package and the programs."""
     write_files(folder, files)
     for path in files:
-        if path.endswith(".py") and not path.startswith("tests/"):  # pytest compiles tests in its own way
+        if path.endswith(".py") and not path.startswith("tests/"):  # pytest compiles tests itself
             mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
             py_compile.compile(str(folder / path), invalidation_mode=mode, quiet=1)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-        os.utime(path, (LONG_AGO, LONG_AGO))
+        os.utime(path, (FIXED_TIME, FIXED_TIME))

@@ -1,4 +1,4 @@
-"""Which known wrong answer a task's failures are most like: its sentence is the hint that fits."""
+"""Finds the known wrong answer whose failures are most similar to a task's; its description serves as a hint."""
 
 from __future__ import annotations
 
@@ -18,43 +18,46 @@ from course.staff.proofs.answers import FOLDER, load_answers
 if TYPE_CHECKING:
     from rich.console import Console
 
-LIKE = 0.5
-"""Failures that are less alike than this are those of another mistake."""
+MIN_LIKENESS = 0.5
+"""Minimum likeness; failures that are less similar come from another mistake."""
 
-MOST_ALIKE = 3
-"""If more wrong answers than these fail the very same tests, failing them says too little."""
+MAX_ALIKE = 3
+"""Maximum number of wrong answers with identical failures; if there are more, the failures are not specific."""
 
 
 def nearest(task_id: str, failed: Collection[str]) -> Nearest | None:
-    """The known wrong answer whose failures are most like these.
+    """The known wrong answer whose failures are most similar to these.
 
     Args:
         task_id: The task.
-        failed: Its visible tests that did not pass; anything else in it does not count.
+        failed: Its failing visible tests; other tests are ignored.
 
     Returns:
-        None where no wrong answer is near, or where all tests failed, which code that is not there does as well.
+        The wrong answer. None if no wrong answer is similar, or if all tests failed, as they also do without any code.
     """
-    known = _known(task_id)
+    known = _load_known(task_id)
     return known and most_like(task_id, failed, *known)
 
 
 def most_like(task_id: str, failed: Collection[str], patterns: Patterns, mistakes: Mapping[str, str]) -> Nearest | None:
-    """The wrong answer most like these failures; of several the first by name.
+    """The wrong answer with the most similar failures; of several, the first by name.
 
-    Likeness is Jaccard's, what both fail over what either fails, where a test that few wrong answers fail counts for more. Where others
-    fail the very same tests as the one that is found, its sentence is followed by theirs.
+    The likeness is a weighted Jaccard index: the weight of the tests that both fail, over the weight of the tests that either fails. A test
+    that few wrong answers fail has a larger weight. If other wrong answers fail the same tests, their descriptions are appended.
 
     Args:
         task_id: The task.
-        failed: Its visible tests that did not pass.
-        patterns: What its wrong answers fail.
-        mistakes: What each does, by name; others are left aside.
+        failed: Its failing visible tests.
+        patterns: The failures of its wrong answers.
+        mistakes: Descriptions of wrong answers, by name; others are ignored.
+
+    Returns:
+        The wrong answer; None if none is similar, or if all tests failed.
     """
     these = set(failed) & set(patterns.ids)
     if not these or len(these) == len(patterns.ids):
         return None
-    failures = {name: patterns.failed(name) for name in sorted(mistakes) if name in patterns.answers}
+    failures = {name: patterns.failures(name) for name in sorted(mistakes) if name in patterns.answers}
     count = Counter(id for pattern in failures.values() for id in pattern)
     weight = {id: math.log(1 + len(failures) / max(1, count[id])) for id in patterns.ids}
     best, most = "", 0.0
@@ -62,17 +65,17 @@ def most_like(task_id: str, failed: Collection[str], patterns: Patterns, mistake
         both, either = (math.fsum(weight[id] for id in ids) for ids in (these & pattern, these | pattern))
         if both / either > most:
             best, most = name, both / either
-    if most < LIKE:
+    if most < MIN_LIKENESS:
         return None
     same = [name for name, pattern in failures.items() if pattern == failures[best]]
-    if len(same) > MOST_ALIKE:
+    if len(same) > MAX_ALIKE:
         return None
     return Nearest(f"{task_id}/{best}", " Or: ".join(mistakes[name] for name in same), round(most, 3))
 
 
 @cache
-def _known(task_id: str) -> tuple[Patterns, Mapping[str, str]] | None:
-    """The patterns of a task, and what its wrong answers do; None if its tests have changed since, or nothing was collected."""
+def _load_known(task_id: str) -> tuple[Patterns, Mapping[str, str]] | None:
+    """The patterns of a task and the descriptions of its wrong answers; None if its tests have changed since, or nothing was collected."""
     try:
         task = course().task(task_id)
     except ManifestError:
@@ -84,11 +87,11 @@ def _known(task_id: str) -> tuple[Patterns, Mapping[str, str]] | None:
     return patterns, {answer.name: answer.mistake for answer in bank if patterns.answers.get(answer.name, ("",))[0] == hash_of(answer)}
 
 
-def alike(patterns: Patterns) -> list[tuple[str, ...]]:
-    """Wrong answers that fail the very same tests, so that none of them can be told from the others."""
+def group_by_failures(patterns: Patterns) -> list[tuple[str, ...]]:
+    """Groups of wrong answers that fail the same tests, so that they are indistinguishable."""
     groups: dict[tuple[int, ...], list[str]] = {}
-    for name, (_, places) in sorted(patterns.answers.items()):
-        groups.setdefault(places, []).append(name)
+    for name, (_, positions) in sorted(patterns.answers.items()):
+        groups.setdefault(positions, []).append(name)
     return [tuple(names) for names in groups.values() if len(names) > 1]
 
 
@@ -96,13 +99,16 @@ def alike(patterns: Patterns) -> list[tuple[str, ...]]:
 
 
 def run(out: Console, err: Console, ids: Collection[str] = (), again: bool = False) -> int:
-    """Collect the patterns of tasks, all if none are named, and list the wrong answers that look alike; returns the exit code.
+    """Collect the patterns of tasks, and list the wrong answers that are indistinguishable.
 
     Args:
-        out: Where to list them.
-        err: Where to show progress.
-        ids: Of tasks.
-        again: Run also what is known.
+        out: The console for the list.
+        err: The console for progress.
+        ids: Ids of tasks; all if empty.
+        again: Whether to rerun answers whose patterns are known.
+
+    Returns:
+        The exit code.
 
     Raises:
         RequestError: If there is no such task.
@@ -124,11 +130,11 @@ def run(out: Console, err: Console, ids: Collection[str] = (), again: bool = Fal
         bar = progress.add_task("collecting", total=len(answers))
         found = collect_patterns(answers, manifest, ROOT, files, PATTERNS, lambda: progress.advance(bar), again)
     for id, patterns in found.items():
-        groups = alike(patterns)
-        found_alike = f"{len(groups)} group{'' if len(groups) == 1 else 's'} that look alike"
+        groups = group_by_failures(patterns)
+        found_alike = f"{len(groups)} group{'' if len(groups) == 1 else 's'} with the same failures"
         out.print(f"Task {id}: {len(patterns.answers)} wrong answers, {len(patterns.ids)} tests, {found_alike}")
         for names in groups:
             out.print(escape(f"  {', '.join(names)}"), soft_wrap=True)
-    if any(map(alike, found.values())):
-        out.print("next: a test that tells some of them apart, or one wrong answer in place of two")
+    if any(map(group_by_failures, found.values())):
+        out.print("next: add a test that distinguishes some of them, or remove one of them")
     return 0

@@ -1,4 +1,4 @@
-"""Which tests of its task fail under each wrong answer: collected once, so that a submission's failures can be recognised."""
+"""Collects once which tests of its task fail for each wrong answer, so that a submission's failures can be recognized."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ PATTERNS = Path(__file__).with_name("patterns.json")
 SCHEMA = 1
 """Version of the file's format."""
 
-HANGS = 30
-"""Seconds of computing after which a test is taken to hang; it and all behind it count as failed."""
+TEST_SECONDS = 30
+"""Computing time after which a test is considered to hang; it and all later tests count as failed."""
 
-UNSHRUNK = """
+PLUGIN = """
 import pytest
 from hypothesis import Phase, settings
 
@@ -37,30 +37,30 @@ def pytest_configure():
     settings.register_profile("unshrunk", settings.get_profile("course-ci"), phases=[Phase.explicit, Phase.generate], max_examples=30)
     settings.load_profile("unshrunk")
 """
-"""A plugin for the collection: whether a property fails is all that is asked, not its smallest input; mostly a few examples tell."""
+"""A pytest plugin for the collection. Hypothesis does not shrink and tries few examples, because only the outcome of a test matters."""
 
 
 @dataclass
 class Patterns:
-    """The failures under the wrong answers of one task.
+    """The failures of the wrong answers to one task.
 
     Attributes:
-        tests: Hashes of the files of its tests, by path.
-        ids: Its tests, as pytest calls them, in the order in which they run.
-        answers: For each wrong answer its hash and the failing tests, as places in `ids`.
+        tests: Hashes of the test files, by path.
+        ids: Test ids in the order in which the tests run.
+        answers: For each wrong answer its hash and the failing tests, as positions in `ids`.
     """
 
     tests: dict[str, str]
     ids: list[str]
     answers: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
 
-    def failed(self, name: str) -> frozenset[str]:
-        """The tests that fail under a wrong answer."""
-        return frozenset(self.ids[place] for place in self.answers[name][1])
+    def failures(self, name: str) -> frozenset[str]:
+        """The tests that fail for a wrong answer."""
+        return frozenset(self.ids[position] for position in self.answers[name][1])
 
 
 def hash_of(answer: WrongAnswer) -> str:
-    """A hash of what a wrong answer does: of its code without comments and docstrings."""
+    """A hash of a wrong answer's code without comments and docstrings."""
     patch = sorted((full, executable_source(definition)) for full, definition in answer.patch.items())
     return _hash(json.dumps([patch, answer.compiled]))
 
@@ -83,22 +83,25 @@ def collect_patterns(
     done: Callable[[], object] = lambda: None,
     again: bool = False,
 ) -> dict[str, Patterns]:
-    """Run the tests of its task on every wrong answer, and keep which of them fail.
+    """Run the tests of its task on every wrong answer, and record which of them fail.
 
-    What is known stays: an answer is run if it or the tests of its task have changed since. The file is written after each, so that a run
-    that was ended goes on where it stood.
+    An answer is run only if it, or the tests of its task, changed since the last run. The file is written after each answer, so that an
+    interrupted run can be resumed.
 
     Args:
-        answers: The wrong answers; what is known of others of their tasks is forgotten, that of other tasks is kept.
+        answers: The wrong answers. Known patterns of other answers to their tasks are dropped; those of other tasks are kept.
         manifest: The course.
         root: The repository.
-        files: What `prove.needed_files` gives.
-        path: Where patterns are kept.
+        files: The result of `prove.needed_files`.
+        path: The file of the patterns.
         done: Called once for each answer.
-        again: Run all of them.
+        again: Whether to run all answers.
+
+    Returns:
+        The patterns of the answers' tasks, by task.
 
     Raises:
-        StaffError: If the reference itself does not pass the tests of a task.
+        StaffError: If the reference itself fails the tests of a task, or tests took too long.
     """
     known = read_patterns(path)
     by_task: dict[str, list[WrongAnswer]] = {}
@@ -129,31 +132,31 @@ def collect_patterns(
                 compiled[task.id] = folders.enter_context(copy(textbook[task]))
                 _run(compiled[task.id], task, files, COMPILED)
 
-        def meet(answer: WrongAnswer) -> None:
+        def run_answer(answer: WrongAnswer) -> None:
             of_task, warm = known[answer.task], compiled.get(answer.task)
             mode = COMPILED if answer.compiled or warm else PLAIN
             task = manifest.task(answer.task)
-            failing = _failing(answer, task, without_kernels(patched(answer, files), manifest, task), of_task.ids, mode, warm)
+            failing = _failures(answer, task, without_kernels(patched(answer, files), manifest, task), of_task.ids, mode, warm)
             with lock:
                 of_task.answers[answer.name] = (hash_of(answer), failing)
                 write_patterns(path, known, manifest)
 
-        each(meet, todo, done)
+        each(run_answer, todo, done)
     write_patterns(path, known, manifest)
     return {id: known[id] for id in by_task}
 
 
 def trusted_ids(task: Task, files: Mapping[str, str | bytes]) -> list[str]:
-    """The tests of a task, all of which the reference passes: with the compiler on, for some are about compiled code.
+    """The test ids of a task, after checking that the reference passes them with the compiler on, as some tests are about compiled code.
 
     Raises:
-        StaffError: If it does not.
+        StaffError: If the reference fails a test, or no test ran.
     """
     with copy(files) as folder:
         run = _run(folder, task, files, COMPILED)
     states = {row["nodeid"]: row["state"] for row in run.rows or ()}
     if bad := [id for id, state in states.items() if state not in ("passed", "skipped")]:
-        raise StaffError(f"the reference itself does not pass {bad[0]} of task {task.id}; no pattern of failures can be told from that")
+        raise StaffError(f"the reference itself does not pass {bad[0]} of task {task.id}, so no pattern of failures can be collected")
     ids = [id for id, state in states.items() if state == "passed"]
     if not ids:
         raise StaffError(f"no test of task {task.id} ran on the reference: {run.output.strip()[-500:]}")
@@ -161,13 +164,13 @@ def trusted_ids(task: Task, files: Mapping[str, str | bytes]) -> list[str]:
 
 
 def _passes_uncompiled(task: Task, files: Mapping[str, str | bytes], ids: Sequence[str]) -> bool:
-    """Whether the reference passes the tests with the compiler off: trainings may take too long then."""
+    """Whether the reference passes the tests with the compiler off; training may then take too long."""
     with copy(files) as folder:
         run = _run(folder, task, files, PLAIN)
-    return not _places_failing(run, ids)
+    return not _failing_positions(run, ids)
 
 
-def _failing(
+def _failures(
     answer: WrongAnswer,
     task: Task,
     files: Mapping[str, str | bytes],
@@ -175,24 +178,24 @@ def _failing(
     mode: Mapping[str, str],
     warm: Path | None,
 ) -> tuple[int, ...]:
-    """The places of the tests that do not pass under a wrong answer."""
+    """The positions of the tests that fail for a wrong answer."""
     with copy(files, warm) as folder:
         run = _run(folder, task, files, mode)
     if run.stopped:
-        raise StaffError(f"the tests of wrong answer {answer.key} took too long by the clock; run it again on a machine that is less busy")
-    return _places_failing(run, ids)
+        raise StaffError(f"the tests of wrong answer {answer.key} took too long; run it again on a machine that is less busy")
+    return _failing_positions(run, ids)
 
 
-def _places_failing(run: Run, ids: Sequence[str]) -> tuple[int, ...]:
-    """The places of the tests that do not pass; a test that is skipped, as some are with the compiler off, has not failed."""
+def _failing_positions(run: Run, ids: Sequence[str]) -> tuple[int, ...]:
+    """The positions of the tests that fail. Skipped tests, such as some with the compiler off, do not count as failed."""
     harmless = {row["nodeid"] for row in run.rows or () if row["state"] in ("passed", "skipped")}
-    return tuple(place for place, id in enumerate(ids) if id not in harmless)
+    return tuple(position for position, id in enumerate(ids) if id not in harmless)
 
 
 def _run(folder: Path, task: Task, files: Mapping[str, str | bytes], mode: Mapping[str, str]) -> Run:
-    """The tests of a task in a copy of the repository, each up to its first failing input."""
-    (folder / "unshrunk.py").write_text(UNSHRUNK, encoding="utf-8")
-    arguments = ["-p", "unshrunk", f"--course-limit={HANGS}", f"--course-stage={task.stage}", "-m", task.mark]
+    """Run the tests of a task in a copy of the repository, each up to its first failing input."""
+    (folder / "unshrunk.py").write_text(PLUGIN, encoding="utf-8")
+    arguments = ["-p", "unshrunk", f"--course-limit={TEST_SECONDS}", f"--course-stage={task.stage}", "-m", task.mark]
     return run_tests(folder, [*arguments, *graded_files(task, files)], 4 * LIMIT, {**environment(task), **mode})
 
 
@@ -200,49 +203,49 @@ def _run(folder: Path, task: Task, files: Mapping[str, str | bytes], mode: Mappi
 
 
 def read_patterns(path: Path = PATTERNS) -> dict[str, Patterns]:
-    """What is known, by task; nothing if there is no file, or one of another format."""
+    """The patterns by task; empty if the file does not exist or has another format."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["schema"] != SCHEMA:
             return {}
-        return {id: _read(entry) for id, entry in document["tasks"].items()}
+        return {id: _from_json(entry) for id, entry in document["tasks"].items()}
     except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 
 def write_patterns(path: Path, patterns: Mapping[str, Patterns], manifest: Manifest) -> None:
-    """Write what is known in the order of the tasks, all of it or nothing."""
-    tasks = {task.id: _written(patterns[task.id]) for task in manifest.tasks if task.id in patterns}
+    """Write the patterns in the order of the tasks, atomically."""
+    tasks = {task.id: _to_json(patterns[task.id]) for task in manifest.tasks if task.id in patterns}
     write_json(path, {"schema": SCHEMA, "tasks": tasks})
 
 
-def _written(patterns: Patterns) -> dict[str, Any]:
-    """A task's entry: tests by file, each answer as its hash and the numbers of tests, such as "0-3 7"."""
+def _to_json(patterns: Patterns) -> dict[str, Any]:
+    """A task's entry: tests by file, and each answer as its hash and the positions of tests, such as "0-3 7"."""
     tests = {
         path: {"hash": hash, "ids": [id.removeprefix(f"{path}::") for id in patterns.ids if id.startswith(f"{path}::")]}
         for path, hash in patterns.tests.items()
     }
-    answers = {name: f"{hash} {_ranges(places)}".strip() for name, (hash, places) in sorted(patterns.answers.items())}
+    answers = {name: f"{hash} {_ranges(positions)}".strip() for name, (hash, positions) in sorted(patterns.answers.items())}
     return {"tests": tests, "answers": answers}
 
 
-def _read(entry: Mapping[str, Any]) -> Patterns:
+def _from_json(entry: Mapping[str, Any]) -> Patterns:
     tests = {path: about["hash"] for path, about in entry["tests"].items()}
     ids = [f"{path}::{name}" for path, about in entry["tests"].items() for name in about["ids"]]
     answers = {}
     for name, text in entry["answers"].items():
         hash, *ranges = text.split()
         ends = [tuple(map(int, piece.split("-"))) for piece in ranges]
-        answers[name] = (hash, tuple(place for end in ends for place in range(end[0], end[-1] + 1)))
+        answers[name] = (hash, tuple(position for end in ends for position in range(end[0], end[-1] + 1)))
     return Patterns(tests, ids, answers)
 
 
-def _ranges(places: Sequence[int]) -> str:
-    """Numbers in rising order, runs of them as first and last: "0-3 7"."""
+def _ranges(positions: Sequence[int]) -> str:
+    """Numbers in ascending order as ranges, such as "0-3 7"."""
     pieces: list[list[int]] = []
-    for place in places:
-        if pieces and place == pieces[-1][-1] + 1:
-            pieces[-1] = [pieces[-1][0], place]
+    for position in positions:
+        if pieces and position == pieces[-1][-1] + 1:
+            pieces[-1] = [pieces[-1][0], position]
         else:
-            pieces.append([place])
+            pieces.append([position])
     return " ".join("-".join(map(str, piece)) for piece in pieces)

@@ -13,8 +13,11 @@ MOST_CLASSES = 100
 
 
 @lru_cache(maxsize=64)  # every task reads all files of the same submission
-def readable(data: bytes) -> str:
+def decode_source(data: bytes) -> str:
     """Decode a student's file and normalize its line endings.
+
+    Returns:
+        The text.
 
     Raises:
         Unreadable: If the file is not valid Python, or defines too many classes.
@@ -22,7 +25,7 @@ def readable(data: bytes) -> str:
     text = function_source.unix(function_source.decode(data)[0]).removeprefix("\ufeff")
     classes = sum(isinstance(node, ast.ClassDef) for node in ast.walk(function_source.parse(text)))
     if classes > MOST_CLASSES:
-        raise function_source.Unreadable(f"{classes} classes, more than {MOST_CLASSES}")
+        raise function_source.Unreadable(f"it defines {classes} classes, more than {MOST_CLASSES}")
     return text
 
 
@@ -32,7 +35,7 @@ def check_imports(path: str, given: str, text: str, lacks: Collection[str]) -> N
     Raises:
         Unreadable: If it imports such a module or function.
     """
-    for name in sorted(_imported(path, text) - _imported(path, given)):
+    for name in sorted(_imports(path, text) - _imports(path, given)):
         if found := [module for module in lacks if name == module or name.startswith(f"{module}.")]:
             raise function_source.Unreadable(f"it imports {found[0]}, which is not in your workspace")
 
@@ -47,12 +50,12 @@ def _defined_in(path: str, data: bytes) -> frozenset[str]:
     """Dotted names of the functions in one file; none if it is not valid Python."""
     module = path.removesuffix(".py").replace("/", ".")
     try:
-        return frozenset(f"{module}.{name}" for name in function_source.find(readable(data)))
+        return frozenset(f"{module}.{name}" for name in function_source.find(decode_source(data)))
     except (function_source.Unreadable, RecursionError):
         return frozenset()
 
 
-def _imported(path: str, text: str) -> set[str]:
+def _imports(path: str, text: str) -> set[str]:
     """Dotted names of everything that a text imports, at any depth."""
     found: set[str] = set()
     for node in ast.walk(function_source.parse(text)):

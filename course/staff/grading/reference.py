@@ -1,7 +1,7 @@
-"""What grading must know of the reference, found out once for a course, a Python and a sandbox, and kept in the teacher's cache.
+"""Prepares the tasks of the reference for grading, and caches the results for each version of the course, Python and sandbox.
 
-For each task: its base, the tests that count, how long they take, and numba's cache. And whether a right answer passes here: a task in
-which it does not is not graded on this machine.
+For each task the cache holds its base, the tests that count, their running time, numba's cache, and whether a correct answer passes on
+this machine; if it does not, the task is not graded here.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from typing import Any
 from filelock import FileLock
 
 from course.manifest import Manifest, Task
-from course.staff.grading.bases import Base, finished, graded, make_base
-from course.staff.grading.grading_env import Desk, write_tree
+from course.staff.grading.bases import Base, complete_workspace, grading_files, make_base
+from course.staff.grading.grading_env import GradingEnv, write_tree
 from course.staff.handout.selection import select
 from course.staff.probes import Probe
 from course.staff.proofs.answers import graded_files
 from course.workspace.atomic_files import write_json
 
 SCHEMA = 2
-"""Version of what is kept."""
+"""Version of the cache's format."""
 
 PACKAGES = ("numpy", "numba", "hypothesis", "pytest")
-"""Those whose version may change what a submission does."""
+"""Packages whose version may change the outcome of a submission."""
 
-BESIDE = {
+EXCLUDED = {
     "cli",
     "nearest",
     "patterns",
@@ -55,22 +55,22 @@ BESIDE = {
     "term",
     "similarity",
 }
-"""Files and folders of the staff's that do not change how a submission fares."""
+"""Files and folders of `course/staff` that do not affect results."""
 
-COMPILING = 3
-"""The first stage whose tests compile."""
+FIRST_COMPILED_STAGE = 3
+"""The first stage whose tests compile code."""
 
-PATIENT = 1800.0
-"""Seconds that the reference may take, when everything is compiled for the first time."""
+REFERENCE_SECONDS = 1800.0
+"""Time limit of the reference's tests, which compile everything for the first time."""
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """What is known of a task.
+class PreparedTask:
+    """A task that is prepared for grading.
 
     Attributes:
         task: The task.
-        folder: Where it is kept.
+        folder: Its folder in the cache.
     """
 
     task: Task
@@ -82,135 +82,135 @@ class Prepared:
 
     @cached_property
     def base(self) -> Base:
-        """Its base."""
+        """The base of the task."""
         written, companions = ({path: tuple(names) for path, names in self._about[key].items()} for key in ("written", "companions"))
         files = {path: self.text(path) for path in written if (self.tree / path).is_file()}
         return Base(self.task, files, frozenset(self._about["lacks"]), companions, written)
 
     @property
     def tree(self) -> Path:
-        """The base on disk."""
+        """The folder of the base."""
         return self.folder / "tree"
 
     @property
     def cache(self) -> Path | None:
-        """numba's cache, if there is one."""
+        """numba's cache; None if there is none."""
         cache = self.folder / "numba"
         return cache if cache.is_dir() else None
 
     def text(self, path: str) -> str:
-        """A file of the base."""
+        """The text of a file of the base."""
         return (self.tree / path).read_text(encoding="utf-8")
 
     @property
     def right(self) -> Mapping[str, str]:
-        """The files of the task with a right answer in them."""
+        """The files of the task with a correct answer."""
         return self._about["right"]
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The tests that count: those that a right answer passes."""
+        """The tests that count: those that a correct answer passes."""
         return tuple(self._about["ids"])
 
     @property
     def skipped(self) -> Mapping[str, str]:
-        """Those that do not run here, and why."""
+        """The tests that are skipped on this machine, with the reason."""
         return self._about["skipped"]
 
     @property
     def seconds(self) -> float:
-        """How long the tests take with a right answer, by the clock."""
+        """Wall time of the tests with a correct answer."""
         return self._about["seconds"]
 
     @property
     def given(self) -> Mapping[str, str]:
-        """Given files that the student's workspace has and the base lacks, or has otherwise: those of a variant."""
+        """Given files that only the student's variant has or changes."""
         return {}
 
     def probes(self, answers: dict[str, list[Any]]) -> list[Probe]:
-        """Probes that only this student's work must pass: those of a variant. They add what is answered to `answers`."""
+        """Probes of the student's variant; they record answers in `answers`."""
         return []
 
     @property
     def trouble(self) -> str:
-        """Why the task cannot be graded here; empty if it can."""
+        """Why the task cannot be graded on this machine; empty if it can."""
         return self._about["trouble"]
 
 
 class Reference:
-    """All that is kept of a course.
+    """The prepared tasks of a course.
 
     Args:
         root: The repository.
         manifest: Its manifest.
-        desk: Where it is tried.
-        home: The folder in which it is kept; see `home_of`.
+        env: The environment in which the reference is tested.
+        home: The cache folder; see `cache_folder`.
     """
 
-    def __init__(self, root: Path, manifest: Manifest, desk: Desk, home: Path) -> None:
+    def __init__(self, root: Path, manifest: Manifest, env: GradingEnv, home: Path) -> None:
         self.root = root
         self.manifest = manifest
-        self.desk = desk
+        self.env = env
         self.home = home
-        self._prepared: dict[str, Prepared] = {}
+        self._prepared: dict[str, PreparedTask] = {}
 
     def is_ready(self, task: Task) -> bool:
-        """Whether nothing is to be done for a task any more."""
+        """Whether a task is already in the cache."""
         return (self.home / task.id / "about.json").is_file()
 
-    def prepared(self, task: Task) -> Prepared:
-        """What is known of a task; found out now if it must be, which takes some minutes for all tasks.
+    def prepare(self, task: Task) -> PreparedTask:
+        """Prepare a task if it is not in the cache, which takes a few minutes for all tasks; returns the prepared task.
 
         Raises:
-            StaffError: If the repository does not fit its manifest.
-            SandboxError: If the sandbox does not work.
+            StaffError: If the repository does not match its manifest.
+            SandboxError: If the sandbox fails.
         """
         if task.id not in self._prepared:
             if not self.is_ready(task):
                 with FileLock(self.home / f".{task.id}.lock"):
-                    if not self.is_ready(task):  # nobody else has been faster
-                        self._prepare(task)
-            self._prepared[task.id] = Prepared(task, self.home / task.id)
+                    if not self.is_ready(task):  # another process may have prepared it
+                        self._build(task)
+            self._prepared[task.id] = PreparedTask(task, self.home / task.id)
         return self._prepared[task.id]
 
-    def _prepare(self, task: Task) -> None:
-        for left in self.home.glob(f".{task.id}-*"):  # by a process that was killed; no other is at this task now
+    def _build(self, task: Task) -> None:
+        for left in self.home.glob(f".{task.id}-*"):  # left by a killed process; the lock excludes others
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=f".{task.id}-", dir=self.home) as name:
             folder = Path(name)
             folder.chmod(0o755)
-            whole = finished(self.root, self.manifest, task)
+            whole = complete_workspace(self.root, self.manifest, task)
             base = make_base(whole, self.manifest, task)
             write_tree(folder / "tree", base.files)
-            about = {"schema": SCHEMA, "lacks": sorted(base.lacks), "companions": base.companions, "written": base.written}
+            about = {"schema": SCHEMA, "lacks": sorted(base.lacks), "companions": base.companions, "written": base.student_functions}
             right = {path: str(whole[path]) for path in task.files}
-            about |= self._tried(task, right, graded_files(task, whole), folder)
+            about |= self._measure(task, right, graded_files(task, whole), folder)
             write_json(folder / "about.json", about)
             target = self.home / task.id
             shutil.rmtree(target, ignore_errors=True)
             folder.rename(target)
-            folder.mkdir()  # for the context to take away
+            folder.mkdir()  # the context manager deletes it
 
-    def _tried(self, task: Task, files: Mapping[str, str], tests: Sequence[str], folder: Path) -> dict[str, Any]:
-        """How a right answer fares."""
+    def _measure(self, task: Task, files: Mapping[str, str], tests: Sequence[str], folder: Path) -> dict[str, Any]:
+        """Run the tests and the probes with a correct answer."""
         cache = None
-        if task.stage >= COMPILING and self.desk.sandbox.level == "bubblewrap":  # elsewhere every graft has another path
+        if task.stage >= FIRST_COMPILED_STAGE and self.env.sandbox.level == "bubblewrap":  # at other levels the path of each graft differs
             cache = folder / "numba"
-            self.desk.keep_compiled(folder / "tree", files, task, tests, PATIENT, cache)
-        ran = self.desk.visible(folder / "tree", files, task, tests, PATIENT, PATIENT, cache)
-        wanted = {id: test for id, test in ran.outcomes.items() if "::" in id and not id.startswith(f"tests/test_{self.desk.token(task)}")}
+            self.env.fill_cache_with_tests(folder / "tree", files, task, tests, REFERENCE_SECONDS, cache)
+        ran = self.env.visible(folder / "tree", files, task, tests, REFERENCE_SECONDS, REFERENCE_SECONDS, cache)
+        wanted = {id: test for id, test in ran.outcomes.items() if "::" in id and not id.startswith(f"tests/test_{self.env.token(task)}")}
         failed = [test for test in wanted.values() if test.outcome != "passed"]
         trouble = ""
         if failed or ran.forged or not wanted:
             what = f"{failed[0].id}: {failed[0].message}" if failed else ran.missing
-            trouble = f"a right answer does not pass the tests on this machine: {what}"
+            trouble = f"a correct answer does not pass the tests on this machine: {what}"
         else:
             asked: list[bytes] = []
-            outcomes = self.desk.probes(folder / "tree", files, task, cache, asked=asked)
+            outcomes = self.env.probes(folder / "tree", files, task, cache, asked=asked)
             if lost := [outcome for outcome in outcomes if not outcome.passed]:
-                trouble = f"a right answer does not pass the probes on this machine: {lost[0].says}: {lost[0].reason}"
+                trouble = f"a correct answer does not pass the probes on this machine: {lost[0].says}: {lost[0].reason}"
             elif cache is not None:
-                self.desk.keep_compiled_for_probes(folder / "tree", files, task, asked, cache)
+                self.env.fill_cache_with_probes(folder / "tree", files, task, asked, cache)
         return {
             "ids": [id for id in wanted if wanted[id].outcome == "passed"],
             "skipped": dict(ran.skipped),
@@ -220,8 +220,8 @@ class Reference:
         }
 
 
-def home_of(root: Path, manifest: Manifest, level: str) -> Path:
-    """The folder in which what is known of a course is kept: another one for another course, Python or sandbox."""
+def cache_folder(root: Path, manifest: Manifest, level: str) -> Path:
+    """The cache folder for this version of the course, Python and sandbox; it is created if it does not exist."""
     digest = hashlib.sha256(f"{SCHEMA} {level} {fingerprint()} {version_of(root, manifest, manifest.tasks)}".encode())
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     home = cache / "minitorch-course" / digest.hexdigest()[:16]
@@ -230,12 +230,13 @@ def home_of(root: Path, manifest: Manifest, level: str) -> Path:
 
 
 def version_of(root: Path, manifest: Manifest, tasks: Sequence[Task]) -> str:
-    """Another text where something has changed that decides how submissions fare in these tasks.
+    """A digest of everything in the repository that affects the results of these tasks.
 
-    That is the course up to their last module, and what grades them: of the probes, those of their modules and what these import.
+    It covers the course up to the last module of the tasks and the code that grades it; of the probes, only those of these modules and the
+    modules that they import.
     """
     digest = hashlib.sha256()
-    for path, content in sorted(graded(select(root, manifest, max(task.stage for task in tasks)), manifest).items()):
+    for path, content in sorted(grading_files(select(root, manifest, max(task.stage for task in tasks)), manifest).items()):
         data = content.encode() if isinstance(content, str) else content
         digest.update(f"\n{path} {len(data)}\n".encode())
         digest.update(data)
@@ -243,14 +244,14 @@ def version_of(root: Path, manifest: Manifest, tasks: Sequence[Task]) -> str:
     of_others = {path.stem for path in (staff / "probes").glob("module*.py")} - _probe_files(staff / "probes", stages)
     of_others |= {path.stem for path in (staff / "wrong_answers").glob("*.toml") if int(path.stem.partition(".")[0]) not in stages}
     for path in sorted([*staff.rglob("*.py"), *staff.rglob("*.toml")]):
-        if path.stem not in BESIDE | of_others and not BESIDE & set(path.relative_to(staff).parts):
+        if path.stem not in EXCLUDED | of_others and not EXCLUDED & set(path.relative_to(staff).parts):
             digest.update(f"\n{path.relative_to(staff)}\n".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
 def _probe_files(folder: Path, stages: Collection[int]) -> set[str]:
-    """The files of probes of these modules, and those that they import."""
+    """The names of the probe modules of these stages, and of those that they import."""
     found: set[str] = set()
     left = [path.stem for path in folder.glob("module*.py") if int(re.sub(r"\D.*", "", path.stem.removeprefix("module"))) in stages]
     while left:
@@ -264,7 +265,7 @@ def _probe_files(folder: Path, stages: Collection[int]) -> set[str]:
 
 
 def fingerprint() -> str:
-    """What of this machine may change how a submission fares: Python, the packages that matter, the processor."""
+    """What may affect results on this machine: the versions of Python and of the packages, the operating system and the processor."""
     versions = []
     for package in PACKAGES:
         try:

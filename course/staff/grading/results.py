@@ -1,4 +1,4 @@
-"""What grading says of a submission: one document, from which all outputs are made."""
+"""The result of grading a submission, a document from which all outputs are generated."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ SCHEMA = 1
 """Version of the document's format."""
 
 PASS, PASS_GPU, PASS_SIM, PART, FAIL, NOT_RUN = "PASS", "PASS (gpu)", "PASS (sim)", "PART", "FAIL", "NOT RUN"
-"""The verdicts of a task: the whole mark, on a GPU or in numba's simulator of one; a part of it; none; not graded, for a reason."""
+"""Verdicts of a task: all points, with variants for a GPU and for numba's CUDA simulator; part of the points; none; not graded."""
 
 
 @dataclass(frozen=True)
 class VisibleTest:
-    """One of the tests that students have too, as it ended in the sandbox.
+    """The outcome of a test that students have too.
 
     Attributes:
-        id: pytest's, such as "tests/test_operators.py::test_relu".
-        outcome: "passed", "failed", or "missing": skipped, deselected, or the run ended before it.
-        message: Why, in a few lines; empty if it passed.
-        cause: The exception and the line of the student's that it comes from, the same text for all tests that it ended; empty if unknown.
+        id: The test id in pytest, such as "tests/test_operators.py::test_relu".
+        outcome: "passed", "failed", or "missing" if it was skipped, deselected or not reached.
+        message: Why it did not pass, in a few lines; empty if it passed.
+        cause: The exception and the student's line that raised it, identical for all tests that failed there; empty if unknown.
     """
 
     id: str
@@ -36,13 +36,13 @@ class VisibleTest:
 
 @dataclass(frozen=True)
 class HiddenProbe:
-    """One probe.
+    """The outcome of a probe.
 
     Attributes:
-        says: What it asks for, in words that may be shown.
+        says: What it requires, as a sentence that students may read.
         weight: Its share of the task's mark, relative to the other probes.
-        passed: Whether the answer was right.
-        reason: Why not.
+        passed: Whether the answer was correct.
+        reason: Why it failed; empty if it passed.
     """
 
     says: str
@@ -53,12 +53,12 @@ class HiddenProbe:
 
 @dataclass(frozen=True)
 class Nearest:
-    """The known wrong answer whose failures are most like those of a task.
+    """The known wrong answer whose failures are most similar to those of a task.
 
     Attributes:
-        key: Its task and name, "2.3/sum_not_keepdims".
-        mistake: What is wrong with it, in a sentence that a student may read.
-        likeness: From 0 to 1, where 1 is the same failures.
+        key: Its task and name, such as "2.3/sum_not_keepdims".
+        mistake: A description of its mistake that students may read.
+        likeness: From 0 to 1, where 1 means identical failures.
     """
 
     key: str
@@ -68,26 +68,25 @@ class Nearest:
 
 @dataclass(frozen=True)
 class TaskResult:
-    """How a submission fared in one task.
+    """The result of one task of a submission.
 
     Attributes:
-        task: Its id.
-        verdict: One of those above.
+        task: The task's id.
+        verdict: One of the verdicts above.
         points: What the task is worth.
-        mark: Of these, what was earned.
-        reason: Why it is not the whole, in words that the student may read; empty for a pass.
-        visible: The tests that students have too, for feedback.
-        probes: The hidden probes, for the mark.
-        disagrees: Whether the visible tests and the probes say different things: somebody should look.
-        flaky: Whether a second run in a fresh sandbox ended otherwise; the mark is that of the worse run.
-        nearest: The known wrong answer that it is most like; None for a pass, or where none is near.
-        seconds: What grading it took, by the clock.
-        extra: Whether its points come on top of those that make up the whole.
-        note: Why somebody should look at the task: the visible tests and the probes disagree, a run was flaky, or code is unusual; for the
-            teacher.
-        variant: The student's variant of the task, and what its functions returned; empty without one.
-        carries: The students whose variant the answers have while they are wrong for the student's own; for the teacher.
-        unusual: What the code does that no right answer needs; see `code_review`.
+        mark: The points earned.
+        reason: Why points are missing, for the student; empty if none are.
+        visible: Outcomes of the visible tests, for feedback.
+        probes: Outcomes of the hidden probes, for the mark.
+        disagrees: Whether the visible tests and the probes contradict each other.
+        flaky: Whether a second run in a fresh sandbox had a different outcome; the mark is that of the worse run.
+        nearest: The most similar known wrong answer; None if the task passed or no wrong answer is similar.
+        seconds: Wall time of grading.
+        extra: Whether its points are extra points.
+        note: Why the teacher should look at the task: contradicting tests and probes, flaky runs, or unusual code.
+        variant: The student's variant of the task, and what its functions returned; empty without a variant.
+        carries: Students whose variant the answers match although they are wrong for the student's own variant; for the teacher.
+        unusual: What the code does that no correct answer needs; see `code_review`.
     """
 
     task: str
@@ -109,29 +108,29 @@ class TaskResult:
 
     @property
     def flagged(self) -> bool:
-        """Whether the task needs attention."""
+        """Whether a teacher should look at the task."""
         return self.disagrees or self.flaky or bool(self.unusual) or bool(self.carries)
 
     @property
     def passed(self) -> bool:
-        """Whether it earned the whole mark."""
+        """Whether it earned all points."""
         return self.verdict.startswith(PASS)
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a submission fared.
+    """The result of a submission.
 
     Attributes:
         submission: Its name: the student's, or the archive's.
-        hash: Of the files that were taken from it.
-        refused: Why nothing of it could be graded; empty if it was.
+        hash: A hash of the files that were graded.
+        refused: Why it could not be graded; empty if it was.
         tasks: In the manifest's order; empty if it was refused.
-        left_out: Files in it that are not the student's to write, and were not taken.
-        level: Of the sandbox that it ran in.
+        left_out: Other files in it, which were ignored.
+        level: The level of the sandbox.
         number: The seed of the hidden probes; the same for the whole class.
-        seconds: What grading took, by the clock.
-        profile: What was marked: this course's tasks, or what the original course demands of them.
+        seconds: Wall time of grading.
+        profile: Grading profile: this course's tasks, or what the original course asks for.
     """
 
     submission: str
@@ -146,26 +145,26 @@ class Result:
 
     @property
     def points(self) -> float:
-        """What the tasks are worth together, without extra ones."""
+        """What the tasks are worth together, without extra points."""
         return sum(task.points for task in self.tasks if not task.extra)
 
     @property
     def mark(self) -> float:
-        """What was earned, extra points included."""
+        """The points earned, including extra points."""
         return round(sum(task.mark for task in self.tasks), 2)
 
 
 def write_result(path: Path, result: Result) -> None:
-    """Write a result; either all of it is there or nothing.
+    """Write a result atomically.
 
     Raises:
-        StaffError: If it cannot be written, because the disk is full, for example.
+        StaffError: If the file cannot be written, for example because the disk is full.
     """
     try:
         write_json(path, {"schema": SCHEMA, **asdict(result)}, durable=True)
     except OSError as error:
         raise StaffError(
-            f"{path} cannot be written ({error.strerror}); all earlier results are kept: make room, then run the same command again"
+            f"{path} cannot be written ({error.strerror}); all earlier results are kept: free some space, then run the same command again"
         ) from None
 
 
@@ -173,7 +172,8 @@ def read_result(path: Path) -> Result:
     """Read a result.
 
     Raises:
-        StaffError: If the file is not one, or one of another version.
+        FileNotFoundError: If there is no such file.
+        StaffError: If the file is not a result, or has another version of the format.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -181,7 +181,7 @@ def read_result(path: Path) -> Result:
             raise ValueError
         return Result(**{**document, "tasks": tuple(map(_task, document["tasks"])), "left_out": tuple(document["left_out"])})
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise StaffError(f"{path} is not a result of this version of the course; delete it, and grade again") from None
+        raise StaffError(f"{path} is not a result of this version of the course; delete it and grade again") from None
 
 
 def _task(data: dict[str, Any]) -> TaskResult:

@@ -1,7 +1,7 @@
-"""Submissions as they come in: folders, archives and git bundles, read through limits.
+"""Reads submissions from folders, archives and git bundles, with limits on their size.
 
-Only files in which students write are taken. What cannot be read, or tries to be more than it seems, is refused with the reason, and the
-others go on.
+Only files in which students write are taken. A submission that cannot be read, or that exceeds a limit, is refused with a reason; the
+others are still graded.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from pathlib import Path
 
 from course.manifest import Manifest
 from course.staff import RequestError
-from course.staff.grading.archives import Entry, Refusal, entries_of
+from course.staff.grading.archives import Entry, Refusal, open_archive
 
 LARGEST = 300_000
-"""Bytes that a file of a student's may have."""
+"""Maximum size of a student's file, in bytes."""
 
 MOST_LINES = 5_000
-"""Lines that it may have."""
+"""Maximum number of lines of a student's file."""
 
-NAMED = 20
-"""So many files that were not taken are named."""
+MAX_LISTED = 20
+"""Number of ignored files that are listed by name."""
 
 JUNK = {
     ".git",
@@ -41,15 +41,15 @@ JUNK = {
     "__MACOSX",
     "node_modules",
 }
-"""Folders that are nobody's work; nothing in them is looked at."""
+"""Folders that tools generate; they are skipped."""
 
 JUNK_FILES = (".DS_Store", "Thumbs.db", "desktop.ini", "._")
-"""How files begin that systems leave behind."""
+"""Prefixes of the names of files that operating systems generate."""
 
 FIRST = "minitorch/operators.py"
-"""The file that all modules of this course and of the original one have."""
+"""A file that every module of this course and of the original one has."""
 
-MARKS = (
+ORIGINAL_ONLY = (
     "minitorch/nn.py",
     "sync_previous_module.py",
     "files_to_sync.txt",
@@ -58,21 +58,21 @@ MARKS = (
     "project/parallel_check.py",
     "tests/test_tensor_general.py",
 )
-"""Files and folders that the original course has and this one does not."""
+"""Files and folders that only the original course has."""
 
 REPORTS = "reports/"
-"""Pictures and logs of training, for people to look at."""
+"""The folder of training plots and logs, which are not graded."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What was taken from a submission.
+    """The graded files of a submission.
 
     Attributes:
-        name: The student's, or the archive's; no other of the run has it.
-        files: By path in the workspace.
-        left_out: What else was in it.
-        refused: Why nothing was taken; empty if something was.
+        name: The student's name, or the archive's; unique within a run.
+        files: File contents by path in the workspace.
+        left_out: Other files in it, which were ignored.
+        refused: Why it cannot be graded; empty if it can.
     """
 
     name: str
@@ -82,8 +82,8 @@ class Submission:
 
     @property
     def hash(self) -> str:
-        """Of all that grading sees of it."""
-        digest = hashlib.sha256(self.refused.encode("utf-8", "surrogatepass"))  # it may name a file whose name is no valid Unicode
+        """A hash of everything that grading reads."""
+        digest = hashlib.sha256(self.refused.encode("utf-8", "surrogatepass"))  # it may contain a file name that is invalid Unicode
         for path, content in sorted(self.files.items()):
             digest.update(f"\n{path} {len(content)}\n".encode())
             digest.update(content)
@@ -91,28 +91,31 @@ class Submission:
 
 
 def find(paths: Sequence[Path], manifest: Manifest) -> dict[str, Path]:
-    """The submissions that are meant, by names of which no two are the same.
+    """Find submissions.
 
     Args:
-        paths: Submissions, and folders full of them.
-        manifest: The course, whose files tell a submission from a folder of submissions.
+        paths: Submissions, and folders of them.
+        manifest: The course, whose files distinguish a submission from a folder of submissions.
+
+    Returns:
+        Their paths by name. Names are unique even where upper and lower case are the same.
 
     Raises:
-        RequestError: If a path leads nowhere, or to an empty folder.
+        RequestError: If a path does not exist, or is an empty folder.
     """
-    known = written(manifest)
+    known = student_files(manifest)
     found: list[Path] = []
     for path in paths:
         if not path.exists():
-            raise RequestError(f"there is no {path}; name folders, archives, or a folder full of them", "course-staff grade --help")
+            raise RequestError(f"there is no {path}; pass folders, archives, or a folder of them", "course-staff grade --help")
         if path.is_file() or any((path / file).exists() for file in known):
             found.append(path)
             continue
         inside = sorted(entry for entry in path.iterdir() if not entry.name.startswith((".", *JUNK_FILES)) and entry.name not in JUNK)
         if not inside:
-            raise RequestError(f"{path} is empty; name folders, archives, or a folder full of them", "course-staff grade --help")
+            raise RequestError(f"{path} is empty; pass folders, archives, or a folder of them", "course-staff grade --help")
         found += inside
-    places = {path.absolute(): path for path in found}  # one that was named twice is one
+    places = {path.absolute(): path for path in found}  # removes duplicates
     names: dict[str, Path] = {}
     for path in places:
         for name in (stem(path), path.name, f"{path.parent.name}/{path.name}", str(path)):
@@ -123,30 +126,30 @@ def find(paths: Sequence[Path], manifest: Manifest) -> dict[str, Path]:
 
 
 def read(name: str, path: Path, manifest: Manifest) -> Submission:
-    """Take a student's files from a submission."""
-    known = written(manifest)
+    """Read a student's files from a submission; a submission that cannot be read is returned with `refused` set."""
+    known = student_files(manifest)
     try:
-        with _entries(path) as entries:
-            files, left_out = _taken(entries, known)
-    except Refusal as refusal:  # the file's own name may say whose it is, where `name` does not
-        said = str(refusal).replace(str(path), name).replace(path.name, name + path.name.removeprefix(stem(path)))
-        return Submission(name, refused=said)
+        with _open_submission(path) as entries:
+            files, left_out = _select_files(entries, known)
+    except Refusal as refusal:  # the file's own name may reveal the student, unlike `name`
+        message = str(refusal).replace(str(path), name).replace(path.name, name + path.name.removeprefix(stem(path)))
+        return Submission(name, refused=message)
     return Submission(name, files, left_out)
 
 
 def is_original(paths: Collection[str]) -> bool:
-    """Whether these paths are those of a repository of the original course."""
+    """Whether these are the paths of a repository of the original course."""
     tops = {path.removesuffix(FIRST) for path in paths if path.endswith(FIRST)}
-    return any(path.startswith(f"{top}{mark}") for top in tops for mark in MARKS for path in paths)
+    return any(path.startswith(f"{top}{mark}") for top in tops for mark in ORIGINAL_ONLY for path in paths)
 
 
-def written(manifest: Manifest) -> tuple[str, ...]:
-    """The files in which students write."""
+def student_files(manifest: Manifest) -> tuple[str, ...]:
+    """The paths of the files in which students write."""
     return tuple(dict.fromkeys(path for task in manifest.tasks for path in task.files))
 
 
 def stem(path: Path) -> str:
-    """A file's name without what says how it is packed."""
+    """A file name without the extensions of archives and compression."""
     name = path.name
     for suffix in (".zip", ".tar", ".tgz", ".tbz2", ".txz", ".tzst", ".gz", ".bz2", ".xz", ".zst", ".tar", ".bundle"):
         name = name.removesuffix(suffix) or name
@@ -154,98 +157,102 @@ def stem(path: Path) -> str:
 
 
 @contextmanager
-def _entries(path: Path) -> Iterator[Iterator[Entry]]:
-    """What a submission holds."""
+def _open_submission(path: Path) -> Iterator[Iterator[Entry]]:
+    """Open a submission, and yield an iterator over its entries."""
     if path.is_dir() and not path.is_symlink():
         yield _walk(path)
     else:
-        with entries_of(path) as entries:
+        with open_archive(path) as entries:
             yield entries
 
 
 def _walk(root: Path) -> Iterator[Entry]:
     """The files of a folder; links are not followed."""
 
-    def closed(error: OSError) -> None:
-        raise Refusal(f"{error.filename} cannot be read ({error.strerror}); mend its rights")
+    def refuse(error: OSError) -> None:
+        raise Refusal(f"{error.filename} cannot be read ({error.strerror}); fix its permissions")
 
-    for folder, folders, names in os.walk(root, onerror=closed):
+    for folder, folders, names in os.walk(root, onerror=refuse):
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         folders[:] = sorted(name for name in folders if name not in JUNK and name not in links)
         for name in sorted([*names, *links]):
             full = os.path.join(folder, name)
             mode = os.lstat(full).st_mode
             kind = "file" if stat.S_ISREG(mode) else "link" if stat.S_ISLNK(mode) else "device"
-            yield Entry(os.path.relpath(full, root).replace(os.sep, "/"), kind, lambda most, full=full: _head(full, most))
+            yield Entry(os.path.relpath(full, root).replace(os.sep, "/"), kind, lambda size, full=full: _head(full, size))
 
 
-def _head(path: str, most: int) -> bytes:
+def _head(path: str, size: int) -> bytes:
     try:
         with open(path, "rb") as file:
-            return file.read(most)
+            return file.read(size)
     except OSError as error:
-        raise Refusal(f"{path} cannot be read ({error.strerror}); mend its rights") from None
+        raise Refusal(f"{path} cannot be read ({error.strerror}); fix its permissions") from None
 
 
-def _taken(entries: Iterator[Entry], known: Collection[str]) -> tuple[dict[str, bytes], tuple[str, ...]]:
+def _select_files(entries: Iterator[Entry], known: Collection[str]) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """The student's files, and the names of the others.
 
     Raises:
-        Refusal: If an entry is no plain file below the top, or no file is the student's.
+        Refusal: If an entry is not a regular file inside the submission, or none is the student's.
     """
     contents: dict[str, bytes] = {}
     others: list[str] = []
     seen: set[str] = set()
     for entry in entries:
-        parts = _checked(entry.path)
+        parts = _split_path(entry.path)
         if JUNK & set(parts) or parts[-1].startswith(JUNK_FILES):
             continue
         if entry.kind != "file":
             raise Refusal(f"{entry.path} is a {entry.kind}, not a file; hand in plain files")
         path = "/".join(parts)
         if path.casefold() in seen:
-            raise Refusal(f"{path} stands there twice, or differs from another name by capital letters alone; hand in one of them")
+            raise Refusal(f"{path} occurs twice, or differs from another name only in upper and lower case; hand in one of them")
         seen.add(path.casefold())
         if path in known or path.partition("/")[2] in known:
-            contents[path] = entry.read(LARGEST + 1)  # an archive is read in its order
+            contents[path] = entry.read(LARGEST + 1)  # an archive must be read sequentially
         else:
             others.append(path)
     if is_original([*contents, *others]) and not any(f"/{path}".endswith("/course/tasks.toml") for path in others):
-        raise Refusal("it is from the original MiniTorch course; make a submission of it by course-staff adopt FOLDER --out DIR")
-    top = _top(contents, known)
+        raise Refusal("it is from the original MiniTorch course; convert it with course-staff adopt FOLDER --out DIR")
+    top = _workspace_prefix(contents, known)
     files = {path.removeprefix(top): content for path, content in contents.items() if path.removeprefix(top) in known}
     others += [path for path in contents if path.removeprefix(top) not in known]
     for path, content in files.items():
         if len(content) > LARGEST or content.count(b"\n") > MOST_LINES:
             raise Refusal(f"{path} has more than {LARGEST} bytes or {MOST_LINES} lines; hand in what you wrote yourself")
     left_out = sorted(path.removeprefix(top) for path in others if not path.removeprefix(top).startswith(REPORTS))
-    if len(left_out) > NAMED:
-        left_out = [*left_out[:NAMED], f"and {len(left_out) - NAMED} more"]
+    if len(left_out) > MAX_LISTED:
+        left_out = [*left_out[:MAX_LISTED], f"and {len(left_out) - MAX_LISTED} more"]
     return dict(sorted(files.items())), tuple(left_out)
 
 
-def _checked(path: str) -> list[str]:
-    """The parts of a path that leads to something below the top.
+def _split_path(path: str) -> list[str]:
+    """The parts of a path inside the submission.
 
     Raises:
-        Refusal: If it leads elsewhere, on any system.
+        Refusal: If it leads outside on any operating system.
     """
     parts = [part for part in path.replace("\\", "/").split("/") if part != "."]
     parts = parts[:-1] if parts and not parts[-1] else parts
     if not parts or any(part in ("", "..") for part in parts) or ":" in parts[0] or any(ord(letter) < 32 for letter in path):
-        raise Refusal(f"{path!r} leads out of the submission; hand in the files of your workspace")
+        raise Refusal(f"{path!r} is outside the submission; hand in the files of your workspace")
     return parts
 
 
-def _top(contents: Collection[str], known: Collection[str]) -> str:
-    """The one folder in which the workspace stands, with a slash; empty if it stands at the top."""
+def _workspace_prefix(contents: Collection[str], known: Collection[str]) -> str:
+    """The folder that contains the workspace, with a slash; empty if the workspace is at the top level.
+
+    Raises:
+        Refusal: If there is no workspace, or more than one.
+    """
     if any(path in known for path in contents):
         return ""
     tops = sorted({path.split("/")[0] for path in contents})
     if not tops:
         raise Refusal(
-            f"it has none of the files in which students write, such as {next(iter(known))}; hand in submission.zip of course submit"
+            f"it has none of the files in which students write, such as {next(iter(known))}; hand in submission.zip from course submit"
         )
     if len(tops) > 1:
-        raise Refusal(f"it holds more than one workspace, {', '.join(tops[:3])}; hand in one")
+        raise Refusal(f"it contains more than one workspace, {', '.join(tops[:3])}; hand in one")
     return tops[0] + "/"

@@ -17,9 +17,9 @@ from course.manifest import Task
 from course.runner.failure_report import card_from
 from course.staff.grading.results import VisibleTest
 from course.staff.probes.sandboxed import SIMULATED_THREADS, STACKS
-from course.staff.sandbox.sandbox import PYTHON, Ended, Limits, Sandbox
+from course.staff.sandbox.sandbox import PYTHON, Limits, RunResult, Sandbox
 
-CANARY = '''"""Whether this run can be believed."""
+CANARY = '''"""Canaries: whether the report of this run is trustworthy."""
 
 import pytest
 
@@ -40,10 +40,10 @@ CANARIES = ("tests/test_{token}_begin.py", "tests/test_{token}_end.py")
 THREADS = {"NUMBA_NUM_THREADS": "2"}
 """A race needs two threads, and every submission gets the same number."""
 
-LINES, LETTERS = 6, 600
+MAX_LINES, CHARACTERS = 6, 600
 """The most lines and characters of a message."""
 
-NEVER_ENDED = {
+LIMIT_MESSAGES = {
     "time": "the run of the tests exceeded its time limit; look for a loop that never ends",
     "memory": "the run of the tests exceeded its memory limit",
     "output": "the run of the tests exceeded its limit on output",
@@ -54,7 +54,7 @@ NEVER_ENDED = {
 
 
 @dataclass(frozen=True)
-class Ran:
+class VisibleRun:
     """Outcomes of one run of the visible tests.
 
     Attributes:
@@ -74,17 +74,17 @@ class Ran:
     hung: bool = False
 
     def of(self, ids: Sequence[str]) -> tuple[VisibleTest, ...]:
-        """Outcomes of the tests that count; a test that was skipped or did not run is missing."""
+        """The outcomes of these tests; a test that was skipped or did not run is missing."""
         if self.forged:
             return tuple(VisibleTest(id, "missing", "the run forged its report, which is discarded") for id in ids)
-        return tuple(self.outcomes.get(id) or VisibleTest(id, "missing", self._why(id)) for id in ids)
+        return tuple(self.outcomes.get(id) or VisibleTest(id, "missing", self._missing_reason(id)) for id in ids)
 
-    def _why(self, id: str) -> str:
+    def _missing_reason(self, id: str) -> str:
         return f"skipped: {self.skipped[id]}" if id in self.skipped else self.missing
 
 
 def canaries(task: Task, token: str) -> dict[str, str]:
-    """Canary test files, by names that a submission cannot know in advance."""
+    """The canary test files, by names that a submission cannot know in advance."""
     return {name.format(token=token): CANARY.format(mark=task.mark) for name in CANARIES}
 
 
@@ -99,19 +99,22 @@ def run_visible(
     each: float,
     environment: Mapping[str, str],
     cache: Path | None = None,
-) -> Ran:
+) -> VisibleRun:
     """Run the tests of a task.
 
     Args:
-        sandbox: Where.
-        folder: The graft, with the canaries in it.
+        sandbox: The sandbox.
+        folder: The graft, including the canaries.
         task: The task.
         select: Test files or test ids.
-        token: What the canaries' names were made with.
-        seconds: How long the run may take.
-        each: How long one test may compute.
-        environment: What it finds in its environment.
+        token: The token in the canaries' names.
+        seconds: Time limit of the run.
+        each: Limit on the computing time of one test.
+        environment: Further environment variables.
         cache: numba's cache.
+
+    Returns:
+        The outcomes.
 
     Raises:
         SandboxError: If the sandbox cannot be set up.
@@ -121,8 +124,8 @@ def run_visible(
     if "NUMBA_ENABLE_CUDASIM" in environment:
         limits = replace(limits, processes=SIMULATED_THREADS, mapped=STACKS)
     command = command_for(task, [first, *select, last], each)
-    ended = sandbox.run(command, files=folder, limits=limits, environment=surroundings(environment), collect="report.json", cache=cache)
-    return _read(ended, [f"{file}::test_that_{how}" for file in (first, last) for how in ("passes", "fails")])
+    run = sandbox.run(command, files=folder, limits=limits, environment=run_environment(environment), collect="report.json", cache=cache)
+    return _parse_report(run, [f"{file}::test_that_{how}" for file in (first, last) for how in ("passes", "fails")])
 
 
 def command_for(task: Task, select: Iterable[str], each: float) -> list[str]:
@@ -131,7 +134,7 @@ def command_for(task: Task, select: Iterable[str], each: float) -> list[str]:
         "-p",
         "_hypothesis_pytestplugin",
         "-q",
-        "--tb=no",  # a mistake at the root fails hundreds of tests, whose tracebacks nobody would read
+        "--tb=no",  # a basic mistake fails hundreds of tests, and nobody would read their tracebacks
         "-rN",
         "-p",
         "no:cacheprovider",
@@ -144,27 +147,27 @@ def command_for(task: Task, select: Iterable[str], each: float) -> list[str]:
     return [PYTHON, "-s", "-m", "pytest", *options, *select]
 
 
-def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a run.
+def run_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables of a run.
 
-    pytest would load every plugin that happens to be installed, and rewrite the assertions of their packages, all of Hypothesis, in every
-    process: that took longer than most tests.
+    Plugins that happen to be installed are not loaded: loading them in every process, and rewriting the assertions of their packages, took
+    longer than most tests.
     """
     alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return {**THREADS, **alone, "CI": "1", "NO_COLOR": "1", "HYPOTHESIS_STORAGE_DIRECTORY": "{tmp}/hypothesis", **environment}
 
 
-def _read(ended: Ended, canary_ids: Sequence[str]) -> Ran:
+def _parse_report(run: RunResult, canary_ids: Sequence[str]) -> VisibleRun:
     """Parse the report and compare it with the canaries."""
     outcomes: dict[str, VisibleTest] = {}
     skipped: dict[str, str] = {}
-    why = NEVER_ENDED.get(ended.reason, "the run ended before it")
+    why = LIMIT_MESSAGES.get(run.reason, "the run ended before it")
     try:
-        document = json.loads(ended.collected or b"{}")
+        document = json.loads(run.collected or b"{}")
         for row in document.get("tests", []):
             id, state = str(row["nodeid"]), str(row["state"])
             if state == "skipped":
-                skipped[id] = str(row.get("reason", ""))[:LETTERS]
+                skipped[id] = str(row.get("reason", ""))[:CHARACTERS]
             else:
                 passed = state == "passed"
                 outcomes[id] = VisibleTest(id, "passed") if passed else VisibleTest(id, "failed", _message(row), _cause(row))
@@ -175,14 +178,14 @@ def _read(ended: Ended, canary_ids: Sequence[str]) -> Ran:
             id = str(interrupted["nodeid"])
             outcomes[id] = VisibleTest(id, "failed", "it exceeded its time limit; look for a loop that never ends")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return Ran({}, {}, True, why, ended.seconds)
-    if ended.collected is None:
-        return Ran({}, {}, False, why, ended.seconds, ended.reason == "time")
+        return VisibleRun({}, {}, True, why, run.seconds)
+    if run.collected is None:
+        return VisibleRun({}, {}, False, why, run.seconds, run.reason == "time")
     expected = {id: "passed" if id.endswith("passes") else "failed" for id in canary_ids}
     found = {id: outcomes[id].outcome if id in outcomes else "missing" for id in expected}
     excused = {"missing"} if interrupted else set()
     forged = any(found[id] != outcome and found[id] not in excused for id, outcome in expected.items())
-    return Ran(outcomes, skipped, forged, why, ended.seconds, bool(interrupted) or ended.reason == "time")
+    return VisibleRun(outcomes, skipped, forged, why, run.seconds, bool(interrupted) or run.reason == "time")
 
 
 def _cause(row: Mapping[str, Any]) -> str:
@@ -190,16 +193,20 @@ def _cause(row: Mapping[str, Any]) -> str:
     card = card_from(row["card"])
     if row["state"] != "failing" or not card.error or card.yours is not None or card.place is None or card.place.file.startswith("tests/"):
         return ""
-    return f"{card.error.splitlines()[0]}, {card.place.file}, line {card.place.line}"[:LETTERS]
+    return f"{card.error.splitlines()[0]}, {card.place.file}, line {card.place.line}"[:CHARACTERS]
 
 
 def _message(row: Mapping[str, Any]) -> str:
     """The message of a failed test, in a few lines."""
     if row["state"] in ("todo", "blocked"):
-        return f"Task {row['needs']} is not written"[:LETTERS]
+        return f"Task {row['needs']} is not written"[:CHARACTERS]
     card = card_from(row["card"])
     lines = [card.says, *(f"{name} = {value}" for name, value in card.inputs.items())]
     if card.expected is not None:
         lines += [f"expected {card.expected}", f"yours {card.yours}"]
     lines += (card.error or "").splitlines()[:2]
-    return "\n".join(str(line) for line in lines if line)[:LETTERS] if len(lines) <= LINES else "\n".join([*lines[:LINES], "…"])[:LETTERS]
+    return (
+        "\n".join(str(line) for line in lines if line)[:CHARACTERS]
+        if len(lines) <= MAX_LINES
+        else "\n".join([*lines[:MAX_LINES], "…"])[:CHARACTERS]
+    )

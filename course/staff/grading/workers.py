@@ -1,7 +1,7 @@
-"""Work done by other processes, which may die at any moment: what one of them was at is taken up again.
+"""Runs jobs in worker processes; the job of a worker that dies is retried.
 
-A worker reads jobs and writes what it has to tell, a line of JSON each. It is started with the name of a class: called with the settings
-it must give a function that does a job. When the process that gave the jobs is gone, it ends, too.
+A worker reads jobs and writes messages, each as one line of JSON. It is started with the name of a class; calling the class with the
+settings returns a function that does a job. A worker ends when its parent process is gone.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from course.runner import platforms
 from course.staff import StaffError
 from course.staff.sandbox.monitor import SandboxError
 
-DEATHS = 3
-"""So many workers may die over a job."""
+MAX_DEATHS = 3
+"""A job fails when so many workers have died while doing it."""
 
-TROUBLES = 3
-"""So many times a job is tried if the sandbox fails."""
+MAX_TROUBLES = 3
+"""A job fails when the sandbox has failed so many times."""
 
-PERIOD = 1.0
-"""Seconds between two looks at what nobody tells."""
+POLL_SECONDS = 1.0
+"""Maximum time to wait for messages."""
 
 
 @dataclass
 class Job:
-    """Something to do.
+    """A job.
 
     Attributes:
-        name: What it is called.
-        data: What the worker is told, as JSON.
-        deaths: How many workers have died over it.
+        name: Its name.
+        data: The data for the worker, as JSON.
+        deaths: How many workers have died while doing it.
         troubles: How often the sandbox has failed.
     """
 
@@ -55,13 +55,13 @@ class Job:
 
 
 @dataclass
-class Ended:
-    """How a job ended.
+class JobResult:
+    """The end of a job.
 
     Attributes:
         job: The job.
-        killed: The last words of the worker, if the job kills workers.
-        trouble: Why the sandbox does not work, if it does not.
+        killed: The last error of the worker, if the job kills workers.
+        trouble: Why the sandbox fails, if it does.
     """
 
     job: Job
@@ -71,30 +71,30 @@ class Ended:
 
 @dataclass
 class _Worker:
-    """A process that does jobs."""
+    """A worker process."""
 
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
     job: Job | None = None
     unread: bytearray = field(default_factory=bytearray)
 
-    def give(self, job: Job) -> None:
-        """Tell it what to do; if it is gone, that is noticed later."""
+    def assign(self, job: Job) -> None:
+        """Send it a job; a dead worker is detected later."""
         self.job = job
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             self.process.stdin.write(json.dumps(job.data).encode() + b"\n")
             self.process.stdin.flush()
 
-    def last_words(self) -> str:
-        """The end of what it said on its errors."""
+    def last_error(self) -> str:
+        """The last line on its standard error."""
         self.errors.seek(0)
         lines = self.errors.read()[-4000:].decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else f"it ended with status {self.process.returncode}"
 
     def end(self) -> None:
-        """End it with all that it has started."""
-        platforms.kill_tree(self.process)  # type: ignore[arg-type]  # of bytes or text, it is a process
+        """Kill it and all processes that it has started."""
+        platforms.kill_tree(self.process)  # type: ignore[arg-type]  # bytes or text makes no difference
         self.process.wait()
         for file in (self.process.stdin, self.process.stdout, self.errors):
             if file is not None:
@@ -108,101 +108,103 @@ def run_jobs(
     worker: str,
     settings: Mapping[str, Any],
     is_done: Callable[[Job], bool],
-    told: Callable[[Job, Mapping[str, Any]], object],
+    on_message: Callable[[Job, Mapping[str, Any]], object],
     scratch: Path,
-) -> Iterator[Ended]:
-    """Have jobs done, and say of each how it ended.
+) -> Iterator[JobResult]:
+    """Run jobs in worker processes, and yield how each ended.
 
     Args:
-        jobs: What is to do; the next is asked for when a worker is free.
-        count: So many workers at a time.
-        worker: The class of what they do, "course.staff.grading.grader:Grader".
-        settings: What it is called with.
-        is_done: Whether what a job must leave is there, although its worker died.
-        told: Called with what workers tell while they are at it.
+        jobs: The jobs; the next one is requested when a worker is free.
+        count: Maximum number of workers.
+        worker: The class that does the jobs, such as "course.staff.grading.grader:Grader".
+        settings: The argument for the class.
+        is_done: Whether the output of a job exists although its worker died.
+        on_message: Called with the progress messages of workers.
         scratch: A folder for their temporary files.
 
     Raises:
-        StaffError: If a worker finds that the repository does not fit together.
+        StaffError: If a worker reports that the repository is inconsistent.
     """
-    again: deque[Job] = deque()
+    retries: deque[Job] = deque()
     workers: list[_Worker] = []
     more = True
     try:
         with selectors.DefaultSelector() as selector:
-            while more or again or any(one.job for one in workers):
-                while again or more:
+            while more or retries or any(one.job for one in workers):
+                while retries or more:
                     free = next((one for one in workers if one.job is None), None)
                     if free is None and len(workers) >= count:
                         break
-                    job = again.popleft() if again else next(jobs, None)
+                    job = retries.popleft() if retries else next(jobs, None)
                     if job is None:
                         more = False
                         break
                     if free is None:
-                        free = _started(worker, settings, scratch)
+                        free = _start_worker(worker, settings, scratch)
                         workers.append(free)
                         assert free.process.stdout is not None
                         selector.register(free.process.stdout, selectors.EVENT_READ, free)
-                    free.give(job)
-                for key, _ in selector.select(PERIOD) if selector.get_map() else ():
+                    free.assign(job)
+                for key, _ in selector.select(POLL_SECONDS) if selector.get_map() else ():
                     one: _Worker = key.data
                     piece = os.read(key.fd, 1 << 16)
                     if not piece:
                         selector.unregister(key.fileobj)
                         workers.remove(one)
-                        yield from _died(one, again, is_done)
+                        yield from _handle_death(one, retries, is_done)
                     one.unread += piece
                     while b"\n" in one.unread:
                         line, _, rest = bytes(one.unread).partition(b"\n")
                         one.unread = bytearray(rest)
-                        yield from _heard(one, json.loads(line), again, told)
+                        yield from _handle_message(one, json.loads(line), retries, on_message)
     finally:
         for one in workers:
             one.end()
 
 
-def _died(one: _Worker, again: deque[Job], is_done: Callable[[Job], bool]) -> Iterator[Ended]:
-    """What follows when a worker is gone."""
+def _handle_death(one: _Worker, retries: deque[Job], is_done: Callable[[Job], bool]) -> Iterator[JobResult]:
+    """Retry the job of a dead worker, or end it."""
     one.process.wait()
-    words, job = one.last_words(), one.job
+    error, job = one.last_error(), one.job
     one.end()
     if job is None:
         return
     if is_done(job):
-        yield Ended(job)
+        yield JobResult(job)
         return
     job.deaths += 1
-    if job.deaths < DEATHS:
-        again.append(job)
+    if job.deaths < MAX_DEATHS:
+        retries.append(job)
     else:
-        yield Ended(job, killed=words)
+        yield JobResult(job, killed=error)
 
 
-def _heard(one: _Worker, news: Mapping[str, Any], again: deque[Job], told: Callable[[Job, Mapping[str, Any]], object]) -> Iterator[Ended]:
-    """What follows from what a worker tells."""
+def _handle_message(
+    one: _Worker, message: Mapping[str, Any], retries: deque[Job], on_message: Callable[[Job, Mapping[str, Any]], object]
+) -> Iterator[JobResult]:
+    """Handle a message from a worker."""
     job = one.job
     if job is None:
         return
-    if news.get("kind") == "error":
-        raise StaffError(str(news["message"]))
-    if news.get("kind") == "done":
+    if message.get("kind") == "error":
+        raise StaffError(str(message["message"]))
+    if message.get("kind") == "done":
         one.job = None
-        yield Ended(job)
-    elif news.get("kind") == "trouble":
+        yield JobResult(job)
+    elif message.get("kind") == "trouble":
         one.job = None
         job.troubles += 1
-        if job.troubles < TROUBLES:
-            again.append(job)
+        if job.troubles < MAX_TROUBLES:
+            retries.append(job)
         else:
-            yield Ended(job, trouble=str(news["message"]))
+            yield JobResult(job, trouble=str(message["message"]))
     else:
-        told(job, news)
+        on_message(job, message)
 
 
-def _started(worker: str, settings: Mapping[str, Any], scratch: Path) -> _Worker:
-    """A new process."""
-    errors = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115  # it lives as long as the worker
+def _start_worker(worker: str, settings: Mapping[str, Any], scratch: Path) -> _Worker:
+    """Start a worker process."""
+    errors = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115  # closed with the worker
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     process = subprocess.Popen(
         [sys.executable, "-m", "course.staff.grading.workers"],
@@ -210,7 +212,7 @@ def _started(worker: str, settings: Mapping[str, Any], scratch: Path) -> _Worker
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
-        start_new_session=True,  # Ctrl-C in the terminal does not reach it
+        start_new_session=True,  # keeps Ctrl-C in the terminal from it
     )
     assert process.stdin is not None
     with contextlib.suppress(OSError):
@@ -223,16 +225,16 @@ def _started(worker: str, settings: Mapping[str, Any], scratch: Path) -> _Worker
 
 
 def main() -> None:
-    """Do jobs until there are no more."""
-    tells = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
-    os.dup2(2, 1)  # whatever else prints does not come between
+    """Do jobs until the input ends."""
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    os.dup2(2, 1)  # keeps other prints out of the messages
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(lines,), daemon=True).start()
+    threading.Thread(target=_read_lines, args=(lines,), daemon=True).start()
     first = json.loads(lines.get())
     module, _, name = first["worker"].partition(":")
 
     def tell(kind: str, **words: object) -> None:
-        tells.write(json.dumps({"kind": kind, **words}) + "\n")
+        output.write(json.dumps({"kind": kind, **words}) + "\n")
 
     do: dict[str, Callable[..., object]] = {}
     while True:
@@ -249,8 +251,8 @@ def main() -> None:
             tell("done")
 
 
-def _listen(lines: queue.SimpleQueue[str]) -> None:
-    """Pass lines on; end the process when no more can come, whatever it is at."""
+def _read_lines(lines: queue.SimpleQueue[str]) -> None:
+    """Put lines into the queue; end the process at the end of the input, even during a job."""
     for line in sys.stdin:
         lines.put(line)
     os._exit(0)

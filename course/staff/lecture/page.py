@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from course.staff.lecture.statistics import SMALL, SOON, Report
-from course.staff.outputs import class_page
+from course.staff.outputs.class_page import render_page
 from course.workspace.atomic_files import write_bytes
 
 HERE = Path(__file__).parent
@@ -24,15 +24,9 @@ def write_lecture(report: Report, path: Path, title: str = "MiniTorch") -> tuple
         path: The HTML file; the JSON file has the same name with another suffix.
         title: Title of the course.
     """
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
-    environment.filters |= {"count": _count, "percent": lambda share: f"{100 * share:.0f} %"}
-    style = (class_page.HERE / "class_page.css").read_text(encoding="utf-8") + (HERE / "lecture.css").read_text(encoding="utf-8")
+    filters = {"count": _count, "percent": lambda share: f"{100 * share:.0f} %"}
     longest = max((task.minutes.high for task in report.tasks if task.minutes), default=0.0)
-    text = environment.from_string((HERE / "lecture.html").read_text(encoding="utf-8")).render(
-        title=title, style=style, report=report, longest=longest or 1.0, small=SMALL, soon=SOON
-    )
+    text = render_page(HERE / "lecture.html", filters, title=title, report=report, longest=longest or 1.0, small=SMALL, soon=SOON)
     data = path.with_suffix(".json")
     write_bytes(path, text.encode("utf-8", "replace"))
     write_bytes(data, (json.dumps({"schema": SCHEMA, **asdict(report)}, indent=1) + "\n").encode())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from course.manifest import Manifest
 from course.staff import RequestError
-from course.staff.grading.archives import Refusal, entries_of
+from course.staff.grading.archives import Refusal, open_archive
 from course.staff.grading.journal import RESULTS
 from course.staff.grading.results import Result, read_result
 from course.staff.grading.submissions import find
@@ -94,7 +94,7 @@ def _in_folder(path: Path) -> bytes | None:
 
 def _in_archive(path: Path) -> bytes | None:
     try:
-        with entries_of(path) as entries:
+        with open_archive(path) as entries:
             for entry in entries:
                 name = entry.path.removeprefix("./")
                 if entry.kind == "file" and HANDED_IN in (name, name.partition("/")[2]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -150,19 +150,17 @@ def write_class_page(
         feedback: The folder of the students' feedback, as a relative link such as "feedback"; empty for none.
         similarity: The document of a report on similarity next to the page; None for none.
     """
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
-    environment.filters |= {"number": number, "duration": duration, "line": line, "percent": lambda share: f"{100 * share:.0f} %"}
-    script, style = ((HERE / f"class_page.{suffix}").read_text(encoding="utf-8") for suffix in ("js", "css"))
+    filters = {"number": number, "duration": duration, "line": line, "percent": lambda share: f"{100 * share:.0f} %"}
+    script = (HERE / "class_page.js").read_text(encoding="utf-8")
     tasks = list(dict.fromkeys(task.task for result in results for task in result.tasks))
     graded = [result for result in results if not result.refused]
-    text = environment.from_string((HERE / "class_page.html").read_text(encoding="utf-8")).render(
+    text = render_page(
+        HERE / "class_page.html",
+        filters,
         title=title,
         titles=titles or {},
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        style=style,
         tasks=tasks,
         submissions=len(results),
         refused=len(results) - len(graded),
@@ -183,6 +181,26 @@ def write_class_page(
         first=FIRST,
     )
     write_bytes(path, text.encode("utf-8", "replace"))
+
+
+def render_page(template: Path, filters: Mapping[str, Callable[..., str]] | None = None, **values: Any) -> str:
+    """Render a template as an HTML page with the style sheet of the class page, followed by the template's own one.
+
+    Args:
+        template: The template; its own style sheet has the same name and the suffix .css.
+        filters: Filters for the template, by name.
+        values: The values of the template's variables, except `style`.
+
+    Returns:
+        The page.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+    environment.filters |= filters or {}
+    sheets = dict.fromkeys([HERE / "class_page.css", template.with_suffix(".css")])  # the class page has no other one
+    style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+    return environment.from_string(template.read_text(encoding="utf-8")).render(style=style, **values)
 
 
 def collect_flags(results: Sequence[Result]) -> list[Flag]:

@@ -30,14 +30,14 @@ from course.staff.probes import module4_functional as module4_functional
 from course.staff.probes import module4_networks as module4_networks
 from course.staff.probes.check import Outcome, Probe, edges_of, probes_of, run_probes, share, weights_of
 from course.staff.probes.compare import FULL, PROFILES, PUBLISHED
-from course.staff.probes.remote import Gone, Launcher, Remote, Running, plain_launcher
+from course.staff.probes.remote import Launcher, NoReply, Remote, Running, plain_launcher
 
 __all__ = [
     "FULL",
     "PROFILES",
     "PUBLISHED",
-    "Gone",
     "Launcher",
+    "NoReply",
     "Outcome",
     "Probe",
     "Remote",

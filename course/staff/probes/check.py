@@ -14,7 +14,7 @@ from course.runner.gpu import environment
 from course.staff.probes.compare import FULL, Check, Wrong, marking_by, shown
 from course.staff.probes.plain import Raised
 from course.staff.probes.program import Program, Value, shortened
-from course.staff.probes.remote import SECONDS, Gone, Launcher, Remote
+from course.staff.probes.remote import SECONDS, Launcher, NoReply, Remote
 
 HANGS = 2
 """So many times a submission may hang before it is given less time."""
@@ -190,14 +190,14 @@ def _run(
             if not hopeless and remote is None:
                 try:
                     remote = Remote(launch, environment(task))
-                except Gone as gone:
+                except NoReply as gone:
                     hopeless = str(gone)
             marked = [probe.edge or probe.says, *probe.labels]
             failed = dict.fromkeys(marked, hopeless)
             if remote is not None:
                 try:
                     failed = _meet(probe, remote, number, HURRY if hangs >= HANGS else 1.0)
-                except Gone as gone:
+                except NoReply as gone:
                     failed, remote = dict.fromkeys(marked, str(gone)), None
                     hangs += gone.hung
             for says in marked:
@@ -231,8 +231,8 @@ def _meet(probe: Probe, remote: Remote, number: int, hurry: float) -> dict[str, 
     while checks:
         try:
             answers = remote.ask([values for _, values in checks], hurry * probe.seconds)
-        except Gone as gone:
-            raise Gone(f"{min((_text(values) for _, values in checks), key=len)}: it {gone}", gone.hung) from None
+        except NoReply as gone:
+            raise NoReply(f"{min((_text(values) for _, values in checks), key=len)}: it {gone}", gone.hung) from None
         asked, checks = checks, []
         for (check, values), answer in zip(asked, answers, strict=True):
             try:

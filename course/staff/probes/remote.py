@@ -35,7 +35,7 @@ LONGEST = 1 << 22
 """Bytes of an answer."""
 
 
-class Gone(Exception):
+class NoReply(Exception):
     """The child answers no more.
 
     Args:
@@ -55,7 +55,7 @@ class Running(Protocol):
         """Send a line and return the line that comes back, without its end.
 
         Raises:
-            Gone: If none does in time, or another came before it. The child is ended.
+            NoReply: If none does in time, or another came before it. The child is ended.
         """
         ...
 
@@ -98,7 +98,7 @@ class PlainChild:
         """See `Running.ask`."""
         try:
             return self._exchange(line + b"\n", seconds)
-        except Gone:
+        except NoReply:
             self.end()
             raise
 
@@ -110,18 +110,18 @@ class PlainChild:
 
     def _exchange(self, unsent: bytes, seconds: float) -> bytes:
         if self._process.poll() is not None or self._process.stdin is None or self._process.stdin.closed:
-            raise Gone("ended before it was asked")
+            raise NoReply("ended before it was asked")
         end, unread = time.monotonic() + seconds, b""
         poll = select.poll()
         poll.register(self._answers, select.POLLIN)
         if poll.poll(0):
-            raise Gone("answered before it was asked" if os.read(self._answers, 1) else "ended before it was asked")
+            raise NoReply("answered before it was asked" if os.read(self._answers, 1) else "ended before it was asked")
         poll.register(self._requests, select.POLLOUT)
         while not unread.endswith(b"\n"):
             left = end - time.monotonic()
             ready = dict(poll.poll(left * 1000)) if left > 0 else {}
             if not ready:
-                raise Gone(f"gave no answer in {seconds:g} s", hung=True)
+                raise NoReply(f"gave no answer in {seconds:g} s", hung=True)
             if self._requests in ready:
                 unsent = self._send(unsent)
                 if not unsent:
@@ -129,12 +129,12 @@ class PlainChild:
             if self._answers in ready:
                 piece = os.read(self._answers, 1 << 16)
                 if not piece:
-                    raise Gone("ended before it had answered")
+                    raise NoReply("ended before it had answered")
                 unread += piece
                 if len(unread) > LONGEST:
-                    raise Gone(f"sent an answer of more than {LONGEST} bytes")
+                    raise NoReply(f"sent an answer of more than {LONGEST} bytes")
                 if unsent or b"\n" in unread[:-1]:
-                    raise Gone("sent more than one answer")
+                    raise NoReply("sent more than one answer")
         return unread[:-1]
 
     def _send(self, unsent: bytes) -> bytes:
@@ -144,7 +144,7 @@ class PlainChild:
         except BlockingIOError:
             return unsent
         except OSError:
-            raise Gone("ended before it was asked") from None
+            raise NoReply("ended before it was asked") from None
 
 
 def plain_launcher(folder: Path) -> Launcher:
@@ -163,7 +163,7 @@ class Remote:
         answers: How many there were.
 
     Raises:
-        Gone: If it cannot be imported, or ends, or hangs.
+        NoReply: If it cannot be imported, or ends, or hangs.
     """
 
     def __init__(self, launch: Launcher, environment: Mapping[str, str] | None = None) -> None:
@@ -172,7 +172,7 @@ class Remote:
         (imported,) = self.ask([[Program().find("importlib:import_module")("minitorch")]], STARTING)
         if isinstance(imported, Raised):
             self.end()
-            raise Gone(f"could not be imported: it {imported}")
+            raise NoReply(f"could not be imported: it {imported}")
 
     def __enter__(self) -> Remote:
         return self
@@ -194,14 +194,14 @@ class Remote:
             seconds: How long the answer may take.
 
         Raises:
-            Gone: If there is no answer in time, or one that is none. The child is ended.
+            NoReply: If there is no answer in time, or one that is none. The child is ended.
         """
         number = secrets.token_hex(8)
         programs = [[values[0]._program.steps, coded(list(values))] for values in batch]
         line = self._child.ask(json.dumps({"id": number, "programs": programs}).encode(), seconds)
         try:
             found = _read(line, number, [len(values) for values in batch])
-        except Gone:
+        except NoReply:
             self.end()
             raise
         self.answers += len(found)
@@ -212,14 +212,14 @@ def _read(line: bytes, number: str, counts: list[int]) -> list[list[Any] | Raise
     """What a line answers to the request with this number, which asks for so many values of each program.
 
     Raises:
-        Gone: If it is the answer to another one, or none.
+        NoReply: If it is the answer to another one, or none.
     """
     if len(line) > LONGEST:
-        raise Gone(f"sent an answer of more than {LONGEST} bytes")
+        raise NoReply(f"sent an answer of more than {LONGEST} bytes")
     try:
         answer = json.loads(line)
         if answer["id"] != number:
-            raise Gone("answered what was not asked")
+            raise NoReply("answered what was not asked")
         found: list[list[Any] | Raised] = []
         for given, count in zip(listed(answer["answers"]), counts, strict=True):
             if isinstance(given, dict):
@@ -230,5 +230,5 @@ def _read(line: bytes, number: str, counts: list[int]) -> list[list[Any] | Raise
             else:
                 raise ValueError("not as many values as were asked for")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError, MemoryError):
-        raise Gone("sent an answer that is none") from None
+        raise NoReply("sent an answer that is none") from None
     return found

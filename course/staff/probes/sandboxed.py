@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from course.staff.probes.remote import CHILD, LONGEST, Gone, Launcher, Running
+from course.staff.probes.remote import CHILD, LONGEST, Launcher, NoReply, Running
 from course.staff.sandbox.line_protocol import Child
-from course.staff.sandbox.line_protocol import Gone as Stopped
+from course.staff.sandbox.line_protocol import NoReply as Stopped
 from course.staff.sandbox.monitor import Limits
 from course.staff.sandbox.sandbox import PYTHON, Sandbox
 
@@ -51,7 +51,7 @@ class SandboxedChild:
             return self._child.ask(line, seconds)
         except Stopped as stopped:
             self.end()
-            raise Gone(DID.get(stopped.reason, f"stopped ({stopped.reason})"), hung=stopped.reason == "time") from None
+            raise NoReply(DID.get(stopped.reason, f"stopped ({stopped.reason})"), hung=stopped.reason == "time") from None
 
     def end(self) -> None:
         """See `Running.end`."""

@@ -1,4 +1,4 @@
-"""What a sandboxed program finds: its files, Python, a private folder; and the orders that put it there, for `enter`."""
+"""The file system of a sandboxed program: its files, Python and a private folder; and the configuration for `enter`."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from course.staff.sandbox.monitor import OVERHEAD, Limits, SandboxError
 from course.staff.sandbox.seccomp import seccomp_filter
 
 PYTHON = os.path.join(sys.prefix, "bin", "python3") if os.path.exists(os.path.join(sys.prefix, "bin", "python3")) else sys.executable
-"""The Python that sandboxed programs find, with all packages of this one."""
+"""The Python of sandboxed programs, with all packages of the current one."""
 
 SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/etc/ld.so.cache", "/etc/alternatives")
-"""What programs need of the system."""
+"""System paths that programs need."""
 
 SYSTEM_LINKS = ("/bin", "/lib", "/lib32", "/lib64")
-"""Links into /usr, on most systems."""
+"""Links into /usr on most systems."""
 
 PROC = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems", "/sys/devices/system/cpu")
-"""What programs read about the machine, where they see its own /proc."""
+"""Paths with information about the machine that programs read where they see its own /proc."""
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 SHARED_MEMORY = 16 << 20
-"""Bytes that a program may put into /dev/shm."""
+"""Size of /dev/shm in bytes."""
 
-DESCRIPTORS = 256
-"""Files that a process may have open."""
+MAX_DESCRIPTORS = 256
+"""Maximum number of open files per process."""
 
-PENDING = 128
-"""Signals that may wait for the processes of a user."""
+MAX_SIGNALS = 128
+"""Maximum number of pending signals per user."""
 
 FILES, SCRATCH, CACHE = "/submission", "/tmp", "/cache"
-"""Where a program finds its files, its private folder and numba's cache in bubblewrap; elsewhere nothing can be moved."""
+"""Paths of a program's files, its private folder and numba's cache in bubblewrap; other levels do not remap paths."""
 
 REQUESTS_FD, REPLIES_FD, COLLECTED_FD, STATUS_FD, SECCOMP_FD = 3, 4, 5, 8, 9
-"""The descriptors under which a program, its shell and bubblewrap find their pipes; the last is set in `enter`."""
+"""File descriptors of the pipes of a program, its shell and bubblewrap; `enter` sets the last one."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What `Sandbox.run` is asked for; see there."""
+    """The arguments of `Sandbox.run`."""
 
     command: tuple[str, ...]
     files: Path
@@ -64,22 +64,25 @@ class Job:
     cache: Path | None
 
     @property
-    def outside(self) -> list[str]:
-        """The other paths that it reads."""
+    def extra_reads(self) -> list[str]:
+        """The other paths that it may read."""
         return [os.path.abspath(path) for path in self.reads]
 
     def check(self, uid: int | None) -> None:
-        """See that all files are there, and readable for the user that the program will be.
+        """Check that all files exist and that the program's user can read them.
+
+        Otherwise the program would fail, and the failure would look like its own fault.
 
         Raises:
-            SandboxError: If not: the program would fail, and it would look like its own fault.
+            SandboxError: If a file is missing or unreadable.
+            ValueError: If `collect` is not a file name.
         """
         if not self.files.is_dir():
-            raise SandboxError(f"the files of a program are a folder, got {self.files}, which is none; unpack it first")
+            raise SandboxError(f"the files of a program must be a folder, got {self.files}; unpack it first")
         if missing := [path for path in (*self.reads, self.cache) if path is not None and not path.exists()]:
-            raise SandboxError(f"{missing[0]} was to be readable in the sandbox, but is not there")
+            raise SandboxError(f"{missing[0]} should be readable in the sandbox, but does not exist")
         if self.collect is not None and (self.collect in ("", ".", "..") or "/" in self.collect):
-            raise ValueError(f"collect is the name of a file in the private folder, got {self.collect!r}")
+            raise ValueError(f"collect expected the name of a file in the private folder, got {self.collect!r}")
         if uid is None:
             return
         for folder, folders, names in os.walk(self.files):
@@ -89,8 +92,8 @@ class Job:
                 if mode & needed != needed and not stat.S_ISLNK(mode):
                     raise SandboxError(f"{os.path.join(folder, name)} cannot be read by other users; chmod -R a+rX {self.files}")
 
-    def filled(self, files: str, scratch: str) -> tuple[list[str], dict[str, str]]:
-        """The command and its environment, with the folders as the program sees them."""
+    def expand(self, files: str, scratch: str) -> tuple[list[str], dict[str, str]]:
+        """The command and its environment, with the paths of the folders inside the sandbox filled in."""
         environment = {
             "HOME": "{tmp}",
             "TMPDIR": "{tmp}",
@@ -108,10 +111,10 @@ class Job:
         return [fill(word) for word in self.command], {key: fill(value) for key, value in environment.items()}
 
 
-def in_bubblewrap(job: Job, uid: int | None) -> dict[str, Any]:
-    """Orders for `enter`: become bubblewrap."""
+def bubblewrap_config(job: Job, uid: int | None) -> dict[str, Any]:
+    """The configuration for `enter` that executes bubblewrap."""
     bubblewrap = _bubblewrap()
-    binds = {path: path for path in (*SYSTEM, *interpreter(), *job.outside) if os.path.exists(path)}
+    binds = {path: path for path in (*SYSTEM, *interpreter(), *job.extra_reads) if os.path.exists(path)}
     binds |= {path: path for path in SYSTEM_LINKS if os.path.isdir(path) and not os.path.islink(path)}
     binds[FILES] = str(job.files)
     if job.cache is not None:
@@ -136,12 +139,12 @@ def in_bubblewrap(job: Job, uid: int | None) -> dict[str, Any]:
         "/dev",
     ]
     arguments += ["--size", str(job.limits.disk), "--tmpfs", SCRATCH]
-    for place in sorted([*binds, *_secret(binds)]):  # a folder comes before what lies in it
-        if place in binds:
-            arguments += ["--ro-bind", os.path.realpath(binds[place]), place]
+    for target in sorted([*binds, *_secrets_below(binds)]):  # parents before children
+        if target in binds:
+            arguments += ["--ro-bind", os.path.realpath(binds[target]), target]
         else:
-            arguments += ["--tmpfs", place, "--remount-ro", place]
-    command, environment = job.filled(FILES, SCRATCH)
+            arguments += ["--tmpfs", target, "--remount-ro", target]
+    command, environment = job.expand(FILES, SCRATCH)
     for key, value in environment.items():
         arguments += ["--setenv", key, value]
     arguments += ["--chdir", FILES, "--remount-ro", "/"]
@@ -163,18 +166,22 @@ def in_bubblewrap(job: Job, uid: int | None) -> dict[str, Any]:
     }
 
 
-def in_place(job: Job, uid: int | None, scratch: Path, confined: bool) -> dict[str, Any]:
-    """Orders for `enter`: become the program, which sees the machine's own files, as far as Landlock lets it."""
+def direct_config(job: Job, uid: int | None, scratch: Path, confined: bool) -> dict[str, Any]:
+    """The configuration for `enter` that executes the program on the machine's own file system, confined by Landlock if `confined`.
+
+    Raises:
+        SandboxError: If Landlock cannot hide the reference.
+    """
     files = os.path.realpath(job.files)
-    command, environment = job.filled(files, str(scratch))
-    reads = [path for path in (*SYSTEM, *SYSTEM_LINKS, *PROC, *interpreter(), files, *job.outside) if os.path.exists(path)]
-    if confined and (secrets := _secret(reads)):
-        raise SandboxError(f"Landlock cannot hide {secrets[0]}, which lies among the packages; install the project with pip install -e .")
+    command, environment = job.expand(files, str(scratch))
+    reads = [path for path in (*SYSTEM, *SYSTEM_LINKS, *PROC, *interpreter(), files, *job.extra_reads) if os.path.exists(path)]
+    if confined and (secrets := _secrets_below(reads)):
+        raise SandboxError(f"Landlock cannot hide {secrets[0]} among the installed packages; install the project with pip install -e .")
     return {
         "command": [shutil.which(command[0], path=environment["PATH"]) or command[0], *command[1:]],
         "environment": environment,
         "folder": files,
-        "paths": [*interpreter(), files, *job.outside, str(scratch)],
+        "paths": [*interpreter(), files, *job.extra_reads, str(scratch)],
         "limits": _limits(job.limits) | ({"RLIMIT_NPROC": job.limits.processes} if uid is not None else {}),
         "filter": base64.b64encode(seccomp_filter(platform.machine(), strict=True)).decode() if confined else None,
         "landlock": {"read": reads, "write": [str(scratch)], "devices": [*DEVICES]} if confined else None,
@@ -182,23 +189,23 @@ def in_place(job: Job, uid: int | None, scratch: Path, confined: bool) -> dict[s
 
 
 def _limits(limits: Limits) -> dict[str, int]:
-    """What every process is held to, by the names of the module resource."""
+    """Resource limits of every process, by their names in the module resource."""
     none = ("RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_RTPRIO")
-    computing = math.ceil(limits.seconds * (os.cpu_count() or 1)) + 1  # in case the guard is killed
+    computing = math.ceil(limits.seconds * (os.cpu_count() or 1)) + 1  # takes effect only if the guard is killed
     some = {
         "RLIMIT_AS": limits.mapped or limits.memory,
         "RLIMIT_FSIZE": limits.file_size,
-        "RLIMIT_NOFILE": DESCRIPTORS,
+        "RLIMIT_NOFILE": MAX_DESCRIPTORS,
         "RLIMIT_CPU": computing,
         "RLIMIT_CORE": 1,  # with 0, Linux still passes the memory of a crashed program to a crash handler, if the machine has one
-        "RLIMIT_SIGPENDING": PENDING,
+        "RLIMIT_SIGPENDING": MAX_SIGNALS,
     }
     return some | dict.fromkeys(none, 0)
 
 
 @functools.cache
 def interpreter() -> tuple[str, ...]:
-    """What Python needs to start, wherever it is installed, with the packages that are installed here."""
+    """The paths that Python needs to start, including its installed packages."""
     homes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
     program = PYTHON
     while os.path.islink(program):
@@ -209,8 +216,8 @@ def interpreter() -> tuple[str, ...]:
     return tuple(path for path in paths if os.path.exists(path))
 
 
-def _secret(paths: Iterable[str]) -> list[str]:
-    """What must not be seen though it lies beneath these paths: the reference, its tests, the staff's part."""
+def _secrets_below(paths: Iterable[str]) -> list[str]:
+    """The reference, its tests and course/staff, where they lie below these paths."""
     paths = [os.path.realpath(path) for path in paths]
     names = ("course", "minitorch", "project", "tests", ".git")
     hidden = [os.path.join(ROOT, name) for name in names if os.path.exists(os.path.join(ROOT, name))]
@@ -219,15 +226,15 @@ def _secret(paths: Iterable[str]) -> list[str]:
 
 @functools.cache
 def _bubblewrap() -> str:
-    """Where bubblewrap is.
+    """The path of bubblewrap.
 
     Raises:
-        SandboxError: If it is not installed, or older than the options that are needed.
+        SandboxError: If it is not installed, or too old.
     """
     program = shutil.which("bwrap")
     if program is None:
         raise SandboxError("bubblewrap is not installed; apt-get install bubblewrap")
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-    if tuple(map(int, re.findall(r"\d+", said))) < (0, 8):
-        raise SandboxError(f"bubblewrap 0.8 or newer is needed, got {said or 'one that does not say its version'}; install a newer one")
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    if tuple(map(int, re.findall(r"\d+", version))) < (0, 8):
+        raise SandboxError(f"expected bubblewrap 0.8 or newer, got {version or 'an unknown version'}; install a newer one")
     return program

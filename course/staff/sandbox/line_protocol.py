@@ -1,4 +1,4 @@
-"""Asking a sandboxed program: one line of bytes out, one line back, each within its time."""
+"""Requests to a sandboxed program: one line of bytes each way, with a time limit."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ import threading
 import time
 from io import FileIO
 
-from course.staff.sandbox.monitor import Ended, Guard, SandboxError
+from course.staff.sandbox.monitor import Guard, RunResult, SandboxError
 
 
-class Gone(RuntimeError):
-    """The program gave no answer, and has been ended.
+class NoReply(RuntimeError):
+    """The program did not reply and was killed.
 
     Args:
-        reason: "ended" (by itself), "time", "memory", "output" (it printed too much, or a line that is too long), "files", or "babble"
-            (it answered before it was asked).
+        reason: "ended" (it ended by itself), "time", "memory", "output" (it printed too much, or a line that is too long), "files", or
+            "babble" (it wrote a reply before there was a request).
 
     Attributes:
-        reason: The same.
+        reason: The reason.
     """
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"the program gave no answer: {reason}")
+        super().__init__(f"the program did not reply: {reason}")
         self.reason = reason
 
 
 class Child:
-    """A sandboxed program that answers.
+    """A sandboxed program that replies to requests.
 
     Args:
-        guard: Watches it, from now on in a thread.
-        requests: Where it reads.
-        replies: Where it writes.
+        guard: Watches the program, in a new thread.
+        requests: The pipe from which the program reads.
+        replies: The pipe to which the program writes.
 
     Attributes:
-        ended: How it ended, once it has.
+        ended: The outcome of the run, once it has ended.
     """
 
     def __init__(self, guard: Guard, requests: FileIO, replies: FileIO) -> None:
-        self.ended: Ended | None = None
+        self.ended: RunResult | None = None
         self._guard = guard
         self._requests, self._replies = requests.fileno(), replies.fileno()
         self._buffer = bytearray()
@@ -56,19 +56,22 @@ class Child:
         return self._guard.output
 
     def ask(self, line: bytes, seconds: float) -> bytes:
-        """Send a line and wait for one.
+        """Send a request and wait for the reply.
 
         Args:
             line: The request, without its newline.
-            seconds: How long to wait, by the clock.
+            seconds: Time limit.
+
+        Returns:
+            The reply, without its newline.
 
         Raises:
-            Gone: If no line comes back in time, or one came before the request.
+            NoReply: If no line arrives in time, or one arrived before the request.
             SandboxError: If the sandbox could not be set up.
-            ValueError: If the request is more than one line.
+            ValueError: If the request contains a newline.
         """
         if b"\n" in line:
-            raise ValueError("a request is one line; got a newline inside it, write it as JSON")
+            raise ValueError("a request expected one line, got a newline in it; encode it as JSON")
         deadline = time.monotonic() + seconds
         if not self._guard.reason and (self._buffer or (select.select([self._replies], [], [], 0)[0] and self._receive())):
             self._give_up("babble")
@@ -84,7 +87,7 @@ class Child:
         return reply
 
     def stop(self) -> None:
-        """End the program.
+        """Kill the program.
 
         Raises:
             SandboxError: If the sandbox could not be set up.
@@ -95,7 +98,7 @@ class Child:
             raise self._error
 
     def _send(self, data: bytes, deadline: float) -> None:
-        """Write all of it, though the program may be slow to read."""
+        """Write all data, even if the program reads slowly."""
         while data:
             try:
                 data = data[os.write(self._requests, data) :]
@@ -105,28 +108,28 @@ class Child:
                 self._give_up("ended")
 
     def _receive(self) -> bool:
-        """Take in what has arrived; False if nothing will any more."""
+        """Read available data into the buffer; False at the end of the stream."""
         data = os.read(self._replies, 1 << 16)
         self._buffer += data
         return bool(data)
 
     def _wait(self, read: list[int], write: list[int], deadline: float) -> None:
-        """Wait until a pipe is ready."""
+        """Wait until a pipe is ready, up to the deadline."""
         if not any(select.select(read, write, [], max(0.0, deadline - time.monotonic()))):
             self._give_up("time")
 
     def _give_up(self, reason: str) -> None:
-        """End the program; the guard may know better why there is no answer."""
+        """Kill the program and raise an error; the guard may have a more specific reason."""
         if reason == "ended":
-            self._watcher.join(timeout=1)  # it sees the same end, and whether the sandbox failed
+            self._watcher.join(timeout=1)  # the watcher also sees the end, and whether the sandbox failed
         self._guard.stop(reason)
         self._watcher.join()
         if self._error is not None:
             raise self._error
-        raise Gone(self._guard.reason)
+        raise NoReply(self._guard.reason)
 
     def _watch(self) -> None:
-        """Wait for the end; an error of the sandbox is kept for whoever asks."""
+        """Wait for the end; an error of the sandbox is stored for the next caller."""
         try:
             self.ended = self._guard.watch()
         except SandboxError as error:

@@ -1,8 +1,8 @@
-"""Running untrusted programs: in bubblewrap, or confined by Landlock, or not at all unless the teacher says so.
+"""Runs untrusted programs in bubblewrap, confined by Landlock, or without a sandbox if the teacher allows it.
 
-A program finds its own files, Python, an empty private folder, and nothing else: no other submission, no hidden test, no secret in the
-environment, no network. What it leaves is thrown away, and it is ended when it takes too long or too much. docs/teachers/sandbox.md
-says which level keeps out what.
+A program can access its own files, Python, and an empty private folder, but no other submission, no hidden test, no secret in the
+environment and no network. Its files are deleted afterwards, and it is killed if it exceeds a limit. docs/teachers/sandbox.md describes
+what each level protects.
 """
 
 from __future__ import annotations
@@ -29,40 +29,41 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from course.staff.sandbox.filesystem import COLLECTED_FD, PYTHON, REPLIES_FD, REQUESTS_FD, STATUS_FD, Job, in_bubblewrap, in_place
-from course.staff.sandbox.line_protocol import Child, Gone
-from course.staff.sandbox.monitor import Ended, Guard, Limits, SandboxError
+from course.staff.sandbox.filesystem import COLLECTED_FD, PYTHON, REPLIES_FD, REQUESTS_FD, STATUS_FD, Job, bubblewrap_config, direct_config
+from course.staff.sandbox.line_protocol import Child, NoReply
+from course.staff.sandbox.monitor import Guard, Limits, RunResult, SandboxError
 
-__all__ = ["PYTHON", "Child", "Ended", "Gone", "Limits", "Reached", "Sandbox", "SandboxError", "best_level", "fill_cache"]
+__all__ = ["PYTHON", "BestLevel", "Child", "Limits", "NoReply", "RunResult", "Sandbox", "SandboxError", "best_level", "fill_cache"]
 
 LEVELS = ("bubblewrap", "landlock", "none")
-"""From the strongest to a plain process with limits."""
+"""Levels from the strongest to a plain process with limits."""
 
 ENTER = Path(__file__).with_name("enter.py")
 
-LIFE = 600.0
-"""Seconds that a program which answers may live, if nothing else is said."""
+LIFETIME = 600.0
+"""Default lifetime of a program that replies to requests, in seconds."""
 
 UIDS = range(60706, 61184)
-"""Users that nobody is, on no system: one for each program that runs at a time, for Linux counts processes by user."""
+"""User ids that no system assigns. Linux counts processes by user, so each running program has its own user id."""
 
 SLOTS = Path("/run/course-staff")
-"""Where running programs hold the locks on their users."""
+"""The folder of the locks on user ids."""
 
 WARNINGS = {
     "bubblewrap": "",
-    "landlock": "Landlock keeps programs from files, network and new processes, not from a look at the machine; install bubblewrap",
+    "landlock": "Landlock blocks files, network and new processes, but programs can inspect the machine; install bubblewrap",
     "none": "there is no sandbox: a program can read and change whatever you can; grade only what you trust",
 }
+"""What each level does not protect."""
 
 
 @dataclass(frozen=True)
-class Reached:
-    """What a machine can do.
+class BestLevel:
+    """The best level of this machine.
 
     Attributes:
-        level: The best level.
-        missing: Why no better one, by level.
+        level: The level.
+        missing: Why the better levels are not available, by level.
     """
 
     level: str
@@ -70,8 +71,8 @@ class Reached:
 
 
 @functools.cache
-def missing(level: str) -> str:
-    """Why this machine does not reach a level, found by running a program that does nothing; empty if it does."""
+def missing_reason(level: str) -> str:
+    """Why this machine does not support a level, found by running a trivial program; empty if it does."""
     trial = "import threading; thread = threading.Thread(target=print, args=('ready',)); thread.start(); thread.join()"
     try:
         with tempfile.TemporaryDirectory(prefix="course-staff-") as folder:
@@ -81,44 +82,44 @@ def missing(level: str) -> str:
     if ended.output.strip() == "ready":
         return ""
     lines = ended.output.strip().splitlines()
-    return lines[-1] if lines else f"a program that does nothing had status {ended.status}, reason {ended.reason}"
+    return lines[-1] if lines else f"a trivial program ended with status {ended.status}, reason {ended.reason}"
 
 
-def best_level() -> Reached:
-    """The best level of this machine."""
+def best_level() -> BestLevel:
+    """The best level that this machine supports."""
     reasons: dict[str, str] = {}
     for level in LEVELS[:-1]:
-        reasons[level] = missing(level)
+        reasons[level] = missing_reason(level)
         if not reasons[level]:
-            return Reached(level, {name: reason for name, reason in reasons.items() if reason})
-    return Reached("none", reasons)
+            return BestLevel(level, {name: reason for name, reason in reasons.items() if reason})
+    return BestLevel("none", reasons)
 
 
 class Sandbox:
     """Runs programs at one level.
 
     Args:
-        level: "bubblewrap", "landlock" or "none"; the best of this machine if left out.
-        no_sandbox: Whether programs may run without one, where there is none.
+        level: "bubblewrap", "landlock" or "none"; None for the best one.
+        no_sandbox: Whether programs may run without a sandbox if this machine has none.
 
     Attributes:
-        level: Its name.
-        warning: What the level does not keep out; empty for the best.
+        level: The level.
+        warning: What the level does not protect; empty for the best.
 
     Raises:
-        SandboxError: If this machine has no sandbox, and it was not said to do without.
+        SandboxError: If this machine has no sandbox and `no_sandbox` is False.
         ValueError: If there is no such level.
     """
 
     def __init__(self, level: str | None = None, *, no_sandbox: bool = False) -> None:
         if level is None:
-            reached = best_level()
-            level = reached.level
+            best = best_level()
+            level = best.level
             if level == "none" and not no_sandbox:
-                why = "; ".join(f"{name}: {reason}" for name, reason in reached.missing.items())
+                why = "; ".join(f"{name}: {reason}" for name, reason in best.missing.items())
                 raise SandboxError(f"there is no sandbox on this machine ({why}); install bubblewrap, or allow --no-sandbox")
         if level not in LEVELS:
-            raise ValueError(f"a level of the sandbox is one of {', '.join(LEVELS)}, got {level}; leave it out for the best")
+            raise ValueError(f"the sandbox expected one of the levels {', '.join(LEVELS)}, got {level}; omit it for the best one")
         self.level = level
         self.warning = WARNINGS[level]
 
@@ -133,29 +134,32 @@ class Sandbox:
         environment: Mapping[str, str] | None = None,
         collect: str | None = None,
         cache: Path | None = None,
-    ) -> Ended:
-        """Run a program to its end.
+    ) -> RunResult:
+        """Run a program until it ends.
 
         Args:
-            command: The program and its arguments, in which {files} and {tmp} stand for the two folders as it sees them.
-            files: Its files, which it can read and not write; it starts in this folder.
-            limits: What it may use.
-            stdin: What it reads.
-            reads: Other files and folders that it can read, under their own names.
-            environment: Its environment, besides HOME, PATH and the like; nothing is inherited.
-            collect: The name of a file in its private folder that comes back.
-            cache: numba's cache, from `fill_cache`; it gets a copy.
+            command: The program and its arguments; {files} and {tmp} are replaced by the paths of the two folders inside the sandbox.
+            files: The folder of its files, read-only; also its working directory.
+            limits: Its limits.
+            stdin: Its standard input.
+            reads: Other files and folders that it may read, under their own paths.
+            environment: Further environment variables besides HOME, PATH and similar ones; none are inherited.
+            collect: The name of a file in its private folder to return.
+            cache: numba's cache from `fill_cache`; the program gets a copy.
+
+        Returns:
+            The outcome.
 
         Raises:
-            SandboxError: If the sandbox could not be set up. What the program does is never an error.
+            SandboxError: If the sandbox could not be set up. What the program does never raises an error.
         """
         job = Job(tuple(command), files.absolute(), limits or Limits(), tuple(reads), dict(environment or {}), collect, cache)
         with ExitStack() as stack:
-            source = stack.enter_context(_readable(stdin))
+            source = stack.enter_context(_read_only_file(stdin))
             guard, scratch = self._launch(stack, job, source, {})
             ended = guard.watch()
             if scratch is not None and collect is not None:
-                ended = replace(ended, collected=_plain_file(scratch, collect, job.limits.collected))
+                ended = replace(ended, collected=_read_collected(scratch, collect, job.limits.collected))
             return ended
 
     @contextmanager
@@ -169,20 +173,20 @@ class Sandbox:
         environment: Mapping[str, str] | None = None,
         cache: Path | None = None,
     ) -> Iterator[Child]:
-        """A program that answers requests while the context lasts; see `run` for the arguments.
+        """Start a program that replies to requests, and kill it when the context ends; see `run` for the arguments.
 
-        It reads lines from descriptor 3 and writes lines to descriptor 4. Its limit of time is for all of its life, ten minutes if left
-        out. The thread that starts it must not end before it, for then Linux ends it, too.
+        The program reads requests from file descriptor 3 and writes replies to file descriptor 4. The time limit, ten minutes by default,
+        covers its whole lifetime. The thread that starts it must outlive it, because Linux kills it when that thread ends.
 
         Raises:
             SandboxError: At the end of the context, if the sandbox could not be set up.
         """
-        limits = limits or Limits(seconds=LIFE)
+        limits = limits or Limits(seconds=LIFETIME)
         job = Job(tuple(command), files.absolute(), limits, tuple(reads), dict(environment or {}), None, cache)
         with ExitStack() as stack:
             theirs, requests = _pipe(stack)
             replies, answers = _pipe(stack)
-            source = stack.enter_context(_readable(b""))
+            source = stack.enter_context(_read_only_file(b""))
             guard, _ = self._launch(stack, job, source, {REQUESTS_FD: theirs, REPLIES_FD: answers})
             child = Child(guard, requests, replies)
             try:
@@ -191,9 +195,9 @@ class Sandbox:
                 child.stop()
 
     def _launch(self, stack: ExitStack, job: Job, stdin: FileIO, descriptors: dict[int, FileIO]) -> tuple[Guard, Path | None]:
-        """Start a job; what it needs is put away at the end of the context."""
+        """Start a job. Its resources are released at the end of the context."""
         if os.name != "posix":
-            raise SandboxError(f"submissions can be run on Linux and macOS, got {platform.system()}; grade in WSL")
+            raise SandboxError(f"the sandbox expected Linux or macOS, got {platform.system()}; grade in WSL")
         uid = stack.enter_context(_user()) if self.level != "none" else None
         job.check(uid)
         status, status_end = _pipe(stack)
@@ -203,14 +207,14 @@ class Sandbox:
             descriptors[STATUS_FD] = status_end
             if job.collect is not None:
                 collected, descriptors[COLLECTED_FD] = _pipe(stack)
-            orders = in_bubblewrap(job, uid)
+            config = bubblewrap_config(job, uid)
         else:
             scratch = stack.enter_context(_scratch(uid, job.cache))
-            orders = in_place(job, uid, scratch, confined=self.level == "landlock")
+            config = direct_config(job, uid, scratch, confined=self.level == "landlock")
         numbers = {number: end.fileno() for number, end in descriptors.items()}
-        orders |= {"parent": os.getpid(), "uid": uid, "status": status_end.fileno(), "descriptors": numbers}
+        config |= {"parent": os.getpid(), "uid": uid, "status": status_end.fileno(), "descriptors": numbers}
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(ENTER), json.dumps(orders)],
+            [sys.executable, "-I", "-S", str(ENTER), json.dumps(config)],
             env={},
             stdin=stdin,
             stdout=subprocess.PIPE,
@@ -228,7 +232,7 @@ class Sandbox:
 
 @contextmanager
 def _user() -> Iterator[int | None]:
-    """A user for one program, whom no other program has as long; None if we may not choose."""
+    """A user id for one program that no other program uses; None if this process may not choose one."""
     if os.geteuid() != 0:
         yield None
         return
@@ -244,12 +248,12 @@ def _user() -> Iterator[int | None]:
         finally:
             lock.release()
         return
-    raise SandboxError(f"{len(UIDS)} programs run in sandboxes already, one a user; run fewer at a time")
+    raise SandboxError(f"{len(UIDS)} programs already run in sandboxes, the maximum; run fewer at a time")
 
 
 @contextmanager
 def _scratch(uid: int | None, cache: Path | None) -> Iterator[Path]:
-    """A private folder for one program, where the sandbox cannot make one inside."""
+    """Create a private folder for one program, at levels where the sandbox cannot create one inside."""
     folder = Path(tempfile.mkdtemp(prefix="course-sandbox-")).resolve()
     try:
         if cache is not None:
@@ -265,7 +269,7 @@ def _scratch(uid: int | None, cache: Path | None) -> Iterator[Path]:
 
 
 def _remove(folder: str) -> None:
-    """Delete a folder, however deeply its folders are nested: shutil.rmtree of Python 3.11 fails with a RecursionError there."""
+    """Delete a folder with folders nested at any depth; shutil.rmtree of Python 3.11 raises a RecursionError for deep ones."""
     number = itertools.count()
     prefix = f"{folder}/{secrets.token_hex(8)}-"
     while entries := list(os.scandir(folder)):
@@ -283,8 +287,8 @@ def _remove(folder: str) -> None:
 
 
 @contextmanager
-def _readable(data: bytes) -> Iterator[FileIO]:
-    """A file with these bytes that can only be read and has no name."""
+def _read_only_file(data: bytes) -> Iterator[FileIO]:
+    """Open a read-only file with this content that no folder lists."""
     with tempfile.NamedTemporaryFile(prefix="course-sandbox-") as written:
         written.write(data)
         written.flush()
@@ -294,13 +298,13 @@ def _readable(data: bytes) -> Iterator[FileIO]:
 
 
 def _pipe(stack: ExitStack) -> tuple[FileIO, FileIO]:
-    """A pipe's two ends, closed with the context."""
+    """The two ends of a pipe, closed with the context."""
     reader, writer = os.pipe()
     return stack.enter_context(FileIO(reader)), stack.enter_context(FileIO(writer, "w"))
 
 
-def _plain_file(folder: Path, name: str, most: int) -> bytes | None:
-    """What a program left under a name; None if that is no plain file, or too large. The program has ended."""
+def _read_collected(folder: Path, name: str, most: int) -> bytes | None:
+    """The content of a file that a program has left; None if it is not a regular file, or too large. The program must have ended."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with FileIO(descriptor) as file:
@@ -319,32 +323,38 @@ def fill_cache(
     stdin: bytes = b"",
     reads: Sequence[Path] = (),
     environment: Mapping[str, str] | None = None,
-) -> Ended:
-    """Run a program that is trusted, the reference, and keep what numba compiled for it.
+) -> RunResult:
+    """Run a trusted program, the reference, and save what numba compiles for it.
 
-    numba tells by a source's path, size and time of change whether its machine code is still right: so it is of use in bubblewrap alone,
-    where all submissions have one path, and for files whose time of change is always the same.
+    numba validates its cache by the path, size and modification time of the source. The cache is therefore useful only in bubblewrap, where
+    all submissions have the same path, and for files with a fixed modification time.
 
     Args:
-        sandbox: Where to run it.
+        sandbox: The sandbox.
         command: As for `Sandbox.run`.
-        files: Likewise.
-        cache: The folder; if it is there, it is added to.
+        files: As for `Sandbox.run`.
+        cache: The folder of the cache; if it exists, it is extended.
         stdin: As for `Sandbox.run`.
-        reads: Likewise.
-        environment: Likewise.
+        reads: As for `Sandbox.run`.
+        environment: As for `Sandbox.run`.
+
+    Returns:
+        The outcome.
+
+    Raises:
+        SandboxError: If the sandbox uses Landlock, could not be set up, or no cache was written.
     """
     limits = Limits(seconds=1800, disk=512 << 20, file_size=256 << 20, collected=256 << 20)
     before = cache if cache.is_dir() else None
     script = '"$@"; status=$?; mkdir -p {tmp}/numba && tar -C {tmp}/numba -cf {tmp}/numba.tar . && exit $status'
     if sandbox.level == "landlock":
-        raise SandboxError("numba's cache is filled in bubblewrap alone; install bubblewrap")
-    packed = ["/bin/sh", "-c", script, "sh", *command]
+        raise SandboxError("numba's cache can be filled only in bubblewrap; install bubblewrap")
+    wrapped = ["/bin/sh", "-c", script, "sh", *command]
     ended = sandbox.run(
-        packed, files=files, limits=limits, stdin=stdin, reads=reads, environment=environment, collect="numba.tar", cache=before
+        wrapped, files=files, limits=limits, stdin=stdin, reads=reads, environment=environment, collect="numba.tar", cache=before
     )
     if ended.collected is None:
-        raise SandboxError(f"numba's cache came to nothing ({ended.reason}, status {ended.status}): {ended.output.strip()[-400:]}")
+        raise SandboxError(f"numba's cache was not written ({ended.reason}, status {ended.status}): {ended.output.strip()[-400:]}")
     with tempfile.TemporaryDirectory(prefix=f".{cache.name}-", dir=cache.parent) as folder:
         filled = Path(folder) / "numba"
         with tarfile.open(fileobj=io.BytesIO(ended.collected)) as archive:

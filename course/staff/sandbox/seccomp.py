@@ -1,4 +1,4 @@
-"""The system calls that a sandboxed program may not make, as a filter that Linux runs before each of them."""
+"""A seccomp filter, which Linux runs before every system call of a sandboxed program."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-PERMITTED, REFUSED, KILLED = 0x7FFF0000, 0x00050000, 0x80000000
-"""What a filter answers: go on, fail with the error in the low bits, end the process."""
+ALLOW, FAIL, KILL = 0x7FFF0000, 0x00050000, 0x80000000
+"""Return values of a filter: allow the call, fail with the error number in the low bits, kill the process."""
 
 LOAD, IS, AT_LEAST, HAS, ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06
-"""Instructions of Linux's packet filter: load a word; compare for equality, for order, by bits; return."""
+"""BPF instructions: load a word; jump if equal, if greater or equal, if bits are set; return."""
 
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
-"""Where the words stand of which the filter decides; an argument has eight bytes, the low four first."""
+"""Offsets in the filter's input; an argument has eight bytes, low word first."""
 
 X32 = 0x40000000
-"""From here on x86_64 numbers the calls of another convention, which would pass by the numbers below."""
+"""On x86_64, calls of the x32 convention have numbers from here on, which the numbers below would not match."""
 
 NAMESPACES = 0x7E020000
-"""The flags of clone that make a new namespace: of mounts, control groups, names, memory, users, processes, network."""
+"""Flags of clone that create a namespace: mount, cgroup, UTS, IPC, user, PID, network."""
 
 THREAD = 0x00010000
 """The flag of clone for a thread of the same process."""
 
 KEYBOARD = (0x5412, 0x541C)
-"""What ioctl calls TIOCSTI and TIOCLINUX: they type into the terminal of whoever watches."""
+"""The ioctl requests TIOCSTI and TIOCLINUX, which insert input into the grader's terminal."""
 
 LEASES = (1024, 1026)
-"""What fcntl calls F_SETLEASE and F_NOTIFY: a lease makes whoever else opens the file wait."""
+"""The fcntl commands F_SETLEASE and F_NOTIFY; a lease delays other processes that open the file."""
 
 CORE = 4
-"""RLIMIT_CORE: a program that lowers it from 1 to 0 would have its memory passed to the machine's crash handler when it crashes."""
+"""RLIMIT_CORE: if a program lowered it from 1 to 0, the machine's crash handler would receive its memory when it crashes."""
 
 CALLS: dict[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117),
@@ -93,7 +93,7 @@ CALLS: dict[str, tuple[int | None, int | None]] = {
     "vhangup": (153, 58),
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
-    # memory that no limit counts
+    # memory that does not count toward any limit
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
     "shmget": (29, 194),
@@ -101,15 +101,15 @@ CALLS: dict[str, tuple[int | None, int | None]] = {
     "semget": (64, 190),
     "mq_open": (240, 180),
     "socketpair": (53, 199),
-    # what the user of the grader has a limited number of
+    # objects whose number per user is limited
     "inotify_init": (253, None),
     "inotify_init1": (294, 26),
     # the network
     "socket": (41, 198),
-    # Linux gives every session an equal share of the processors
+    # with setsid, a program would get an additional share of CPU time
     "setsid": (112, 157),
 }
-"""Calls that fail with "operation not permitted", with their numbers on x86_64 and aarch64."""
+"""Calls that fail with EPERM, with their numbers on x86_64 and aarch64."""
 
 STRICT_CALLS: dict[str, tuple[int | None, int | None]] = {
     "fork": (57, None),
@@ -150,17 +150,17 @@ STRICT_CALLS: dict[str, tuple[int | None, int | None]] = {
     "removexattrat": (466, 466),
     "file_setattr": (469, 469),
 }
-"""Calls that a program also lacks which shares its user, processes and files with others: Landlock does not know them."""
+"""Further calls that fail where a program shares its user, processes and files with others, because Landlock does not restrict them."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A processor, as the kernel tells them apart.
+    """A processor architecture.
 
     Attributes:
-        code: What the kernel passes for it.
-        column: Its numbers in the tables above.
-        clone, clone3, ioctl, fcntl, setrlimit, prlimit64: Numbers of the calls that are refused by their arguments, or differently.
+        code: The kernel's audit code of the architecture.
+        column: The index of its numbers in the tables above.
+        clone, clone3, ioctl, fcntl, setrlimit, prlimit64: Numbers of calls with checked arguments, or with another error.
     """
 
     code: int
@@ -177,45 +177,45 @@ MACHINES = {
     "x86_64": Machine(0xC000003E, 0, clone=56, clone3=435, ioctl=16, fcntl=72, setrlimit=160, prlimit64=302),
     "aarch64": Machine(0xC00000B7, 1, clone=220, clone3=435, ioctl=29, fcntl=25, setrlimit=164, prlimit64=261),
 }
-"""By the name that platform.machine() gives."""
+"""By the name that platform.machine() returns."""
 
 
 def seccomp_filter(machine: str, strict: bool = False) -> bytes:
-    """The filter, as the kernel reads it.
+    """The filter as a BPF program.
 
     Args:
         machine: "x86_64" or "aarch64".
-        strict: Whether the program may not start others, either, nor reach those of its user.
+        strict: Whether the program may neither start processes nor affect other processes of its user.
 
     Raises:
-        ValueError: For another machine.
+        ValueError: If the machine is not supported.
     """
     if machine not in MACHINES:
-        raise ValueError(f"the filter of system calls is written for {' and '.join(MACHINES)}, got {machine}; grade on one of these")
+        raise ValueError(f"the seccomp filter expected {' or '.join(MACHINES)}, got {machine}; grade on one of these")
     cpu = MACHINES[machine]
     calls = CALLS | STRICT_CALLS if strict else CALLS
     steps = [
         _step(LOAD, ARCHITECTURE),
         _step(IS, cpu.code, yes=1),
-        _step(ANSWER, KILLED),
+        _step(ANSWER, KILL),
         _step(LOAD, NUMBER),
     ]
     if machine == "x86_64":
-        steps += [_step(AT_LEAST, X32, no=1), _step(ANSWER, KILLED)]
+        steps += [_step(AT_LEAST, X32, no=1), _step(ANSWER, KILL)]
     for numbers in calls.values():
         number = numbers[cpu.column]
         if number is not None:
             steps += [_step(IS, number, no=1), _refuse(errno.EPERM)]
-    steps += [_step(IS, cpu.clone3, no=1), _refuse(errno.ENOSYS)]  # its flags are out of a filter's sight; libraries then use clone
+    steps += [_step(IS, cpu.clone3, no=1), _refuse(errno.ENOSYS)]  # a filter cannot read its flags; libraries fall back to clone
     clone = [_step(LOAD, ARGUMENTS), _step(HAS, NAMESPACES, no=1), _refuse(errno.EPERM)]
     if strict:
         clone += [_step(HAS, THREAD, yes=1), _refuse(errno.EPERM)]
-    steps += _only(cpu.clone, clone)
-    steps += _only(cpu.ioctl, [_step(LOAD, ARGUMENTS + 8), *_refuse_values(KEYBOARD)])
-    steps += _only(cpu.fcntl, [_step(LOAD, ARGUMENTS + 8), *_refuse_values(LEASES)])
-    steps += _only(cpu.setrlimit, [_step(LOAD, ARGUMENTS), *_refuse_values([CORE])])
+    steps += _for_call(cpu.clone, clone)
+    steps += _for_call(cpu.ioctl, [_step(LOAD, ARGUMENTS + 8), *_refuse_values(KEYBOARD)])
+    steps += _for_call(cpu.fcntl, [_step(LOAD, ARGUMENTS + 8), *_refuse_values(LEASES)])
+    steps += _for_call(cpu.setrlimit, [_step(LOAD, ARGUMENTS), *_refuse_values([CORE])])
     itself = [_step(LOAD, ARGUMENTS), _step(IS, 0, yes=1), _refuse(errno.EPERM)]
-    changes = [  # where there is a pointer to a new value, in either half of the third argument
+    changes = [  # whether the third argument, a pointer to a new value, is not null
         _step(LOAD, ARGUMENTS + 8),
         _step(IS, CORE, no=5),
         _step(LOAD, ARGUMENTS + 16),
@@ -224,25 +224,25 @@ def seccomp_filter(machine: str, strict: bool = False) -> bytes:
         _step(IS, 0, yes=1),
         _refuse(errno.EPERM),
     ]
-    steps += _only(cpu.prlimit64, [*itself, *changes])
-    return b"".join([*steps, _step(ANSWER, PERMITTED)])
+    steps += _for_call(cpu.prlimit64, [*itself, *changes])
+    return b"".join([*steps, _step(ANSWER, ALLOW)])
 
 
 def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
-    """One instruction; after a comparison so many of the next are skipped."""
+    """One instruction; after a comparison, `yes` or `no` instructions are skipped."""
     return struct.pack("<HBBI", code, yes, no, value)
 
 
 def _refuse(error: int) -> bytes:
-    """Let the call fail with this error."""
-    return _step(ANSWER, REFUSED | error)
+    """Make the call fail with this error."""
+    return _step(ANSWER, FAIL | error)
 
 
 def _refuse_values(values: Iterable[int]) -> list[bytes]:
-    """Let the call fail if the word that was loaded is one of these."""
+    """Make the call fail with EPERM if the loaded word is one of these values."""
     return [step for value in values for step in (_step(IS, value, no=1), _refuse(errno.EPERM))]
 
 
-def _only(number: int, steps: list[bytes]) -> list[bytes]:
-    """Steps for one call, which is permitted if none of them decides otherwise."""
-    return [_step(IS, number, no=len(steps) + 1), *steps, _step(ANSWER, PERMITTED)]
+def _for_call(number: int, steps: list[bytes]) -> list[bytes]:
+    """Instructions for one call, which is allowed if none of them returns."""
+    return [_step(IS, number, no=len(steps) + 1), *steps, _step(ANSWER, ALLOW)]

@@ -1,1 +1,1 @@
-"""Similarity of submissions: which pairs share code that few others wrote, and what supports it."""
+"""Similarity of submissions: which pairs share code that few others have, and the evidence for it."""

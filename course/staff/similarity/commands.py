@@ -17,8 +17,8 @@ from course.staff import RequestError
 if TYPE_CHECKING:
     from course.staff.similarity.report import Report
 
-LISTED = 20
-"""Pairs that are printed; the page has them all."""
+MAX_LISTED = 20
+"""Number of pairs that are printed; the page lists all."""
 
 Folders = list[Path] | None
 
@@ -73,7 +73,7 @@ def add_commands(app: typer.Typer, out: Console, err: Console) -> None:
 
 
 def _class_page(folder: Path) -> dict[str, Path]:
-    """Write the class page again, so that it links to the report, if the folder is that of a graded class."""
+    """If the folder is that of a graded class, rewrite its page so that it links to the report; returns the path of the page by name."""
     from course.staff.grading.results import read_result
     from course.staff.outputs.kinds import FILES, write_outputs
 
@@ -96,15 +96,15 @@ def _print(report: Report, out: Console, err: Console) -> None:
     pairs = len(report.pairs)
     out.print(f"{count} submissions compared, {pairs} {'pair' if pairs == 1 else 'pairs'} with a score of {report.threshold:g} or more")
     table = Table("score", "first", "second", "tasks", "shared by no other", box=None, pad_edge=False)
-    for pair in report.pairs[:LISTED]:
+    for pair in report.pairs[:MAX_LISTED]:
         names = [escape(line(report.works[place].name)) for place in (pair.first, pair.second)]
         kinds = [kind for kind, _ in pair.texts]
         texts = [f"{n} {kind}{'s' if n > 1 else ''}" for kind in ("name", "comment", "string") if (n := kinds.count(kind))]
         table.add_row(f"{pair.score:.2f}", *names, ", ".join(pair.tasks), ", ".join(texts))
     if report.pairs:
         out.print(table)
-    if pairs > LISTED:
-        out.print(f"and {pairs - LISTED} more")
-    for group in report.groups[:LISTED]:
+    if pairs > MAX_LISTED:
+        out.print(f"and {pairs - MAX_LISTED} more")
+    for group in report.groups[:MAX_LISTED]:
         out.print(f"group of {len(group)}: {escape(', '.join(line(report.works[place].name) for place in group))}", soft_wrap=True)
     out.print("A score does not prove copying: read both programs and talk to both students.", soft_wrap=True)

@@ -1,9 +1,9 @@
-"""Scores of pairs: how much rare code two works share, by an inverted index of their fingerprints.
+"""Scores of pairs of submissions: how much rare code they share, computed from an inverted index of fingerprints.
 
-In pairs of students, a fingerprint that just two works have weighs 1; the more works have it, the less it weighs, down to 0 where all do.
-In pairs with a public work every fingerprint weighs 1: if half of a class took it from there, it is still from there. The score of a task
-is the weight of the shared fingerprints over the weight of the smaller work, or over `FLOOR` if that is more: little code is little
-evidence.
+In a pair of students, a fingerprint that only two works have has weight 1; the more works have it, the smaller its weight, down to 0 if
+all have it. In a pair with a public work every fingerprint has weight 1, because code from a public source is evidence even if half of
+the class copied it. The score of a task is the weight of the shared fingerprints divided by the weight of the smaller work, or by `FLOOR`
+if that is larger, because little code is little evidence.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from course.staff.similarity.fingerprints import winnow
 from course.staff.similarity.works import CLASS, PUBLIC, Function, Work
 
 SHORTEST = 30
-"""Tokens that a function must have to be compared; most students write the same in shorter ones."""
+"""Minimum number of tokens of a function; most students write the same shorter functions."""
 
 FLOOR = 20.0
-"""The smallest weight by which the weight of shared fingerprints is divided."""
+"""Lower bound of the divisor of a score."""
 
 SMALL_CLASS = 20
-"""The number of works from which the rarity of a fingerprint is computed in smaller classes."""
+"""The rarity of a fingerprint is computed as if a class had at least this many works."""
 
 TEXT = 0.1
 """What a comment or string that no third work has adds to a score."""
 
 MOST_TEXTS = 3
-"""The number of comments and strings that count."""
+"""Maximum number of comments and strings that count."""
 
 THRESHOLD = 0.5
-"""The score from which on pairs are reported; docs/teachers/similarity.md shows how it was measured."""
+"""Minimum score of a reported pair; docs/teachers/similarity.md shows how it was measured."""
 
 BLOCK = 4096
-"""Fingerprints that are multiplied at a time."""
+"""Number of fingerprints per matrix product."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two works that share more than others.
+    """A pair of similar works.
 
     Attributes:
-        first: The position of a work of the class in the list of works.
-        second: The position of the other work.
-        score: From 0 to 1: the best score of a task, or that over all tasks if it is larger, and what comments and strings add.
+        first: The index of a work of the class in the list of works.
+        second: The index of the other work.
+        score: From 0 to 1: the best score of a task, or the score over all tasks if it is larger, plus a bonus for comments and strings.
         tasks: The scores of the tasks that reach the threshold, largest first; if none does, the best one.
         texts: Names, comments and strings that no third work has, as (kind, text).
     """
@@ -84,7 +84,7 @@ class Scores:
         for id in sorted({function.task for work in works for function in work.functions}):
             kept = [_fingerprints([function for function in work.functions if function.task == id], ordinary) for work in works]
             unknown = [some[~_isin(some, self.known)] for some in kept]
-            both = zip(_shared(kept, public, rarity=False), _shared(unknown, public, rarity=True), strict=True)
+            both = zip(_shared_weights(kept, public, rarity=False), _shared_weights(unknown, public, rarity=True), strict=True)
             shared, smaller = (np.where(with_public, *matrices) for matrices in both)
             self.tasks[id] = shared / np.maximum(smaller, FLOOR)
             all_shared += shared
@@ -94,7 +94,7 @@ class Scores:
         self._works = works
 
     def pairs(self, threshold: float = THRESHOLD, ordinary_texts: Sequence[tuple[str, str]] = ()) -> list[Pair]:
-        """The pairs whose score reaches the threshold, by score, those with public works last; each has a work of the class."""
+        """The pairs whose score reaches the threshold, sorted by score, with public works last; each includes a work of the class."""
         best = np.max([self.total, *self.tasks.values()], axis=0)
         texts = rare_texts(self._works, ordinary_texts)
         for (first, second), some in texts.items():
@@ -110,22 +110,22 @@ class Scores:
         return sorted(found, key=self._rank)
 
     def _rank(self, pair: Pair) -> tuple[bool, float, float, int, int]:
-        """The order of pairs: those of two students first, and by score."""
+        """The sort key of a pair: pairs of two students first, then by score."""
         public = self._works[pair.second].kind == PUBLIC
         return public, -pair.score, -sum(pair.tasks.values()), pair.first, pair.second
 
 
 def groups(pairs: Sequence[Pair], works: Sequence[Work]) -> list[list[int]]:
-    """The works of the class that pairs connect, if there are more than two; the largest group first."""
+    """Connected components of the pairs within the class that have more than two works, as sorted indices; the largest group first."""
     near: dict[int, set[int]] = {}
     for pair in pairs:
         if works[pair.second].kind == CLASS:
             near.setdefault(pair.first, set()).add(pair.second)
             near.setdefault(pair.second, set()).add(pair.first)
-    return sorted((group for group in _connected(near) if len(group) > 2), key=lambda group: (-len(group), group))
+    return sorted((group for group in _components(near) if len(group) > 2), key=lambda group: (-len(group), group))
 
 
-def _connected(near: dict[int, set[int]]) -> Iterator[list[int]]:
+def _components(near: dict[int, set[int]]) -> Iterator[list[int]]:
     left = set(near)
     while left:
         group, todo = set(), [left.pop()]
@@ -138,7 +138,7 @@ def _connected(near: dict[int, set[int]]) -> Iterator[list[int]]:
 
 
 def _fingerprints(functions: Sequence[Function], ordinary: np.ndarray) -> np.ndarray:
-    """The fingerprints of functions, each once."""
+    """The distinct fingerprints of functions."""
     found = [function.runs[winnow(function.runs)] for function in functions if len(function.tokens) >= SHORTEST]
     some = np.unique(np.concatenate([np.empty(0, np.uint64), *found]))
     return some[~_isin(some, ordinary)]
@@ -151,11 +151,11 @@ def _isin(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     return known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values
 
 
-def _shared(kept: Sequence[np.ndarray], public: np.ndarray, rarity: bool) -> tuple[np.ndarray, np.ndarray]:
-    """For every pair of works, the weight of the fingerprints that both have, and the weight of the smaller work.
+def _shared_weights(kept: Sequence[np.ndarray], public: np.ndarray, rarity: bool) -> tuple[np.ndarray, np.ndarray]:
+    """For every pair of works, the weight of the shared fingerprints, and the weight of the smaller work.
 
     Args:
-        kept: The fingerprints of each work, each once.
+        kept: The distinct fingerprints of each work.
         public: Which works are public.
         rarity: Whether fingerprints that many works have weigh less.
     """
@@ -166,7 +166,7 @@ def _shared(kept: Sequence[np.ndarray], public: np.ndarray, rarity: bool) -> tup
     if rarity:
         weights = _weights(np.bincount(index[~public[owners]], minlength=len(values)), count - int(public.sum()))
     sizes = np.bincount(owners, weights[index], minlength=count).astype(np.float32)
-    several = np.bincount(index, minlength=len(values)) > 1  # the others are shared by nobody
+    several = np.bincount(index, minlength=len(values)) > 1  # the others are not shared
     columns = np.cumsum(several) - 1
     order = np.argsort(index, kind="stable")
     order = order[several[index[order]]]
@@ -182,6 +182,6 @@ def _shared(kept: Sequence[np.ndarray], public: np.ndarray, rarity: bool) -> tup
 
 
 def _weights(frequencies: np.ndarray, works: int) -> np.ndarray:
-    """The inverse document frequency of fingerprints: 1 for those of one or two works, 0 for those of all."""
+    """The inverse document frequency of fingerprints: 1 for those of one or two works, 0 for those of all works."""
     works = max(works, SMALL_CLASS)
     return (np.log(works / np.clip(frequencies, 2, works)) / math.log(works / 2)).astype(np.float32)

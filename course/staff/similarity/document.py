@@ -1,4 +1,4 @@
-"""The document of a report: similarity.json, for programs and for the class page."""
+"""The JSON document of a report, similarity.json, for programs and for the class page."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LIMITS = (
     "A score measures shared code. It does not say who wrote it, who copied from whom, or whether anybody did: students may have worked "
     "from the same book, the same lecture or the same released solution. Read both programs, and talk to both students, before you decide."
 )
-"""What a score does not prove."""
+"""A caveat about scores, shown with every report."""
 
 
 def document(report: Report) -> dict[str, Any]:
-    """The report for programs."""
+    """The report as JSON data."""
     works = report.works
     pairs = []
     for place, pair in enumerate(report.pairs):
@@ -58,7 +58,7 @@ def _match(region: Region) -> dict[str, Any]:
 
 
 def read_document(folder: Path) -> dict[str, Any] | None:
-    """The document of a report in a folder; None if there is none that this version can read."""
+    """Read the document of a report in a folder; None if there is none, or it has another version."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Supporting evidence: names, comments and strings that just two works share."""
+"""Supporting evidence: names, comments and strings that exactly two works share."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Collection, Sequence
 from course.staff.similarity.works import PUBLIC, Work
 
 Texts = dict[tuple[int, int], list[tuple[str, str]]]
-"""Kind ("name", "comment" or "string") and text of all evidence, by the places of the two works."""
+"""Kind ("name", "comment" or "string") and text of all evidence, by the indices of the two works."""
 
 
 def rare_texts(works: Sequence[Work], ordinary: Collection[tuple[str, str]] = ()) -> Texts:
-    """What just two works have, of those that are not public.
+    """Find texts that exactly two works share and no public work has.
 
     Args:
         works: All works.
-        ordinary: Texts that are no evidence.
+        ordinary: Texts that are not evidence.
+
+    Returns:
+        See `Texts`.
     """
     owners: dict[tuple[str, str], list[int]] = {}
     known = set(ordinary)

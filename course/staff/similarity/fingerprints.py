@@ -1,4 +1,4 @@
-"""Fingerprints: hashes of runs of tokens, of which winnowing keeps enough to find every longer match.
+"""Fingerprints: hashes of runs of tokens, of which winnowing keeps enough to detect every longer match.
 
 Source: Schleimer, Wilkerson, Aiken 2003, "Winnowing: local algorithms for document fingerprinting", SIGMOD.
 """
@@ -10,16 +10,16 @@ from collections.abc import Sequence
 import numpy as np
 
 RUN = 8
-"""Tokens in a hashed run: shorter matches are noise."""
+"""Number of tokens in a hashed run; shorter matches are noise."""
 
 WINDOW = 4
-"""Neighboring hashes of which one is kept: every match of RUN + WINDOW - 1 tokens is found."""
+"""Number of neighboring hashes of which one is kept; every match of RUN + WINDOW - 1 tokens is detected."""
 
-BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no power of it vanishes modulo 2^64
+BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no power of it is 0 modulo 2^64
 
 
 def hashes(tokens: Sequence[int] | np.ndarray) -> np.ndarray:
-    """The hash of every run of RUN tokens, by the position of its first token."""
+    """The hash of every run of RUN tokens, indexed by the position of its first token."""
     values = np.asarray(tokens, np.uint64)
     count = len(values) - RUN + 1
     if count <= 0:
@@ -31,7 +31,7 @@ def hashes(tokens: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 def winnow(runs: np.ndarray) -> np.ndarray:
-    """The positions of the hashes that are kept: of every WINDOW neighbors the smallest, the last one of equals."""
+    """The positions of the hashes to keep: the smallest of every WINDOW neighbors, and the last one of equal hashes."""
     if len(runs) <= WINDOW:
         return np.array([len(runs) - 1 - int(np.argmin(runs[::-1]))]) if len(runs) else np.empty(0, np.intp)
     windows = np.lib.stride_tricks.sliding_window_view(runs, WINDOW)[:, ::-1]

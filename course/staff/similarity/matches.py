@@ -1,4 +1,4 @@
-"""What two works share, region by region, for people to look at side by side."""
+"""Regions of code that two works share, for comparison side by side."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from course.staff.similarity.works import Function, Work
 
 @dataclass(frozen=True)
 class Region:
-    """Tokens that two functions share.
+    """A run of tokens that two functions share.
 
     Attributes:
         first: The function of the first work.
-        first_lines: Its lines that hold the tokens, counted from 0.
-        second: The function of the other work.
-        second_lines: Its lines.
+        first_lines: Its lines with the tokens, counted from 0.
+        second: The function of the second work.
+        second_lines: Its lines with the tokens.
         length: The number of tokens.
     """
 
@@ -32,15 +32,18 @@ class Region:
 
 
 def regions(first: Work, second: Work, tasks: Collection[str], ignored: np.ndarray) -> list[Region]:
-    """The regions that two works share in these tasks, in the order of the first one.
+    """The regions that two works share in these tasks, in the order of the first work.
 
-    Each token belongs to one region at most. Longer matches are taken first.
+    Longer matches are chosen first, and each token belongs to at most one region.
 
     Args:
         first: A work.
-        second: Another one.
+        second: Another work.
         tasks: Ids of tasks.
-        ignored: Hashes of runs of tokens that are no evidence.
+        ignored: Hashes of runs of tokens that are not evidence.
+
+    Returns:
+        The regions.
     """
     sides = [[f for f in work.functions if f.task in tasks and len(f.tokens) >= SHORTEST] for work in (first, second)]
     used = [[np.zeros(len(function.tokens), bool) for function in side] for side in sides]
@@ -59,7 +62,7 @@ def regions(first: Work, second: Work, tasks: Collection[str], ignored: np.ndarr
 
 
 def _matches(first: Sequence[Function], second: Sequence[Function], ignored: set[int]) -> Iterator[tuple[int, int, int, int, int]]:
-    """Maximal matches around runs that are evidence: length, function and position here, function and position there."""
+    """Maximal matches around runs that are evidence: length, then function and position in each work."""
     places: dict[int, list[tuple[int, int]]] = {}
     for g, function in enumerate(second):
         for other, run in enumerate(function.runs.tolist()):
@@ -77,14 +80,14 @@ def _matches(first: Sequence[Function], second: Sequence[Function], ignored: set
 
 
 def _length(first: np.ndarray, second: np.ndarray) -> int:
-    """The number of tokens at the beginning that are the same."""
+    """The number of equal tokens at the beginning."""
     size = min(len(first), len(second))
     different = np.flatnonzero(first[:size] != second[:size])
     return int(different[0]) if len(different) else size
 
 
 def _longest_free(used: np.ndarray) -> tuple[int, int]:
-    """Where the longest stretch that is not used begins, and its length."""
+    """The start and the length of the longest unused stretch."""
     edges = np.flatnonzero(np.diff(np.concatenate([[True], used, [True]])))
     starts, ends = edges[::2], edges[1::2]
     if not len(starts):

@@ -1,4 +1,4 @@
-"""The page of a report: one HTML file that opens offline, without a script."""
+"""The page of a report: one HTML file that works offline and without scripts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course.staff.outputs import class_page
+from course.staff.outputs.class_page import render_page
 from course.staff.outputs.words import clean, line
 from course.staff.similarity.document import LIMITS
 from course.staff.similarity.works import CLASS, EARLIER, PUBLIC, Function, Work
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 
 COLORS = 8
-"""Colors of regions; the ninth region has the color of the first one, and its own number."""
+"""Number of colors of regions; the ninth region reuses the first color, and has its own number."""
 
-LISTED = 1000
-"""Pairs in the table."""
+MAX_LISTED = 1000
+"""Number of pairs in the table."""
 
 KINDS = {CLASS: "", EARLIER: "earlier year", PUBLIC: "public"}
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a function, with the numbers of the regions that it belongs to."""
+    """A line of a function, with the numbers of its regions."""
 
     number: int
     text: str
@@ -38,13 +38,13 @@ class Line:
 
     @property
     def color(self) -> int:
-        """The color of its first region, from 1; 0 if it belongs to none."""
+        """The color of its first region, from 1; 0 if it has none."""
         return (self.regions[0] - 1) % COLORS + 1 if self.regions else 0
 
 
 @dataclass(frozen=True)
 class Listing:
-    """A function with the regions in it."""
+    """A function with its regions."""
 
     title: str
     lines: tuple[Line, ...]
@@ -52,17 +52,17 @@ class Listing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A pair, as the page shows it.
+    """A pair on the page.
 
     Attributes:
         number: Its rank, from 1.
-        first: The name of one student.
-        second: The name of the other one, or of the work from elsewhere.
-        kind: Where the second work is from, in words; empty for the class.
+        first: The name of the first student.
+        second: The name of the second student, or of the other work.
+        kind: The origin of the second work; empty for the class.
         score: The score.
         tasks: Scores by task.
         texts: Evidence by kind: names, comments, strings.
-        tasks_shown: For each task with shared regions, the functions of both.
+        tasks_shown: For each task with shared regions, the functions of both works.
     """
 
     number: int
@@ -76,17 +76,13 @@ class Comparison:
 
 
 def similarity_page(report: Report) -> str:
-    """The page of a report."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+    """The HTML page of a report."""
     works = report.works
     shown = len(report.matches)
     matches = [*report.matches, *[()] * (len(report.pairs) - shown)]
     comparisons = [_comparison(i + 1, pair, works, some) for i, (pair, some) in enumerate(zip(report.pairs, matches, strict=True))]
-    style = (class_page.HERE / "class_page.css").read_text(encoding="utf-8") + (HERE / "page.css").read_text(encoding="utf-8")
-    return environment.from_string((HERE / "page.html").read_text(encoding="utf-8")).render(
-        style=style,
+    return render_page(
+        HERE / "page.html",
         limits=LIMITS,
         threshold=report.threshold,
         submissions=sum(work.kind == CLASS and not work.refused for work in works),
@@ -94,7 +90,7 @@ def similarity_page(report: Report) -> str:
         public=[line(work.name) for work in works if work.kind == PUBLIC and not work.refused],
         refused=[(line(work.name), clean(work.refused)) for work in works if work.refused],
         unreadable=[(line(work.name), clean(trouble)) for work in works for trouble in work.troubles],
-        comparisons=comparisons[:LISTED],
+        comparisons=comparisons[:MAX_LISTED],
         pairs=len(comparisons),
         shown=shown,
         groups=[[line(works[place].name) for place in group] for group in report.groups],

@@ -1,4 +1,4 @@
-"""`course-staff similarity`: a class compared, and what was found as one document."""
+"""`course-staff similarity`: compares the submissions of a class and reports similar pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from course.manifest import ROOT, Manifest
 from course.staff import RequestError
-from course.staff.grading.submissions import Submission, written
+from course.staff.grading.submissions import Submission, student_files
 from course.staff.similarity.compare import THRESHOLD, Pair, Scores, groups
 from course.staff.similarity.document import NAME, PAGE, document
 from course.staff.similarity.matches import Region, regions
@@ -21,22 +21,22 @@ from course.staff.similarity.works import CLASS, EARLIER, PUBLIC, Reader, Work
 from course.workspace.atomic_files import write_bytes, write_json
 
 REFERENCE = "the reference solution"
-"""The name of the course's own solution among public works."""
+"""The name of the course's reference solution among public works."""
 
-SHOWN = 50
-"""Pairs that are shown side by side; the document has the scores of all."""
+MAX_SHOWN = 50
+"""Number of pairs that are shown side by side; the document has all scores."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was found.
+    """The outcome of a comparison.
 
     Attributes:
         works: All works that were read or refused.
         pairs: The pairs whose score reaches the threshold.
-        groups: Works that pairs connect, three or more.
-        matches: The regions that each of the first pairs share.
-        threshold: The smallest score that is reported.
+        groups: Groups of three or more works that pairs connect.
+        matches: The shared regions of the first pairs.
+        threshold: The minimum score of a reported pair.
     """
 
     works: tuple[Work, ...]
@@ -59,13 +59,16 @@ def make_report(
     """Compare the submissions of a class with each other, with those of earlier years and with public solutions.
 
     Args:
-        submissions: Folders, archives, git bundles, or folders full of them.
-        earlier: Those of earlier years.
-        public: Solutions that anybody can read; the reference is always one.
-        threshold: The smallest score that is reported.
+        submissions: Folders, archives, git bundles, or folders of them.
+        earlier: Submissions of earlier years.
+        public: Solutions that anybody can read; the reference is always included.
+        threshold: The minimum score of a reported pair.
         manifest: The course's manifest.
         root: The reference.
-        done: Called with the name of every submission that has been read.
+        done: Called with the name of every submission after it has been read.
+
+    Returns:
+        The report.
 
     Raises:
         RequestError: If a path does not exist or is an empty folder, or no submission can be read.
@@ -79,7 +82,7 @@ def make_report(
     for kind, folders in ((EARLIER, earlier), (PUBLIC, public)):
         for folder in folders:
             works += _read(reader, [folder], kind, folder.name, done)
-    reference = {path: (root / path).read_bytes() for path in written(manifest) if (root / path).is_file()}
+    reference = {path: (root / path).read_bytes() for path in student_files(manifest) if (root / path).is_file()}
     works.append(reader.work(Submission(REFERENCE, reference), PUBLIC))
     return compare(works, ordinary_runs(reader), threshold)
 
@@ -90,7 +93,7 @@ def _reader(root: Path, manifest: Manifest) -> Reader:
 
 
 def _read(reader: Reader, paths: Sequence[Path], kind: str, folder: str, done: Callable[[str], object]) -> list[Work]:
-    """Read works; those from a folder of another year or source carry its name."""
+    """Read works; the name of the folder precedes the names of works from other years or sources."""
     try:
         works = reader.read_all(paths, kind, done)
     except RequestError as error:
@@ -103,13 +106,16 @@ def compare(works: Sequence[Work], ordinary: np.ndarray, threshold: float = THRE
 
     Args:
         works: All works.
-        ordinary: Hashes of runs of tokens that are no evidence, sorted.
-        threshold: The smallest score that is reported.
+        ordinary: Hashes of runs of tokens that are not evidence, sorted.
+        threshold: The minimum score of a reported pair.
+
+    Returns:
+        The report.
     """
     scores = Scores(works, ordinary)
     pairs = scores.pairs(threshold)
     matches = []
-    for pair in pairs[:SHOWN]:
+    for pair in pairs[:MAX_SHOWN]:
         first, second = works[pair.first], works[pair.second]
         ignored = ordinary if second.kind == PUBLIC else np.concatenate([ordinary, scores.known])
         matches.append(tuple(regions(first, second, scores.tasks, ignored)))
@@ -117,9 +123,9 @@ def compare(works: Sequence[Work], ordinary: np.ndarray, threshold: float = THRE
 
 
 def write_report(report: Report, folder: Path) -> dict[str, Path]:
-    """Write the page and the document into a folder, and return their paths by name."""
+    """Write the page and the document to a folder; returns their paths by name."""
     page, path = folder / PAGE, folder / NAME
-    text = similarity_page(report)  # before anything is written
+    text = similarity_page(report)  # an error here leaves both files unchanged
     write_bytes(page, text.encode("utf-8", "replace"))
     write_json(path, document(report))
     return {"page": page, "document": path}

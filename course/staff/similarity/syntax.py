@@ -1,9 +1,9 @@
-"""A function as a sequence of tokens that renaming, reformatting and small rewrites do not change.
+"""A function as a sequence of tokens that does not change under renaming, reformatting and small rewrites.
 
-The tokens come from the syntax tree. Comments, docstrings, annotations and decorators are dropped; names that the student chose become
-one token, while names of the course, of NumPy and of Python stay; numbers other than 0 and 1 become one token, and so do strings. Operands
-of commutative operators are sorted, `a > b` becomes `b < a`, `x += y` becomes `x = x + y`, and a `while` loop over a counter, an `append`
-loop and a comprehension become the same loop.
+The tokens come from the syntax tree. Comments, docstrings, annotations and decorators are dropped. Names that the student chose become
+one token, while names of the course, of NumPy and of Python stay. Numbers other than 0 and 1 become one token, and so do strings.
+Operands of commutative operators are sorted, `a > b` becomes `b < a`, `x += y` becomes `x = x + y`, and a `while` loop over a counter, an
+`append` loop and a comprehension become the same loop.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ NOTHING = (ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.e
 
 @cache
 def token_hash(token: str) -> int:
-    """64 bits that are the same in every process."""
+    """A 64-bit hash that is the same in every process."""
     return int.from_bytes(hashlib.blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 def imported_names(tree: ast.Module) -> dict[str, str]:
-    """What each imported name of a module means: "" for a module (`np`), the original name for a function."""
+    """The meaning of each imported name of a module: "" for a module (`np`), the original name for a function."""
     found: dict[str, str] = {}
     for node in tree.body:
         if isinstance(node, ast.Import):
@@ -45,7 +45,7 @@ def imported_names(tree: ast.Module) -> dict[str, str]:
 
 
 def bound_names(function: ast.AST) -> set[str]:
-    """The names that a function binds: parameters, variables, and the functions inside it."""
+    """The names that a function binds: parameters, variables, and nested functions."""
     names: set[str] = set()
     for node in ast.walk(function):
         if isinstance(node, ast.arg):
@@ -62,14 +62,14 @@ def tokens(function: ast.FunctionDef | ast.AsyncFunctionDef, own: Collection[str
 
     Args:
         function: Its syntax tree.
-        own: Names that the student chose outside of it: helpers, and variables of the functions around it.
+        own: Names that the student chose outside the function: helpers, and variables of enclosing functions.
         imported: See `imported_names`.
     """
     return _Normalizer(bound_names(function) | set(own), imported).block(function.body)
 
 
 class _Normalizer:
-    """Makes tokens of syntax trees.
+    """Converts syntax trees to tokens.
 
     Args:
         own: The names that the student chose.
@@ -95,7 +95,7 @@ class _Normalizer:
         return method(node) if method else self._other(node)
 
     def _other(self, node: ast.AST) -> Tokens:
-        """Its kind, then the tokens of what is inside it."""
+        """The type of a node, then the tokens of its children."""
         if isinstance(node, NOTHING):
             return []
         if isinstance(node, DEFINITIONS):
@@ -127,7 +127,7 @@ class _Normalizer:
         return [*self.node(node.value), (f".{node.attr}" if not self._is_module(node.value) else node.attr, node.lineno)]
 
     def _is_module(self, node: ast.expr) -> bool:
-        """Whether this names a module, so that `np.zeros` is the same as `zeros`."""
+        """Whether an expression is a module, so that `np.zeros` gives the same token as `zeros`."""
         if isinstance(node, ast.Attribute):
             return self._is_module(node.value)
         return isinstance(node, ast.Name) and node.id not in self._own and self._imported.get(node.id) == ""
@@ -192,7 +192,7 @@ class _Normalizer:
     def _Expr(self, node: ast.Expr) -> Tokens:
         value = node.value
         if isinstance(value, ast.Constant):
-            return []  # a docstring, or no code
+            return []  # a docstring, or a statement without effect
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "append" and len(value.args) == 1:
             return [("append", node.lineno), *self.node(value.args[0])]
         return self.node(value)
@@ -237,7 +237,7 @@ class _Normalizer:
         return [*found, ("append", node.lineno), *_flat(map(self.node, elements))]
 
     def _iterable(self, node: ast.expr) -> Tokens:
-        """What a loop runs over; of a range only its end."""
+        """The iterable of a loop; for a range only its end."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("range", "prange") and node.args:
             return [(node.func.id, node.lineno), *self.node(node.args[min(1, len(node.args) - 1)])]
         return self.node(node)
@@ -252,7 +252,7 @@ def _texts(some: Tokens) -> list[str]:
 
 
 def _counter(node: ast.While) -> tuple[str, ast.expr]:
-    """The variable of `while i < n: …; i += 1`, and n; an empty name if the loop is not like that."""
+    """The variable of `while i < n: …; i += 1`, and n; an empty name for other loops."""
     test = node.test
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Lt, ast.Gt, ast.NotEq)):
         sides = [test.left, test.comparators[0]]
@@ -281,6 +281,6 @@ def _is_start(node: ast.stmt) -> bool:
 
 
 def _name_of(node: ast.stmt) -> str:
-    """The one variable that a statement assigns; empty if it does not."""
+    """The only variable that a statement assigns; empty if there is none."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
     return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""

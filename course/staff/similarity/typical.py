@@ -1,4 +1,4 @@
-"""Typical answers: twenty right ones in twenty styles. What stands in one of them, several students would write on their own."""
+"""Typical answers: twenty correct ones in different styles. Code in one of them is code that several students write independently."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ def typical_answers() -> Mapping[str, Mapping[str, str]]:
     return {path.stem: tomllib.loads(path.read_text(encoding="utf-8"))["files"] for path in sorted(FOLDER.glob("*.toml"))}
 
 
-def ordinary_runs(reader: Reader, but: Iterable[str] = ()) -> np.ndarray:
-    """Hashes of the runs of tokens that are no evidence, sorted: those of given code and of typical answers.
+def ordinary_runs(reader: Reader, exclude: Iterable[str] = ()) -> np.ndarray:
+    """Hashes of the runs of tokens that are not evidence: those of given code and of typical answers.
 
     Args:
         reader: Reads the answers.
-        but: Authors whose answers do not count.
+        exclude: Authors whose answers are excluded.
+
+    Returns:
+        The distinct hashes, sorted.
     """
-    left = [files for name, files in typical_answers().items() if name not in set(but)]
+    left = [files for name, files in typical_answers().items() if name not in set(exclude)]
     works = [reader.work(Submission("", {path: text.encode() for path, text in files.items()}), PUBLIC) for files in left]
     return np.unique(np.concatenate([reader.given, *(function.runs for work in works for function in work.functions)]))

@@ -62,6 +62,10 @@ class Choice:
 def find_attempts(folder: Path, policy: Policy) -> tuple[dict[str, list[Attempt]], list[str]]:
     """Find the attempts in a folder.
 
+    Args:
+        folder: The folder.
+        policy: The policy.
+
     Returns:
         The attempts by student, oldest first, and the names of entries that match no student.
 
@@ -88,7 +92,7 @@ def find_attempts(folder: Path, policy: Policy) -> tuple[dict[str, list[Attempt]
 
 
 def find_student(name: str, policy: Policy) -> Student | None:
-    """The student in the name of a submission: by id, by number in Canvas, or by full name in Moodle if it is unique."""
+    """The student whose id, number in Canvas or unique full name in Moodle is in the name of a submission; None if there is none."""
     id = name.partition("@")[0]
     if id in policy.students:
         return policy.students[id]
@@ -142,7 +146,7 @@ def free_days(late: Mapping[str, int], policy: Policy) -> dict[str, int]:
     """How many free late days a student spends at each deadline, in the order of the deadlines.
 
     Args:
-        late: How many days late the submission for each deadline was, by the deadline's name.
+        late: How many days late the submissions were, by the deadline's name.
         policy: The policy.
     """
     left = policy.late.days

@@ -22,14 +22,14 @@ from course.workspace.atomic_files import write_bytes
 Standings = Mapping[str, Sequence[Standing]]
 
 POINTS_POSSIBLE = "    Points Possible"
-"""By this name, with its spaces, Canvas recognizes the row of points."""
+"""The name, including its spaces, by which Canvas recognizes the row of points."""
 
 WORKSHEET = ("Identifier", "Grade", "Last modified (grade)")
 """The columns that Moodle requires in a grading worksheet."""
 
 
 def write_exports(policy: Policy, standings: Standings, history: History, folder: Path, now: datetime) -> dict[str, Path]:
-    """Write all exports; returns their paths by name.
+    """Write all exports.
 
     Args:
         policy: The policy.
@@ -37,6 +37,9 @@ def write_exports(policy: Policy, standings: Standings, history: History, folder
         history: The history of the term.
         folder: The output folder.
         now: The current time; deadlines that are closed by then count.
+
+    Returns:
+        Their paths by name.
     """
     files = {name: folder / f"{name}.csv" for name in ("marks", "canvas", "moodle")}
     _write(files["marks"], marks_table(policy, standings, now))
@@ -82,7 +85,7 @@ def lms_id(student: Student) -> str:
 
 
 def moodle(policy: Policy, standings: Standings) -> list[list[str]]:
-    """Grades as Moodle's gradebook imports them: who it is, then a mark and feedback for each deadline."""
+    """Grades as Moodle's gradebook imports them: three columns about the student, then a mark and feedback for each deadline."""
     columns = [column for deadline in policy.deadlines for column in (deadline.name, f"{deadline.name} feedback")]
     rows = [["ID number", "Email address", "Full name", *columns]]
     for id, student in policy.students.items():
@@ -107,8 +110,8 @@ def fill_worksheet(sheet: Path, policy: Policy, standings: Mapping[str, Standing
         RequestError: If it is not such a worksheet, or its maximum grade differs from what the tasks are worth.
     """
     rows = list(csv.reader(io.StringIO(read_text(sheet)[0])))
-    place = {name: number for number, name in enumerate(rows[0] if rows else ())}
-    if missing := [name for name in WORKSHEET if name not in place]:
+    positions = {name: number for number, name in enumerate(rows[0] if rows else ())}
+    if missing := [name for name in WORKSHEET if name not in positions]:
         needed = f"{', '.join(WORKSHEET[:-1])} and {WORKSHEET[-1]}"
         raise RequestError(
             f"{sheet} expected the columns {needed} of a grading worksheet; missing {', '.join(missing)}",
@@ -116,7 +119,7 @@ def fill_worksheet(sheet: Path, policy: Policy, standings: Mapping[str, Standing
         )
     unknown = []
     for row in rows[1:]:
-        cells = {name: row[number] for name, number in place.items() if number < len(row)}
+        cells = {name: row[number] for name, number in positions.items() if number < len(row)}
         if not re.fullmatch(r"Participant \d+", cells["Identifier"]):
             raise RequestError(f"{sheet} expected an identifier such as Participant 501, got {cells['Identifier']}", f"fix {sheet}")
         student = _participant(cells, policy)
@@ -126,8 +129,8 @@ def fill_worksheet(sheet: Path, policy: Policy, standings: Mapping[str, Standing
         standing = standings[student.id]
         _check_maximum(sheet, cells.get("Maximum grade", ""), standing)
         if standing.score is not None:
-            row[place["Grade"]] = number(standing.score)
-            if (feedback := place.get("Feedback comments")) is not None:
+            row[positions["Grade"]] = number(standing.score)
+            if (feedback := positions.get("Feedback comments")) is not None:
                 row[feedback] = harmless(line(" ".join(_notes(standing))))
     text = io.StringIO()
     csv.writer(text).writerows(rows)
@@ -148,7 +151,11 @@ def _participant(cells: Mapping[str, str], policy: Policy) -> Student | None:
 
 
 def _check_maximum(sheet: Path, maximum: str, standing: Standing) -> None:
-    """Check that Moodle's maximum grade is what the tasks are worth."""
+    """Check that Moodle's maximum grade equals the points of the tasks.
+
+    Raises:
+        RequestError: If it does not.
+    """
     try:
         fits = not maximum or math.isclose(float(maximum.replace(",", ".")), standing.points)
     except ValueError:

@@ -66,7 +66,7 @@ def compute_standings(
     points: Mapping[str, float],
     extra: frozenset[str] = frozenset(),
 ) -> list[Standing]:
-    """Compute a student's standings, one for each deadline.
+    """Compute a student's standings.
 
     Args:
         policy: The policy.
@@ -76,6 +76,9 @@ def compute_standings(
         overrides: Active overrides, by task.
         points: What each task is worth.
         extra: Tasks whose points are extra.
+
+    Returns:
+        One standing for each deadline.
     """
     spent = free_days({name: choice.days for name, choice in choices.items()}, policy)
     standings = []
@@ -110,7 +113,10 @@ def compute_standings(
 
 
 def total(standings: Sequence[Standing], now: datetime) -> float | None:
-    """The final mark in percent over the deadlines that have a score; a closed deadline without a submission counts as 0."""
+    """The final mark in percent, weighted over the deadlines that have a score; None if none counts.
+
+    A closed deadline without a submission counts as 0.
+    """
     counted = [standing for standing in standings if standing.points and (standing.score is not None or now > standing.closes)]
     weight = sum(standing.deadline.weight for standing in counted)
     if not weight:
@@ -132,7 +138,7 @@ def changes(history: History, standings: Sequence[Standing]) -> list[Event]:
 
 
 def reasons(last: Event | None, standing: Standing, history: History) -> tuple[str, ...]:
-    """Why a mark changed, a sentence for each cause."""
+    """Why a mark changed, one sentence for each cause."""
     if last is None:
         return ("first mark", *lateness(standing))
     before, found = last.details, []

@@ -25,7 +25,7 @@ class Event:
     Attributes:
         kind: "mark", "override" or "comment".
         student: The student's id.
-        about: The deadline of a mark, the task of an override, and the task of a comment or nothing.
+        about: The deadline of a mark, the task of an override, or the task of a comment; empty for a general comment.
         time: When it happened, in UTC.
         by: The login name of the person who ran the command.
         score: The new mark, or the mark that an override sets; None if an override is withdrawn, and for comments.

@@ -22,14 +22,14 @@ from course.staff.variants.registry import FAMILIES
 FILE = "term.toml"
 
 SHORTEST_SEED = 16
-"""Characters. Whoever guesses the seed can compute every student's variant."""
+"""Minimum length. Anybody who guesses the seed can compute every student's variant."""
 
 KINDS = {str: "a string", bool: "true or false", int: "an integer", float: "a number", list: "a list", dict: "a table", date: "a date"}
 
 
 @dataclass(frozen=True)
 class Student:
-    """One student.
+    """A student.
 
     Attributes:
         id: Unique; the names of submissions begin with it.
@@ -37,8 +37,8 @@ class Student:
         email: Email address in the LMS.
         section: Section or group.
         login: The login name in the LMS.
-        canvas: The number that Canvas gives.
-        lms_id: SIS user ID in Canvas, ID number in Moodle; None if it is the id, empty if the student has none.
+        canvas: The number that Canvas assigns.
+        lms_id: SIS user ID in Canvas, ID number in Moodle; None if it equals `id`, empty if the student has none.
         extensions: Extra days, by the name of a deadline.
     """
 
@@ -71,10 +71,10 @@ class Late:
 
 @dataclass(frozen=True)
 class Deadline:
-    """Tasks that are due together.
+    """A deadline for several tasks.
 
     Attributes:
-        name: Such as "Module 0".
+        name: The name, such as "Module 0".
         tasks: The ids of the tasks.
         due: When they are due.
         weight: Weight in the final mark, relative to the other deadlines.
@@ -100,7 +100,7 @@ class VariantPolicy:
     """Which tasks differ from student to student.
 
     Attributes:
-        seed: The secret that students' parameters are drawn with.
+        seed: The secret from which students' parameters are derived.
         families: Names of families of variants.
         percent: The share of a task's points that a student's own functions earn.
     """
@@ -120,9 +120,9 @@ class Policy:
         profile: Grading profile.
         anonymous: Whether submissions are graded and shown under aliases.
         late: The late policy.
-        deadlines: Ordered by date.
-        students: By id.
-        variants: Which tasks differ from student to student; None if all have the same.
+        deadlines: Sorted by date.
+        students: Students by id.
+        variants: Which tasks differ from student to student; None if there are no variants.
     """
 
     title: str
@@ -171,8 +171,15 @@ class Policy:
 def read_policy(folder: Path, manifest: Manifest) -> Policy:
     """Read the `term.toml` of a folder.
 
+    Args:
+        folder: The folder of the term.
+        manifest: The course.
+
+    Returns:
+        The policy.
+
     Raises:
-        RequestError: If the file is missing or invalid; the message says where, what was expected and what was found.
+        RequestError: If the file is missing or invalid; the message gives the location, the expected value and the actual one.
     """
     path = folder / FILE
     try:
@@ -187,8 +194,16 @@ def read_policy(folder: Path, manifest: Manifest) -> Policy:
 def parse_policy(text: str, path: Path, manifest: Manifest) -> Policy:
     """Parse the text of a `term.toml`.
 
+    Args:
+        text: The text.
+        path: Its path, for messages.
+        manifest: The course.
+
+    Returns:
+        The policy.
+
     Raises:
-        RequestError: As `read_policy`.
+        RequestError: If the text is invalid.
     """
     try:
         document = tomllib.loads(text)
@@ -240,13 +255,13 @@ def _late(table: _Table) -> Late:
 
 def _deadlines(entries: list[Any], path: Path, manifest: Manifest, zone: zoneinfo.ZoneInfo) -> tuple[Deadline, ...]:
     deadlines: list[Deadline] = []
-    for place, entry in enumerate(entries, 1):
-        table = _Table(entry, f"{path}, [[deadline]] {place}")
+    for number, entry in enumerate(entries, 1):
+        table = _Table(entry, f"{path}, [[deadline]] {number}")
         name = table.pop("name", str)
         table.where = f"{path}, [[deadline]] {name}"
         tasks = _tasks(table, manifest)
         points = sum(task.points for task in manifest.tasks if task.id in tasks and not task.extra)
-        due = _moment(table.pop("due", date), zone)
+        due = _due_time(table.pop("due", date), zone)
         attempts = table.count("attempts", None, least=1)
         canvas = table.count("canvas", None, least=1)
         deadline = Deadline(name, tasks, due, table.number("weight", float(points)), attempts, canvas)
@@ -273,8 +288,8 @@ def _tasks(table: _Table, manifest: Manifest) -> tuple[str, ...]:
 
 def _students(entries: list[Any], path: Path, deadlines: set[str]) -> dict[str, Student]:
     students: dict[str, Student] = {}
-    for place, entry in enumerate(entries, 1):
-        table = _Table(entry, f"{path}, [[student]] {place}")
+    for number, entry in enumerate(entries, 1):
+        table = _Table(entry, f"{path}, [[student]] {number}")
         id = table.pop("id", str)
         if not is_id(id):
             table.refuse("id", "a string without @ and slashes that does not begin with one of . = + -", repr(id))
@@ -284,7 +299,9 @@ def _students(entries: list[Any], path: Path, deadlines: set[str]) -> dict[str, 
         texts["lms_id"] = table.pop("lms_id", str, None)
         for key in ("email", "login", "canvas", "lms_id"):
             if (texts[key] or "").startswith(FORMULA):
-                table.refuse(key, "a string that does not begin with one of = + - @, which spreadsheets compute", repr(texts[key]))
+                table.refuse(
+                    key, "a string that does not begin with one of = + - @, which start a formula in spreadsheets", repr(texts[key])
+                )
         extensions = _Table(table.pop("extensions", dict, {}), f"{path}, extensions of {id}")
         for name in extensions.entries:
             if name not in deadlines:
@@ -295,12 +312,12 @@ def _students(entries: list[Any], path: Path, deadlines: set[str]) -> dict[str, 
 
 
 def is_id(text: str) -> bool:
-    """Whether a text may be a student's id: part of a file name, and no formula in a spreadsheet."""
+    """Whether a text may be a student's id: it is safe in a file name and not a formula in a spreadsheet."""
     return bool(text) and text == text.strip() and not text.startswith((".", *FORMULA)) and not re.search(r"[/\\\x00-\x1f@]", text)
 
 
-def _moment(value: date, zone: zoneinfo.ZoneInfo) -> datetime:
-    """A date means the end of that day; a time without an offset is in the time zone of the course."""
+def _due_time(value: date, zone: zoneinfo.ZoneInfo) -> datetime:
+    """The end of a date, or a time; a time without an offset is in the time zone of the course."""
     moment = value if isinstance(value, datetime) else datetime.combine(value, time(23, 59, 59))
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
@@ -310,11 +327,11 @@ def due_date(deadline: Deadline, student: Student) -> datetime:
     return deadline.due + timedelta(days=student.extensions.get(deadline.name, 0))
 
 
-NEEDED = object()
+REQUIRED = object()
 
 
 class _Table:
-    """A table of the file, whose entries are validated and removed one by one.
+    """A table of the file; its entries are validated and removed one by one.
 
     Args:
         entries: The table.
@@ -328,11 +345,11 @@ class _Table:
         self.entries = dict(entries)
         self._known: list[str] = []
 
-    def pop(self, name: str, kind: type, default: Any = NEEDED) -> Any:
-        """Remove an entry of the given type and return it."""
+    def pop(self, name: str, kind: type, default: Any = REQUIRED) -> Any:
+        """Remove an entry of this type and return it, or the default."""
         self._known.append(name)
         if name not in self.entries:
-            if default is NEEDED:
+            if default is REQUIRED:
                 self.refuse(name, KINDS[kind], "nothing")
             return default
         value = self.entries.pop(name)
@@ -340,8 +357,8 @@ class _Table:
             self.refuse(name, KINDS[kind], repr(value))
         return value
 
-    def number(self, name: str, default: Any = NEEDED, most: float = 1e6) -> float:
-        """Remove a number from 0 to `most`."""
+    def number(self, name: str, default: Any = REQUIRED, most: float = 1e6) -> float:
+        """Remove a number from 0 to `most` and return it."""
         given = self.entries.get(name)
         if isinstance(given, int) and not isinstance(given, bool):
             self.entries[name] = float(given)
@@ -351,14 +368,14 @@ class _Table:
         return value
 
     def count(self, name: str, default: int | None, least: int = 0) -> Any:
-        """Remove an integer of at least `least`."""
+        """Remove an integer of at least `least` and return it."""
         value = self.pop(name, int, default)
         if value is not None and value < least:
             self.refuse(name, f"an integer of at least {least}", str(value))
         return value
 
     def close(self) -> None:
-        """Raise an error for the first entry that is left over."""
+        """Raise an error if an entry is left."""
         for name in self.entries:
             self.refuse(name, f"one of {', '.join(self._known)}", f"{name!r}{_nearest(name, self._known)}")
 

@@ -1,4 +1,4 @@
-"""The roster of a term: `term.toml` is created here, and filled from the lists that an LMS exports."""
+"""The roster of a term: creates `term.toml`, and adds students from the lists that an LMS exports."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ NOBODY = {"points possible", "student, test", "test student"}
 """Rows of a Canvas gradebook that are not students."""
 
 STAFF = {"instructor", "ta", "reader", "observer", "teacher", "non-editing teacher", "teaching assistant", "manager", "course creator"}
-"""Roles of people in Gradescope and Moodle who are not students."""
+"""Roles in Gradescope and Moodle of people who are not students."""
 
 PARTICIPANT = re.compile(r"Participant \d+")
 """Moodle's identifier of a student in the worksheet of one assignment; it differs between assignments."""
 
-NEW = """\
+TEMPLATE = """\
 # The term of a class: students, deadlines and the late policy.
 
 [course]
@@ -66,12 +66,15 @@ due = {due}            # the end of that day, or a time: 2027-01-31T18:00:00
 
 
 def create_term(folder: Path, manifest: Manifest, first: str) -> Path:
-    """Write a `term.toml` with a deadline for every module, to be edited by hand; returns its path.
+    """Write a `term.toml` with a deadline for every module, to be edited by hand.
 
     Args:
         folder: The folder of the term.
         manifest: The course.
         first: The date of all deadlines, such as "2027-01-31".
+
+    Returns:
+        The path of the file.
 
     Raises:
         RequestError: If the file exists.
@@ -80,20 +83,20 @@ def create_term(folder: Path, manifest: Manifest, first: str) -> Path:
     if path.exists():
         raise RequestError(f"{path} already exists; edit it, or choose another folder", "course-staff term --help")
     stages = sorted({task.stage for task in manifest.tasks})
-    write_bytes(path, (NEW + "".join(DEADLINE.format(number=stage, due=first) for stage in stages)).encode())
+    write_bytes(path, (TEMPLATE + "".join(DEADLINE.format(number=stage, due=first) for stage in stages)).encode())
     for deadline in read_policy(folder, manifest).deadlines:
         (folder / "submissions" / deadline.slug).mkdir(parents=True)
     return path
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """The outcome of an import.
 
     Attributes:
-        added: How many students were added.
-        known: How many were on the roster already.
-        warnings: What the teacher must check.
+        added: Number of students that were added.
+        known: Number of students that were already on the roster.
+        warnings: What the teacher should check.
     """
 
     added: int
@@ -101,11 +104,19 @@ class Imported:
     warnings: tuple[str, ...]
 
 
-def import_roster(folder: Path, table: Path, manifest: Manifest) -> Imported:
+def import_roster(folder: Path, table: Path, manifest: Manifest) -> ImportResult:
     """Add the students of a CSV table to `term.toml`; students who are on the roster keep their entries.
 
+    Args:
+        folder: The folder of the term.
+        table: The table.
+        manifest: The course.
+
+    Returns:
+        The outcome.
+
     Raises:
-        RequestError: If the table cannot be read, has no column with ids, or holds an id twice; nothing is written then.
+        RequestError: If the table cannot be read, has no column of ids, or contains an id twice; nothing is written then.
     """
     known = read_policy(folder, manifest).students
     rows, warnings = _rows(table)
@@ -119,16 +130,19 @@ def import_roster(folder: Path, table: Path, manifest: Manifest) -> Imported:
     except RequestError as error:
         raise RequestError(f"{table} cannot be imported: {error}", f"fix {table}") from None
     write_bytes(folder / FILE, text.encode())
-    return Imported(len(added), len(rows) - len(added), warnings)
+    return ImportResult(len(added), len(rows) - len(added), warnings)
 
 
 def read_text(path: Path) -> tuple[str, bool]:
-    """The text of a table as an LMS or a spreadsheet saves it, and whether its encoding is certain.
+    """Read a table that an LMS or a spreadsheet saved.
 
-    The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252, which spreadsheets on Windows use by default.
+    The encoding is UTF-8, UTF-16 with a byte order mark, or otherwise Windows-1252, the default of spreadsheets on Windows.
+
+    Returns:
+        The text, and whether its encoding is certain.
 
     Raises:
-        RequestError: If there is no such file, or it is in another encoding.
+        RequestError: If the file does not exist, or has another encoding.
     """
     try:
         data = path.read_bytes()
@@ -149,7 +163,7 @@ def read_text(path: Path) -> tuple[str, bool]:
 
 
 def _rows(path: Path) -> tuple[list[dict[str, str]], tuple[str, ...]]:
-    """The students of a table, each with the fields that it has, and warnings."""
+    """The students of a table, as fields by name, and warnings."""
     text, certain = read_text(path)
     table = next((table for sign in ",;\t" if (table := _Table(text, sign)).places["id"]), None)
     if table is None:
@@ -176,7 +190,7 @@ class _Table:
 
     Attributes:
         headings: The column headings in lower case.
-        places: For each field the columns that may hold it, best first.
+        places: For each field the columns that may contain it, best first.
     """
 
     def __init__(self, text: str, delimiter: str) -> None:

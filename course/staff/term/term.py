@@ -1,4 +1,4 @@
-"""The folder of a term: submissions are graded under its policy, and marks, exports and pages for students are written.
+"""The folder of a term: grades submissions under its policy, and writes marks, exports and pages for students.
 
 term.toml                     the roster and the policy
 submissions/DEADLINE/         submissions, named ID@2027-01-31T18.30.00.zip
@@ -26,7 +26,7 @@ from course.staff.term.exports import write_exports
 from course.staff.term.gradebook import Standing, changes, compute_standings
 from course.staff.term.history import Event, History
 from course.staff.term.policy import Deadline, Policy, Student, read_policy
-from course.staff.variants.roster import Roster, copies, note_copies, roster_of
+from course.staff.variants.roster import Roster, describe_copies, note_copies, roster_of
 
 
 @dataclass(frozen=True)
@@ -64,23 +64,26 @@ def mark(
 
     Args:
         folder: The folder of the term.
-        names: Names of deadlines; all if left out.
+        names: Names of deadlines; all if empty.
         grades: Whether to grade; otherwise marks are computed from existing results.
-        again: Whether to regrade what was graded with other probes or versions; otherwise it keeps its mark.
-        workers: As `grade`.
-        no_sandbox: As `grade`.
-        scale: As `grade`.
-        progress: As `grade`.
+        again: Whether to regrade submissions that were graded with other probes or versions; otherwise they keep their marks.
+        workers: As for `grade`.
+        no_sandbox: As for `grade`.
+        scale: As for `grade`.
+        progress: As for `grade`.
         root: The reference.
+
+    Returns:
+        The outcome.
 
     Raises:
         RequestError: If `term.toml` or a folder is missing or invalid.
-        StaffError: As `grade`.
+        StaffError: As for `grade`.
     """
     manifest = load(root / "course" / "tasks.toml")
     policy = read_policy(folder, manifest)
     selected = policy.select(names)
-    with Journal(folder / "graded").locked():
+    with Journal(folder / "graded").lock():
         history = History(folder)
         found = {deadline.name: find_attempts(folder / "submissions" / deadline.slug, policy) for deadline in policy.deadlines}
         choices = {
@@ -104,7 +107,7 @@ def mark(
     untimed = [
         attempt.path.name for attempts, _ in found.values() for each in attempts.values() for attempt in each if not attempt.is_named
     ]
-    warnings = [*history.warnings, *copies([result for each in results.values() for result in each.values()])]
+    warnings = [*history.warnings, *describe_copies([result for each in results.values() for result in each.values()])]
     if untimed:
         many = f"1 submission has no time in its name ({untimed[0]})"
         many = many if len(untimed) == 1 else f"{len(untimed)} submissions have no time in their names (such as {untimed[0]})"
@@ -126,7 +129,7 @@ def _grade(
     options: Mapping[str, object] | None,
     roster: Roster | None,
 ) -> dict[str, Result]:
-    """Grade the attempts for a deadline; returns the results by student. Without options, only existing results are returned."""
+    """Grade the attempts for a deadline, or read existing results if `options` is None; returns the results by student."""
     from course.staff.grading.grade import grade
 
     out = folder / "graded" / deadline.slug
@@ -181,7 +184,15 @@ def alias(policy: Policy, id: str, folder: Path) -> str:
 
 
 def record_decision(folder: Path, event: Event, root: Path = ROOT) -> tuple[Policy, Student]:
-    """Append a decision of a teacher to the history: an override or a comment.
+    """Append a teacher's decision, an override or a comment, to the history.
+
+    Args:
+        folder: The folder of the term.
+        event: The decision.
+        root: The reference.
+
+    Returns:
+        The policy and the student.
 
     Raises:
         RequestError: If there is no such student, or the task is not part of the term.
@@ -190,6 +201,6 @@ def record_decision(folder: Path, event: Event, root: Path = ROOT) -> tuple[Poli
     student = policy.student(event.student)
     if event.about:
         policy.deadline_of(event.about)
-    with Journal(folder / "graded").locked():
+    with Journal(folder / "graded").lock():
         History(folder).add([event])
     return policy, student

@@ -1,1 +1,1 @@
-"""Per-student variants of tasks: a few tasks have each student write one more function, with numbers of the student's own."""
+"""Variants of tasks: in a few tasks, each student writes one more function, with individual parameters."""

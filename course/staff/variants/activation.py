@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from hypothesis.strategies import floats
 
-from course.staff.variants.family import Family, Parameters, Question, close_to
+from course.staff.variants.family import Family, Parameters, Question, number_judge
 
-USUAL = {0.01, 0.1, 0.2, 0.25, 0.3}
-"""Slopes that a student might write out of habit: nobody draws one."""
+COMMON = {0.01, 0.1, 0.2, 0.25, 0.3}
+"""Slopes that students might guess; they are never drawn."""
 
-SLOPES = [slope for slope in (n / 1000 for n in range(11, 400)) if slope not in USUAL]
+SLOPES = [slope for slope in (n / 1000 for n in range(11, 400)) if slope not in COMMON]
 CEILINGS = [n / 10 for n in range(31, 90) if n != 60]  # 6 is the ceiling of ReLU6
 
 SOLUTION = '''
@@ -62,23 +59,17 @@ that never exceeds $ceiling, and its derivative `bounded_leaky_relu_back`.
 
 
 def expected(parameters: Parameters, x: float) -> float:
-    """The larger of x and slope · x, cut at the ceiling: slopes are below 1."""
+    """The value of bounded_leaky_relu: the larger of x and slope · x, because slopes are below 1, limited by the ceiling."""
     return min(max(x, parameters["slope"] * x), parameters["ceiling"])
 
 
-def judge(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Judge bounded_leaky_relu."""
-    close_to(expected(parameters, *arguments), answer)
-
-
-def judge_back(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Judge bounded_leaky_relu_back."""
-    x, d = arguments
-    close_to(d * (parameters["slope"] if x < 0 else float(x < parameters["ceiling"])), answer)
+def expected_back(parameters: Parameters, x: float, d: float) -> float:
+    """The value of bounded_leaky_relu_back: d times the derivative of bounded_leaky_relu."""
+    return d * (parameters["slope"] if x < 0 else float(x < parameters["ceiling"]))
 
 
 def values(parameters: Parameters) -> dict[str, float]:
-    """The values of the templates."""
+    """The values for the templates."""
     slope, ceiling = parameters["slope"], parameters["ceiling"]
     return {
         "slope": slope,
@@ -102,15 +93,15 @@ ACTIVATION = Family(
     questions=(
         Question(
             "minitorch.operators:bounded_leaky_relu",
-            "bounded_leaky_relu(x) has your slope below 0 and ends at your ceiling",
-            judge,
+            "bounded_leaky_relu(x) has your slope and your ceiling",
+            number_judge(expected),
             [(-100.0,), (-1.0,), (0.0,), (2.5,), (50.0,)],
             {"x": some},
         ),
         Question(
             "minitorch.operators:bounded_leaky_relu_back",
             "bounded_leaky_relu_back(x, d) is d times the derivative",
-            judge_back,
+            number_judge(expected_back),
             [(-1.0, 100.0), (0.0, 3.0), *((ceiling - 0.05, 3.0) for ceiling in CEILINGS), (90.0, 3.0)],
             {"x": some, "d": some},
         ),

@@ -1,4 +1,4 @@
-"""A handout for each student of a term, as a zip file. A run that was stopped continues where it was."""
+"""Writes a handout for each student of a term as a zip file; an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from course.workspace.atomic_files import write_bytes
 
 @dataclass(frozen=True)
 class Batch:
-    """What a run did.
+    """The outcome of a run.
 
     Attributes:
-        made: Handouts that were written.
-        kept: Handouts that were up to date.
+        written: Number of handouts that were written.
+        kept: Number of handouts that were up to date.
     """
 
-    made: int
+    written: int
     kept: int
 
 
@@ -40,36 +40,39 @@ def make_handouts(
     style: str = GUIDED,
     done: Callable[[str], object] = lambda id: None,
 ) -> Batch:
-    """Write ID.zip for each student. A file that this course and this variant made is kept.
+    """Write ID.zip for each student, unless it was made from this version of the course and this variant.
 
     Args:
         root: The reference repository.
         manifest: Its manifest.
         last: Number of the last stage.
-        folder: Where to.
-        variants: By the student's id.
-        style: As `handout_files`.
-        done: Called after each student with the id.
+        folder: The output folder.
+        variants: Variants by the student's id.
+        style: As for `handout_files`.
+        done: Called with the id after each student.
+
+    Returns:
+        How many handouts were written and kept.
 
     Raises:
-        RequestError: As `handout_files`.
-        StaffError: As `handout_files`.
+        RequestError: As for `handout_files`.
+        StaffError: As for `handout_files`.
     """
     version = _version(root, manifest, last, style)
-    made = 0
+    written = 0
     for id, variant in variants.items():
         digest = hashlib.sha256(f"{version}\0{json.dumps(variant.document, sort_keys=True)}".encode()).hexdigest()
         path = folder / f"{id}.zip"
-        if _made_from(path) != digest:
+        if _read_digest(path) != digest:
             files = handout_files(root, manifest, last, style, variant=variant)
-            write_bytes(path, _packed(files, last, digest))
-            made += 1
+            write_bytes(path, _zip_handout(files, last, digest))
+            written += 1
         done(id)
-    return Batch(made, len(variants) - made)
+    return Batch(written, len(variants) - written)
 
 
 def _version(root: Path, manifest: Manifest, last: int, style: str) -> str:
-    """Another text where something has changed that a handout is made from."""
+    """A digest of everything that a handout is made from, apart from the variant."""
     digest = hashlib.sha256(f"{last} {style}".encode())
     staff = Path(__file__).parent.parent
     sources = [*(staff / "handout").glob("*.py"), *(staff / "variants").glob("*.py"), *TEMPLATES.iterdir()]
@@ -81,8 +84,8 @@ def _version(root: Path, manifest: Manifest, last: int, style: str) -> str:
     return digest.hexdigest()
 
 
-def _made_from(path: Path) -> str:
-    """The digest in the comment of a zip file; empty if there is no such file, or a damaged one."""
+def _read_digest(path: Path) -> str:
+    """The digest in the comment of a zip file; empty if the file does not exist or is damaged."""
     try:
         with zipfile.ZipFile(path) as archive:
             return archive.comment.decode(errors="replace")
@@ -90,11 +93,11 @@ def _made_from(path: Path) -> str:
         return ""
 
 
-def _packed(files: Mapping[str, str | bytes], last: int, digest: str) -> bytes:
-    """A handout as a zip file. Everything is in one folder, so that unpacking it makes one."""
+def _zip_handout(files: Mapping[str, str | bytes], last: int, digest: str) -> bytes:
+    """A handout as a zip file with one top-level folder."""
     marker = json.dumps({"modules": f"0-{last}" if last else "0"}) + "\n"
     contents = {path: data if isinstance(data, bytes) else data.encode() for path, data in {**files, MARKER: marker}.items()}
-    packed = io.BytesIO(pristine.zipped({f"minitorch/{path}": data for path, data in contents.items()}))
-    with zipfile.ZipFile(packed, "a") as archive:
+    buffer = io.BytesIO(pristine.zipped({f"minitorch/{path}": data for path, data in contents.items()}))
+    with zipfile.ZipFile(buffer, "a") as archive:
         archive.comment = digest.encode()
-    return packed.getvalue()
+    return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""`course-staff variants`, and the options by which `handout` and `grade` use the variants of a term."""
+"""`course-staff variants`, and the options with which `handout` and `grade` use the variants of a term."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 VariantTerm = Annotated[Path | None, typer.Option("--term", metavar="DIR", help="The folder of the term whose students have variants.")]
 
 PAIRS = 5
-"""So many pairs of students are listed for each family."""
+"""Number of pairs of students listed for each family."""
 
 
-def variant_named(term: Path | None, student: str) -> Variant:
+def find_variant(term: Path | None, student: str) -> Variant:
     """The variant of a student of a term.
 
     Raises:
-        RequestError: If the term or the student is missing, or the term has no variants.
+        RequestError: If `term` or `student` is missing, there is no such student, or the term has no variants.
     """
     from course.staff.variants.roster import read_roster
 
@@ -46,8 +46,8 @@ def add_variants(app: typer.Typer, out: Console, err: Console) -> None:
 
     Args:
         app: The app.
-        out: Where it prints.
-        err: Where progress goes.
+        out: The console for output.
+        err: The console for progress.
     """
 
     @app.command(rich_help_panel="A term of a class")
@@ -71,7 +71,11 @@ def add_variants(app: typer.Typer, out: Console, err: Console) -> None:
 
 
 def _last(modules: str | None) -> int:
-    """The last module of a range from 0."""
+    """The last module of a range that starts at 0.
+
+    Raises:
+        RequestError: If the range is invalid.
+    """
     last = course().tasks[-1].stage if modules is None else None if not modules.startswith("0") else modules.removeprefix("0-")
     if not str(last).isdecimal():
         raise RequestError(f"--modules expected a range from 0, such as 0-1, got {modules!r}", "course-staff variants --help")
@@ -79,7 +83,7 @@ def _last(modules: str | None) -> int:
 
 
 def _show(variant: Variant, out: Console) -> None:
-    """The numbers of a student, and what the book says of them."""
+    """Print a student's parameters, and the paragraphs about them in the book."""
     for family, parameters in variant.families:
         numbers = ", ".join(f"{name} {value}" for name, value in parameters.items())
         out.print(f"Task {family.task}  {family.name}: {numbers}", markup=False, soft_wrap=True)
@@ -88,18 +92,18 @@ def _show(variant: Variant, out: Console) -> None:
 
 
 def _print(roster: Roster, out: Console) -> None:
-    """A line for each student, and who cannot be told apart."""
+    """Print a line for each student, and the pairs between whom a copy cannot be recognized."""
     for id, variant in roster.variants.items():
         numbers = "; ".join(f"{family.name} {' '.join(map(str, parameters.values()))}" for family, parameters in variant.families)
         out.print(f"{id}  {numbers}", markup=False, soft_wrap=True)
-    for name, group in groupby(roster.alike(), key=lambda pair: pair[0]):
+    for name, group in groupby(roster.indistinguishable_pairs(), key=lambda pair: pair[0]):
         pairs = [f"{one} and {other}" for _, one, other in group]
         more = f" and {len(pairs) - PAIRS} more" if len(pairs) > PAIRS else ""
         out.print(f"{name}: a copy between these cannot be recognized: {', '.join(pairs[:PAIRS])}{more}", markup=False, soft_wrap=True)
 
 
 def _write(roster: Roster, folder: Path, last: int, style: str, out: Console, err: Console) -> None:
-    """A handout for each student."""
+    """Write a handout for each student."""
     from rich.progress import Progress
 
     from course.staff.handout.generate import BARE, GUIDED
@@ -110,5 +114,5 @@ def _write(roster: Roster, folder: Path, last: int, style: str, out: Console, er
     with Progress(console=err, transient=True, disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task("handouts", total=len(roster.variants))
         batch = make_handouts(ROOT, course(), last, folder, roster.variants, style, lambda id: progress.advance(bar))
-    out.print(f"{escape(str(folder))}: {batch.made} handouts written, {batch.kept} kept", soft_wrap=True)
+    out.print(f"{escape(str(folder))}: {batch.written} handouts written, {batch.kept} kept", soft_wrap=True)
     out.print("next: send each student the zip file of the same name", soft_wrap=True)

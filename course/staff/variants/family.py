@@ -1,4 +1,4 @@
-"""What a family of variants is, and how a student's parameters are drawn."""
+"""Families of variants, and how a student's parameters are derived."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hypothesis.strategies import SearchStrategy
 from course.staff.probes.compare import Wrong, number, shown
 
 Parameters = Mapping[str, Any]
-"""The values of a family's parameters for one student, by name: numbers and lists of numbers."""
+"""A family's parameters for one student, by name: numbers and lists of numbers."""
 
 EXACT = 1e-9
-"""Relative tolerance of an answer. The profile of the original course does not widen it: neighboring variants would agree."""
+"""Tolerance of an answer. The profile of the original course does not increase it, because neighboring variants would then agree."""
 
 
 def close_to(expected: float, got: Any) -> None:
@@ -30,21 +30,38 @@ def close_to(expected: float, got: Any) -> None:
         raise Wrong(f"expected {shown(expected)}, got {shown(got)}")
 
 
+Judge = Callable[[Parameters, Sequence[Any], Any], None]
+"""Takes parameters, arguments and an answer; raises `Wrong` if these parameters do not give this answer."""
+
+
+def number_judge(expected: Callable[..., float]) -> Judge:
+    """The judge of a function that returns a number.
+
+    Args:
+        expected: Takes the parameters and then the arguments of the function; returns the correct answer.
+    """
+
+    def judge(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
+        close_to(expected(parameters, *arguments), answer)
+
+    return judge
+
+
 @dataclass(frozen=True)
 class Question:
-    """A function that a family adds, and how its answers are judged.
+    """A function that a family adds, and how its answers are checked.
 
     Attributes:
         name: The function, as "module:name".
-        says: What must hold, in a sentence that holds for every student.
-        judge: Called with parameters, arguments and an answer; raises `Wrong` if these parameters do not give this answer.
-        examples: Arguments that are always tried. Together they give different answers for different parameters.
-        inputs: What further arguments are drawn from, by name.
+        says: What must hold, as a sentence that applies to every student.
+        judge: Checks an answer.
+        examples: Arguments that are always used. Together they distinguish all parameters.
+        inputs: Strategies for further arguments, by name.
     """
 
     name: str
     says: str
-    judge: Callable[[Parameters, Sequence[Any], Any], None]
+    judge: Judge
     examples: Sequence[Sequence[Any]] = ((),)
     inputs: Mapping[str, SearchStrategy[Any]] = field(default_factory=dict)
 
@@ -59,20 +76,20 @@ class Question:
 
 @dataclass(frozen=True)
 class Family:
-    """A parameterized addition to a task. Its templates are those of `string.Template`; `$name` is a value of `values`.
+    """A parameterized addition to a task. Templates are those of `string.Template`, where `$name` is an entry of `values`.
 
     Attributes:
-        name: As `term.toml` names it.
-        task: Id of the task that it adds to.
-        choices: What each parameter is drawn from, by name.
+        name: The name in `term.toml`.
+        task: Id of the task that it extends.
+        choices: The possible values of each parameter, by name.
         after: The function of the task below which the added ones are inserted, as "module:name".
         solution: Template of the added functions with their solutions.
         tests: Template of the test file.
-        about: Template of a Markdown paragraph for the book, by the task below whose box it is put.
+        about: Templates of Markdown paragraphs for the book, by the task below whose box they are inserted.
         questions: One for each added function.
-        values: The values of the templates for a student's parameters.
+        values: Computes the values for the templates from a student's parameters.
         insertions: Templates of further text, by path and the text below which it is inserted.
-        distinct: Whether two students' parameters are so different that a copy can be told from a slip.
+        distinct: Whether two students' parameters differ enough to distinguish a copy from a mistake.
     """
 
     name: str
@@ -89,30 +106,33 @@ class Family:
 
     @property
     def write(self) -> tuple[str, ...]:
-        """The functions that it adds."""
+        """The names of the added functions."""
         return tuple(question.name for question in self.questions)
 
     @property
     def file(self) -> str:
-        """The file that they are added to."""
+        """The path of the file to which they are added."""
         return self.after.partition(":")[0].replace(".", "/") + ".py"
 
     @property
     def test_file(self) -> str:
-        """The file of its tests."""
+        """The path of the test file."""
         return f"tests/test_variant_{self.name.replace('-', '_')}.py"
 
     def draw(self, seed: str, student: str) -> Parameters:
-        """The parameters of a student. The same on every machine and with every version of Python.
+        """Derive the parameters of a student; they are the same on every machine and with every version of Python.
 
         Args:
             seed: The secret of the course.
             student: The student's id.
+
+        Returns:
+            The parameters by name.
         """
         return {name: _choose(values, seed, self.name, name, student) for name, values in self.choices.items()}
 
     def fill(self, template: str, parameters: Parameters) -> str:
-        """A template with a student's values."""
+        """Fill in a template with a student's values."""
         return Template(template).substitute(self.values(parameters))
 
 

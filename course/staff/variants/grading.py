@@ -1,4 +1,4 @@
-"""A student's variant in grading: its functions in the task's base, its probes, and whose variant the answers carry."""
+"""Grading with variants: adds a student's functions to the base and the probes of a task, and finds whose variant the answers match."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from course.staff.grading.bases import Base
-from course.staff.grading.reference import Prepared
+from course.staff.grading.reference import PreparedTask
 from course.staff.grading.results import TaskResult
 from course.staff.probes.check import Probe
 from course.staff.probes.compare import Check
@@ -20,12 +20,12 @@ from course.staff.variants.variant import Variant, from_document, insert_functio
 
 
 @dataclass(frozen=True)
-class Varied(Prepared):
-    """What is known of a task, with a student's variant of it.
+class VariantTask(PreparedTask):
+    """A prepared task with a student's variant.
 
     Attributes:
-        variant: The families of this task alone.
-        weight: What the task's other probes and the student's own tests weigh together.
+        variant: The families of this task only.
+        weight: The total weight of the task's other probes and the student's own tests.
     """
 
     variant: Variant
@@ -33,17 +33,17 @@ class Varied(Prepared):
 
     @cached_property
     def base(self) -> Base:
-        """Its base, with the added functions as stubs."""
+        """The base of the task, with the added functions as stubs."""
         base = super().base
-        files, written = dict(base.files), dict(base.written)
+        files, written = dict(base.files), dict(base.student_functions)
         for family, parameters in self.variant.families:
             files[family.file] = insert_functions(str(files[family.file]), family, stubs_of(family, parameters))
             written[family.file] = (*written[family.file], *(full.partition(":")[2] for full in family.write))
-        return replace(base, task=self.task, files=files, written=written)
+        return replace(base, task=self.task, files=files, student_functions=written)
 
     @property
     def right(self) -> Mapping[str, str]:
-        """The files of the task with a right answer to this variant in them."""
+        """The files of the task with a correct answer to this variant."""
         right = dict(super().right)
         for family, parameters in self.variant.families:
             right[family.file] = insert_functions(right[family.file], family, family.fill(family.solution, parameters))
@@ -60,24 +60,33 @@ class Varied(Prepared):
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The tests that count, those of the variant last."""
+        """The tests that count, with those of the variant last."""
         tests = [id for family, parameters in self.variant.families for id in test_ids(family, parameters)]
         return (*super().ids, *tests)
 
     def probes(self, answers: dict[str, list[Any]]) -> list[Probe]:
-        """The probes of the added functions. They add what is answered to `answers`."""
+        """The probes of the added functions; they record answers in `answers`."""
         percent = self.variant.percent / 100
         questions = [(question, parameters) for family, parameters in self.variant.families for question in family.questions]
         each = self.weight * percent / (1 - percent) / len(questions)
         return [probe_of(self.task.id, question, parameters, each, answers) for question, parameters in questions]
 
 
-def varied(prepared: Prepared, variant: Variant, weight: float) -> Varied:
-    """What is known of a task, with a student's variant of it; see `Varied`."""
+def add_variant(prepared: PreparedTask, variant: Variant, weight: float) -> VariantTask:
+    """Add a student's variant to a prepared task.
+
+    Args:
+        prepared: The prepared task.
+        variant: The families of this task only.
+        weight: See `VariantTask`.
+
+    Returns:
+        The task with the variant.
+    """
     task = prepared.task
     for family, _ in variant.families:
         task = with_functions(task, family)
-    return Varied(task, prepared.folder, variant, weight)
+    return VariantTask(task, prepared.folder, variant, weight)
 
 
 def test_ids(family: Family, parameters: Parameters) -> list[str]:
@@ -92,9 +101,12 @@ def probe_of(task: str, question: Question, parameters: Parameters, weight: floa
     Args:
         task: Id of the task.
         question: The function.
-        parameters: The student's.
+        parameters: The student's parameters.
         weight: See `Probe`.
-        answers: Gets, under the name of the function, every list of arguments with its answer, None if it is no plain data.
+        answers: Receives, under the name of the function, each list of arguments with its answer, or None if it is not plain data.
+
+    Returns:
+        The probe.
     """
     asked = answers.setdefault(question.name, [])
 
@@ -109,32 +121,35 @@ def probe_of(task: str, question: Question, parameters: Parameters, weight: floa
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether an answer is a number or a few numbers."""
+    """Whether an answer is a number or a list or tuple of numbers."""
     if isinstance(value, (list, tuple)):
         return all(type(item) in (int, float) for item in value)
     return type(value) in (int, float)
 
 
-def carried(result: TaskResult, others: Mapping[str, Variant]) -> tuple[str, ...]:
-    """The students whose variant of a task the answers carry, though they are wrong for the student's own.
+def matching_students(result: TaskResult, others: Mapping[str, Variant]) -> tuple[str, ...]:
+    """The students whose variant of a task the answers match although they are wrong for the student's own.
 
-    Nobody is named whose parameters are the student's own, or too near to them to tell a copy from a slip.
+    Students whose parameters are equal to the student's own, or too similar to distinguish a copy from a mistake, are not named.
 
     Args:
-        result: How the submission fared in the task.
-        others: Variants of a class by the names that the teacher reads; the student's own may be among them.
+        result: The result of the task.
+        others: Variants of a class by the names that the teacher sees; they may include the student's own.
+
+    Returns:
+        Their names.
     """
     if not result.variant:
         return ()
     own, answers = from_document(result.variant), result.variant["answers"]
     found: list[str] = []
     for family, parameters in own.families:
-        told = [question for question in family.questions if _is_complete(answers.get(question.name))]
-        if all(_all_accept(question, parameters, answers) for question in told):
+        complete = [question for question in family.questions if _is_complete(answers.get(question.name))]
+        if all(_all_accept(question, parameters, answers) for question in complete):
             continue
         for name, other in others.items():
             theirs = other.parameters.get(family.name)
-            if theirs is not None and family.distinct(parameters, theirs) and all(_all_accept(q, theirs, answers) for q in told):
+            if theirs is not None and family.distinct(parameters, theirs) and all(_all_accept(q, theirs, answers) for q in complete):
                 found.append(name)
     return tuple(dict.fromkeys(found))
 

@@ -1,4 +1,4 @@
-"""Family `order`, Task 2.1: the position of an element in a storage with another order of dimensions."""
+"""Family `order`, Task 2.1: the position of an element in a storage with a permuted order of dimensions."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from hypothesis.strategies import integers, lists
 
-from course.staff.variants.family import Family, Parameters, Question, close_to
+from course.staff.variants.family import Family, Parameters, Question, number_judge
 
 SHAPE = [2, 3, 5, 7]
 
 
 def _mistakes(order: Sequence[int]) -> set[tuple[int, ...]]:
-    """The orders for which one is easily mistaken: read from the wrong end, inverted, or both."""
+    """The orders that result from common mistakes: reversal, inversion, or both."""
     inverse = np.argsort(order).tolist()
     return {tuple(order[::-1]), tuple(inverse), tuple(inverse[::-1]), tuple(np.argsort(order[::-1]).tolist())}
 
 
 def _orders() -> list[list[int]]:
-    """Orders of four dimensions of which none is easily mistaken for another, nor for row-major or column-major order."""
+    """Orders of four dimensions such that no common mistake leads from one to another, nor to row-major or column-major order."""
     chosen: list[tuple[int, ...]] = [(0, 1, 2, 3), (3, 2, 1, 0)]
     for order in permutations(range(4)):
         if not _mistakes(order) & set(chosen):
@@ -84,19 +84,14 @@ row-major storage would be (0, 1, 2, 3).
 
 
 def expected(parameters: Parameters, index: Sequence[int], shape: Sequence[int]) -> int:
-    """The position, from the array of all positions that NumPy transposes."""
+    """The value of stored_position, read from a transposed NumPy array of all positions."""
     order = parameters["order"]
     ordinals = np.arange(np.prod(shape)).reshape([shape[dim] for dim in order]).transpose(np.argsort(order))
     return parameters["offset"] + parameters["step"] * int(ordinals[tuple(index)])
 
 
-def judge(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Judge stored_position."""
-    close_to(expected(parameters, *arguments), answer)
-
-
 def values(parameters: Parameters) -> dict[str, Any]:
-    """The values of the templates."""
+    """The values for the templates."""
     order = parameters["order"]
     steps = {f"step_{dim}": expected(parameters, [int(dim == d) for d in range(4)], SHAPE) for dim in range(4)}
     last = expected(parameters, [size - 1 for size in SHAPE], SHAPE)
@@ -117,8 +112,8 @@ ORDER = Family(
     questions=(
         Question(
             "minitorch.tensor_data:stored_position",
-            "stored_position(index, shape) follows your order, step and offset",
-            judge,
+            "stored_position(index, shape) has your order, step and offset",
+            number_judge(expected),
             [(unit, SHAPE) for unit in UNITS],
             {"index": lists(integers(0, 4), min_size=4, max_size=4), "shape": lists(integers(5, 8), min_size=4, max_size=4)},
         ),

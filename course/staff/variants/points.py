@@ -1,4 +1,4 @@
-"""Family `points`, Tasks 0.5, 1.5 and 2.5: a data set of the student's own, and the line that separates it."""
+"""Family `points`, Tasks 0.5, 1.5 and 2.5: an individual data set, and the line that separates it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from course.staff.probes.compare import Wrong, number, shown
 from course.staff.variants.family import Family, Parameters, Question
 
 MARGIN = 0.01
-"""No point is closer to the line."""
+"""Minimum distance of a point from the line."""
 
-APART = 0.05
-"""Two data sets are distinct if they label at least this share of the unit square differently: a line by hand misses fewer points."""
+MIN_DIFFERENCE = 0.05
+"""Minimum share of the unit square that two distinct data sets label differently; a line found by hand mislabels less."""
 
-ANGLES = list(range(3, 43))  # below 45°: two wrong signs or swapped coordinates never give another student's line
+ANGLES = list(range(3, 43))  # below 45°, so that wrong signs or swapped coordinates never give another student's line
 SHIFTS = [n / 100 for n in range(-22, 23) if abs(n) > 3]
 
 DATA_SET = '''
@@ -42,7 +42,7 @@ def own(N: int, seed: int = 0) -> Graph:
 SOLUTION = '''
 
 def own_line() -> tuple[float, float, float]:
-    """Three numbers that give all points of the data set Own, however many are drawn, their labels, as `separating_line` does for Simple.
+    """A line that classifies all points of the data set Own correctly, as `separating_line` does for Simple.
 
     Returns:
         weight_1, weight_2 and bias.
@@ -66,18 +66,18 @@ def assert_separated(points: int, seed: int) -> None:
 
 
 @pytest.mark.task0_5
-def test_own_line_gives_50_points_of_your_data_set_their_labels() -> None:
+def test_own_line_classifies_50_points_of_your_data_set() -> None:
     assert_separated(points=50, seed=0)
 
 
 @pytest.mark.task0_5
-def test_own_line_gives_1000_other_points_of_your_data_set_their_labels() -> None:
+def test_own_line_classifies_1000_other_points_of_your_data_set() -> None:
     assert_separated(points=1000, seed=1)
 '''
 
 BY_HAND = """
-In your workspace there is a seventh data set, `Own`, and Task 0.5 has one more function in `project/run_manual.py`: `own_line`, the
-three numbers that give all points of `Own` their labels. The rule of `Own` is in `minitorch/datasets.py`.
+Your workspace has a seventh data set, `Own`, and Task 0.5 has one more function in `project/run_manual.py`: `own_line`, which returns
+the weights and the bias of a line that classifies all points of `Own` correctly. The rule of `Own` is in `minitorch/datasets.py`.
 """
 
 TRAINED = """
@@ -87,14 +87,18 @@ $w_1 · x_1 + $w_2 · x_2 > $bound.
 
 
 def line_of(parameters: Parameters) -> tuple[float, float, float]:
-    """Two weights of length 1 and the bound that their sum exceeds where the label is 1, as the data set prints them."""
+    """Two weights that form a unit vector, and the bound that the weighted sum exceeds where the label is 1; rounded as in the data set."""
     angle = math.radians(parameters["angle"])
     w_1, w_2 = round(math.cos(angle), 3), round(math.sin(angle), 3)
     return w_1, w_2, round((w_1 + w_2) / 2 + parameters["shift"], 3)
 
 
 def judge(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Judge own_line on points all over the unit square."""
+    """Check an answer of own_line on points all over the unit square.
+
+    Raises:
+        Wrong: If it is wrong.
+    """
     if type(answer) not in (tuple, list) or len(answer) != 3:
         raise Wrong(f"expected weight_1, weight_2 and bias, got {shown(answer)}")
     weight_1, weight_2, bias = map(number, answer)
@@ -112,9 +116,9 @@ def _square() -> list[tuple[float, float]]:
 
 
 def distinct(one: Parameters, other: Parameters) -> bool:
-    """Whether two data sets label a large part of the square differently."""
+    """Whether two data sets label a large part of the unit square differently."""
     differ = _labels(line_of(one)) != _labels(line_of(other))
-    return bool(differ.mean() >= APART)
+    return bool(differ.mean() >= MIN_DIFFERENCE)
 
 
 @cache
@@ -124,7 +128,7 @@ def _labels(line: tuple[float, float, float]) -> np.ndarray:
 
 
 def values(parameters: Parameters) -> dict[str, Any]:
-    """The values of the templates."""
+    """The values for the templates."""
     w_1, w_2, bound = line_of(parameters)
     return {"w_1": w_1, "w_2": w_2, "bound": bound}
 
@@ -141,7 +145,7 @@ POINTS = Family(
         "1.5": TRAINED.replace("$program", "run_scalar"),
         "2.5": TRAINED.replace("$program", "run_tensor"),
     },
-    questions=(Question("project.run_manual:own_line", "the line gives all points of your data set Own their labels", judge),),
+    questions=(Question("project.run_manual:own_line", "the line classifies all points of your data set Own correctly", judge),),
     values=values,
     insertions={
         ("minitorch/datasets.py", "    return Graph(N, [x for x, _ in points], [label for _, label in points])\n"): DATA_SET,

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from hypothesis.strategies import floats, lists
 
-from course.staff.variants.family import Family, Parameters, Question, close_to
+from course.staff.variants.family import Family, Parameters, Question, number_judge
 
-USUAL = {0.9, 0.95, 0.99}
-"""Decays that a student might write out of habit: nobody draws one."""
+COMMON = {0.9, 0.95, 0.99}
+"""Decays that students might guess; they are never drawn."""
 
-DECAYS = [decay for decay in (n / 1000 for n in range(511, 996)) if decay not in USUAL]  # above 1/2: 1 - decay is never a decay
+DECAYS = [decay for decay in (n / 1000 for n in range(511, 996)) if decay not in COMMON]  # above 1/2, so that 1 - decay is never a decay
 STARTS = [n / 2 for n in range(-19, 20) if n]
 
 SOLUTION = '''
 
 def moving_average(ls: Iterable[float]) -> float:
-    """The exponential moving average of a list, after its last element.
+    """The exponential moving average of a list after its last element.
 
-    It starts at $start. Each element x replaces the average by $decay · average + $rest · x.
+    The average starts at $start. Each element x changes it to $decay · average + $rest · x.
     """
     return reduce(lambda average, x: $decay * average + $rest * x, $start)(ls)
 '''
@@ -42,23 +41,18 @@ def test_moving_average() -> None:
 
 ABOUT = """
 In your workspace, Task 0.3 has one more function in `minitorch/operators.py`: `moving_average`, an exponential moving average that
-starts at $start and keeps $decay of itself at each element. Build it from `reduce`.
+starts at $start and has the decay $decay. Build it from `reduce`.
 """
 
 
 def expected(parameters: Parameters, ls: Sequence[float]) -> float:
-    """The average as a weighted sum, without a recursion."""
+    """The value of moving_average, computed as a weighted sum instead of a recursion."""
     decay, n = parameters["decay"], len(ls)
     return decay**n * parameters["start"] + (1 - decay) * sum(decay ** (n - 1 - i) * x for i, x in enumerate(ls))
 
 
-def judge(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Judge moving_average."""
-    close_to(expected(parameters, *arguments), answer)
-
-
 def values(parameters: Parameters) -> dict[str, float]:
-    """The values of the templates."""
+    """The values for the templates."""
     of = {"of_0": [0.0], "of_100": [100.0], "of_three": [4.0, -2.0, 10.0]}
     return {
         **parameters,
@@ -78,8 +72,8 @@ REDUCTION = Family(
     questions=(
         Question(
             "minitorch.operators:moving_average",
-            "moving_average(ls) starts at your number and has your decay",
-            judge,
+            "moving_average(ls) has your start and your decay",
+            number_judge(expected),
             [([],), ([0.0],), ([100.0],), ([4.0, -2.0, 10.0],)],
             {"ls": lists(floats(-10, 10), max_size=6)},
         ),

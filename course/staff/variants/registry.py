@@ -1,4 +1,4 @@
-"""All families of variants. To add one, write its file and enter it here."""
+"""All families of variants. To add one, write its file and register it here."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from course.staff.variants.points import POINTS
 from course.staff.variants.reduction import REDUCTION
 
 FAMILIES: dict[str, Family] = {family.name: family for family in (ACTIVATION, REDUCTION, POINTS, ORDER)}
-"""By name, in the order of their tasks."""
+"""Families by name, in the order of their tasks."""

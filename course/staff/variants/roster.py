@@ -1,4 +1,4 @@
-"""The variants of a class, and the submissions that carry another student's."""
+"""The variants of a class, and the submissions whose answers match another student's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from course.staff.grading.results import Result, write_result
 from course.staff.outputs.words import carries
 from course.staff.term.attempts import find_student
 from course.staff.term.policy import FILE, Policy, read_policy
-from course.staff.variants.grading import carried
+from course.staff.variants.grading import matching_students
 from course.staff.variants.registry import FAMILIES
 from course.staff.variants.variant import Variant, draw_variant
 
@@ -28,24 +28,24 @@ class Roster:
 
     Attributes:
         policy: The policy of the term.
-        variants: By the student's id.
-        shown: The same by the name that results may show: another one where submissions are graded anonymously.
+        variants: Variants by the student's id.
+        shown: The same by the name that results may show: an alias if submissions are graded anonymously.
     """
 
     policy: Policy
     variants: Mapping[str, Variant]
     shown: Mapping[str, Variant]
 
-    def named(self, submissions: Iterable[str], err: Console) -> dict[str, Variant]:
-        """The variants of submissions, by their names. A warning names those of nobody on the roster, who are graded without one."""
+    def for_submissions(self, submissions: Iterable[str], err: Console) -> dict[str, Variant]:
+        """The variants of submissions by name; warns about submissions of nobody on the roster, which are graded without a variant."""
         students = {name: find_student(name, self.policy) for name in submissions}
         for name, student in students.items():
             if student is None:
-                err.print(f"[yellow]{escape(name)} is nobody's on the roster and is graded without a variant; name it ID@TIME[/yellow]")
+                err.print(f"[yellow]{escape(name)} matches no student and is graded without a variant; name it ID@TIME[/yellow]")
         return {name: self.variants[student.id] for name, student in students.items() if student is not None}
 
-    def alike(self) -> list[tuple[str, str, str]]:
-        """Pairs of students between whom a copy cannot be recognized, with the name of the family."""
+    def indistinguishable_pairs(self) -> list[tuple[str, str, str]]:
+        """Pairs of students between whom a copy cannot be recognized, as (family, student, student)."""
         return [
             (name, one, other)
             for name, family in FAMILIES.items()
@@ -60,7 +60,7 @@ def roster_of(policy: Policy, alias: Callable[[str], str]) -> Roster | None:
 
     Args:
         policy: The policy.
-        alias: The name by which results show a student.
+        alias: Returns the name under which results show a student.
     """
     if policy.variants is None:
         return None
@@ -70,10 +70,10 @@ def roster_of(policy: Policy, alias: Callable[[str], str]) -> Roster | None:
 
 
 def read_roster(folder: Path) -> Roster:
-    """The variants of the term in a folder.
+    """Read the variants of a term.
 
     Raises:
-        RequestError: If its policy has no variants.
+        RequestError: If its policy is missing, is invalid or has no variants.
     """
     from course.staff.term.term import alias
 
@@ -85,14 +85,19 @@ def read_roster(folder: Path) -> Roster:
 
 
 def note_copies(out: Path, results: Sequence[Result], shown: Mapping[str, Variant]) -> list[Result]:
-    """The results, in which each task names the students whose variant the answers carry. Changed ones are written again.
+    """Record in each task the students whose variant the answers match, and rewrite the files of changed results.
 
     Args:
-        out: The folder of the results.
-        results: Of all submissions.
-        shown: Variants of the class, by the name that the teacher reads.
+        out: The output folder of grading.
+        results: The results of all submissions.
+        shown: Variants of the class, by the name that the teacher sees.
+
+    Returns:
+        The updated results, in the same order.
     """
-    noted = [replace(result, tasks=tuple(replace(task, carries=carried(task, shown)) for task in result.tasks)) for result in results]
+    noted = [
+        replace(result, tasks=tuple(replace(task, carries=matching_students(task, shown)) for task in result.tasks)) for result in results
+    ]
     changed = {(result.submission, result.hash): result for result, before in zip(noted, results, strict=True) if result != before}
     journal = Journal(out)
     for path in sorted((out / RESULTS).glob("*.json")) if changed else []:
@@ -102,6 +107,6 @@ def note_copies(out: Path, results: Sequence[Result], shown: Mapping[str, Varian
     return noted
 
 
-def copies(results: Sequence[Result]) -> list[str]:
-    """A sentence for each task of a submission whose answers carry another student's variant."""
+def describe_copies(results: Sequence[Result]) -> list[str]:
+    """A sentence for each task of a submission whose answers match another student's variant."""
     return [f"{result.submission}: Task {task.task} {carries(task)}" for result in results for task in result.tasks if task.carries]

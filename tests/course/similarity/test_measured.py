@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from course.manifest import ROOT, course
-from course.staff.grading.submissions import written
+from course.staff.grading.submissions import student_files
 from course.staff.proofs.answers import FOLDER, load_answers, patched
 from course.staff.similarity.compare import THRESHOLD, Scores, groups
 from course.staff.similarity.typical import ordinary_runs, typical_answers
@@ -70,12 +70,12 @@ def test_without_typical_answers_the_common_form_of_a_task_looks_copied_in_a_sma
 
 def reference() -> Work:
     """The course's own solution as a public work."""
-    return work("reference", {path: (ROOT / path).read_text(encoding="utf-8") for path in written(course())}, PUBLIC)
+    return work("reference", {path: (ROOT / path).read_text(encoding="utf-8") for path in student_files(course())}, PUBLIC)
 
 
 def mistaken_copies(count: int) -> list[Work]:
     """Students who copied the reference, each with a known mistake in another task."""
-    files: dict[str, str | bytes] = {path: (ROOT / path).read_text(encoding="utf-8") for path in written(course())}
+    files: dict[str, str | bytes] = {path: (ROOT / path).read_text(encoding="utf-8") for path in student_files(course())}
     answers = [load_answers(FOLDER, [task])[0] for task in course().tasks[:count]]
     return [work(answer.key, {path: str(text) for path, text in patched(answer, files).items()}) for answer in answers]
 

@@ -1,4 +1,4 @@
-"""What hostile programs try, each once in the sandbox of this machine: `doctor`."""
+"""`doctor`: runs every attack of a hostile program once in the sandbox of this machine."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ from course.staff.sandbox.sandbox import WARNINGS, Limits, Sandbox, SandboxError
 FILE = Path(__file__).with_name("attacks.toml")
 
 SCHEMA = 1
-"""Version of the doctor's JSON."""
+"""Version of the doctor's JSON format."""
 
-AT_ONCE = 4
-"""Attacks that run at a time; most of them wait."""
+CONCURRENCY = 4
+"""Number of attacks that run at a time; most of them wait."""
 
 LIMITS = Limits(seconds=60, memory=512 << 20, processes=64, disk=32 << 20, files=2_000, output=64 << 10, collected=4 << 20)
-"""What an attack may use; each of those that want more wants more than this."""
+"""Limits of an attack; attacks on a limit try to exceed these."""
 
-SHORT = 2.0
-"""Seconds for a program that would run for ever."""
+SHORT_SECONDS = 2.0
+"""Time limit of a program that would run forever."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """A hostile program, as `attacks.toml` describes it.
+    """A hostile program from `attacks.toml`.
 
     Attributes:
-        name: What it tries, in words.
-        program: The program.
-        then: One that runs after it.
+        name: What it attempts, as a phrase.
+        program: Its source.
+        then: The source of a program that runs after it.
         victim: Whether it needs another process to attack.
-        ends: What must end it.
-        collect: The report that the grader takes from it.
-        root: Whether it succeeds without a sandbox for the administrator alone.
+        ends: The limit that must end it; empty if it ends by itself.
+        collect: The report that the grader collects from it.
+        root: Whether it succeeds without a sandbox only for the administrator.
         alone: Why it is not run without a sandbox; empty if it is.
-        machine: The processor that it is written for; empty for all.
+        machine: The processor that it requires; empty for any.
     """
 
     name: str
@@ -63,12 +63,12 @@ class Attack:
 
     @property
     def limits(self) -> Limits:
-        """What it may use."""
-        return Limits(**{**vars(LIMITS), "seconds": SHORT}) if self.ends else LIMITS
+        """Its limits."""
+        return Limits(**{**vars(LIMITS), "seconds": SHORT_SECONDS}) if self.ends else LIMITS
 
 
 def load_attacks() -> list[Attack]:
-    """All attacks that this machine's processor can run."""
+    """All attacks for this machine's processor."""
     with FILE.open("rb") as file:
         attacks = [Attack(**entry) for entry in tomllib.load(file)["attack"]]
     return [attack for attack in attacks if attack.machine in ("", platform.machine())]
@@ -79,7 +79,10 @@ def attempt(attack: Attack, sandbox: Sandbox | None) -> Attempt:
 
     Args:
         attack: The attack.
-        sandbox: Where it runs; without one it runs as a plain process, to see that it is one.
+        sandbox: The sandbox; None for a plain process, to verify that the attack works there.
+
+    Returns:
+        The outcome.
 
     Raises:
         SandboxError: If the sandbox could not be set up.
@@ -87,50 +90,53 @@ def attempt(attack: Attack, sandbox: Sandbox | None) -> Attempt:
     with Target(victim=attack.victim) as target:
         programs = [attack.program, attack.then] if attack.then else [attack.program]
         if sandbox is None:
-            return target.result(*[target.bare(program, attack.limits, attack.collect) for program in programs], ends=attack.ends)
+            return target.result(*[target.run_unconfined(program, attack.limits, attack.collect) for program in programs], ends=attack.ends)
         return target.result(*[target.run(sandbox, program, attack.limits, attack.collect) for program in programs], ends=attack.ends)
 
 
 def attempts(attacks: Sequence[Attack], sandbox: Sandbox | None, done: Callable[[], object] = lambda: None) -> Iterator[Attempt]:
-    """What became of each attack, in order.
+    """Run attacks, and yield their outcomes in order.
 
     Args:
         attacks: The attacks.
         sandbox: As for `attempt`.
-        done: Called after each.
+        done: Called after each attack.
+
+    Raises:
+        SandboxError: If the sandbox could not be set up.
     """
-    with ThreadPoolExecutor(AT_ONCE) as executor:
+    with ThreadPoolExecutor(CONCURRENCY) as executor:
         try:
             for result in executor.map(partial(attempt, sandbox=sandbox), attacks):
                 done()
                 yield result
-        except BaseException:  # Ctrl-C, too
+        except BaseException:  # including KeyboardInterrupt
             executor.shutdown(cancel_futures=True)
             raise
 
 
 def doctor(out: Console | None = None, as_json: bool = False) -> int:
-    """Try every attack in the best sandbox of this machine, and print what became of it.
+    """Run every attack in the best sandbox of this machine, and print the outcomes.
 
     Args:
-        out: Where to print.
+        out: The console for the outcomes.
         as_json: Whether to print one JSON document instead of lines.
 
     Returns:
-        The exit status: 0 if none succeeded, 1 if one did, 3 if there is no sandbox.
+        The exit code: 0 if no attack succeeded, 1 if one did, 3 if there is no sandbox.
     """
     out = out or Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    reached = best_level()
-    attacks = load_attacks() if reached.level != "none" else []
+    best = best_level()
+    attacks = load_attacks() if best.level != "none" else []
     if not as_json:
-        for level, reason in reached.missing.items():
+        for level, reason in best.missing.items():
             out.print(f"[yellow]not {level}[/yellow]: {escape(reason)}", soft_wrap=True)
-        out.print(_level(reached.level), soft_wrap=True)
+        out.print(_level(best.level), soft_wrap=True)
     results: list[Attempt] = []
     progress_to = Console(stderr=True)
     with Progress(console=progress_to, transient=True, disable=not progress_to.is_terminal) as progress:
         bar = progress.add_task("attacking", total=len(attacks))
-        for attack, result in zip(attacks, attempts(attacks, Sandbox(reached.level), lambda: progress.advance(bar)), strict=True):
+        for attack, result in zip(attacks, attempts(attacks, Sandbox(best.level), lambda: progress.advance(bar)), strict=True):
             results.append(result)
             if not as_json:
                 out.print(_line(attack, result), soft_wrap=True)
@@ -139,28 +145,28 @@ def doctor(out: Console | None = None, as_json: bool = False) -> int:
         rows = [
             {"name": attack.name, "succeeded": result.succeeded, "how": result.how} for attack, result in zip(attacks, results, strict=True)
         ]
-        document = {"schema": SCHEMA, "level": reached.level, "missing": dict(reached.missing), "attacks": rows}
+        document = {"schema": SCHEMA, "level": best.level, "missing": dict(best.missing), "attacks": rows}
         out.print(json.dumps(document, indent=1), soft_wrap=True, markup=False)
     elif attacks:
         out.print(f"{succeeded} of {len(attacks)} attacks succeeded")
     if succeeded and not as_json:
         out.print("next: install bubblewrap 0.8 or newer, or grade only what you trust", soft_wrap=True)
-    return SandboxError.code if reached.level == "none" else 1 if succeeded else 0
+    return SandboxError.code if best.level == "none" else 1 if succeeded else 0
 
 
 def _level(level: str) -> str:
-    """What is printed of the sandbox."""
+    """The line about the sandbox."""
     if level == "none":
         return (
             "[red]no sandbox[/red]: a submission could read and change whatever you can\n"
             "next: apt-get install bubblewrap, then course-staff grade-doctor"
         )
-    who = "as a user of its own for each program" if os.geteuid() == 0 else "as you, in a namespace of its own"
+    who = "with a separate user for each program" if os.geteuid() == 0 else "with your user, in a separate namespace"
     return f"sandbox: [bold]{level}[/bold], {who if level == 'bubblewrap' else WARNINGS[level]}"
 
 
 def _line(attack: Attack, result: Attempt) -> str:
-    """What is printed of an attack."""
+    """The line about an attack."""
     if result.succeeded:
         return f"[red]SUCCEEDED[/red] {escape(attack.name)}: {escape(result.how)}"
     return f"stopped   {escape(attack.name)}"

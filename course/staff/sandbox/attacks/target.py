@@ -1,4 +1,4 @@
-"""What attacks aim at: a grader's files (hidden probes, another submission, a journal, a cache) and a process, with one secret in all."""
+"""The target of attacks: a grader's files (hidden probes, another submission, a journal, a cache) and a process, which share a secret."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from typing import Any
 
 from course.manifest import ROOT
 from course.staff.sandbox.filesystem import PYTHON
-from course.staff.sandbox.monitor import Ended, Limits
+from course.staff.sandbox.monitor import Limits, RunResult
 from course.staff.sandbox.sandbox import Sandbox
 
-SURVIVAL = 5.0
-"""Seconds in which what was killed must be gone."""
+KILL_SECONDS = 5.0
+"""Seconds within which a killed process must be gone."""
 
 PRELUDE = """
 import ctypes, json, os, platform, sys
@@ -46,7 +46,7 @@ def call(on_x86, on_arm, *args, wanted=None):
     elif (result >= 0 if wanted is not None else error != 1): broken(f'result {result}, error {error}')
     return result, error
 """
-"""Before every attack: what `attacks.toml` describes."""
+"""The definitions that precede every attack; `attacks.toml` describes them."""
 
 VICTIM = """
 import os, selectors, socket, sys
@@ -67,17 +67,17 @@ while True:
         else:
             client, _ = key.fileobj.accept(); client.sendall(secret); client.close()
 """
-"""A process of the grader's user that gives the secret to whoever asks it."""
+"""A process of the grader's user that sends the secret to every client."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What became of an attack.
+    """The outcome of an attack.
 
     Attributes:
-        succeeded: Whether it got what it wanted.
-        how: What it got; otherwise how it was stopped.
-        absent: Whether the kernel lacks what it attacks.
+        succeeded: Whether it reached its goal.
+        how: What it achieved, or how it was stopped.
+        absent: Whether the kernel lacks the attacked feature.
     """
 
     succeeded: bool
@@ -86,10 +86,10 @@ class Attempt:
 
 
 class Target:
-    """A context in which the files, and the process if it is needed, exist.
+    """A context in which the files, and the victim process if it is needed, exist.
 
     Args:
-        victim: Whether the other process is needed.
+        victim: Whether the victim process is needed.
     """
 
     def __init__(self, victim: bool) -> None:
@@ -102,7 +102,7 @@ class Target:
     def __enter__(self) -> Target:
         self.folder = Path(tempfile.mkdtemp(prefix="course-attack-")).resolve()
         try:
-            self._lay_out()
+            self._write_files()
             if self._wants_victim:
                 self._victim = subprocess.Popen(
                     [sys.executable, "-I", "-S", "-c", VICTIM, "victim-" + self.mark, self.mark, str(self.folder / "socket")],
@@ -128,8 +128,8 @@ class Target:
                 os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _lay_out(self) -> None:
-        """Write the files, readable for everybody: nothing but the sandbox keeps a program from them."""
+    def _write_files(self) -> None:
+        """Write the files, readable by everybody, so that only the sandbox protects them."""
         self.folder.chmod(0o755)
         for name, text in {
             "hidden/probes.py": f"EXPECTED = '{self.secret}'\n",
@@ -144,7 +144,7 @@ class Target:
         (self.folder / "bare").mkdir()
 
     def _state(self) -> dict[str, Any]:
-        """All that must not change."""
+        """Everything that must not change."""
         found: dict[str, Any] = {}
         for path in sorted(self.folder.rglob("*")):
             if path.is_relative_to(self.folder / "bare"):
@@ -156,7 +156,7 @@ class Target:
         return found
 
     def _targets(self, own: str, tmp: str) -> dict[str, Any]:
-        """Where things are, for the attack."""
+        """Paths, ports and process ids for the attack."""
         return {
             "folder": str(self.folder),
             "hidden": str(self.folder / "hidden" / "probes.py"),
@@ -175,23 +175,23 @@ class Target:
             "udp": int(self._ports[1]),
         }
 
-    def run(self, sandbox: Sandbox, program: str, limits: Limits, collect: str | None) -> Ended:
-        """Run an attack in the sandbox.
+    def run(self, sandbox: Sandbox, program: str, limits: Limits, collect: str | None) -> RunResult:
+        """Run an attack in the sandbox; returns the outcome of the run.
 
         Raises:
             SandboxError: If the sandbox could not be set up.
         """
         command = [PYTHON, "-P", "-s", "-c", PRELUDE + program, json.dumps(self._targets("{files}", "{tmp}"))]
         cache = self.folder / "cache"
-        with self._left_open():
+        with self._leaked_descriptor():
             return sandbox.run(command, files=self.folder / "submissions" / "own", limits=limits, collect=collect, cache=cache)
 
-    def bare(self, program: str, limits: Limits, collect: str | None) -> Ended:
-        """Run an attack as careless graders do: a process with our environment and a time limit, whose report is opened and read."""
+    def run_unconfined(self, program: str, limits: Limits, collect: str | None) -> RunResult:
+        """Run an attack as a careless grader would, with the grader's environment and only a time limit; returns the outcome of the run."""
         own, tmp = self.folder / "submissions" / "own", self.folder / "bare"
         command = [PYTHON, "-P", "-s", "-c", PRELUDE + program, json.dumps(self._targets(str(own), str(tmp)))]
-        begun, reason, status = time.monotonic(), "ended", -signal.SIGKILL
-        with self._left_open() as descriptor, (self.folder / "bare" / "printed").open("w+b") as printed:
+        start, reason, status = time.monotonic(), "ended", -signal.SIGKILL
+        with self._leaked_descriptor() as descriptor, (self.folder / "bare" / "printed").open("w+b") as printed:
             process = subprocess.Popen(
                 command,
                 cwd=own,
@@ -205,7 +205,7 @@ class Target:
             try:
                 status = process.wait(timeout=limits.seconds)
             except subprocess.TimeoutExpired:
-                reason = "nothing"  # it had to be killed by hand
+                reason = "nothing"  # no limit ended it
             finally:
                 process.kill()
                 process.wait()
@@ -219,34 +219,34 @@ class Target:
                     collected = (tmp / collect).read_bytes()
                 if collected is not None and len(collected) > limits.collected:
                     break
-        return Ended(status, reason, time.monotonic() - begun, output, collected)
+        return RunResult(status, reason, time.monotonic() - start, output, collected)
 
-    def result(self, *runs: Ended, ends: str) -> Attempt:
-        """What became of an attack, after its programs have run."""
-        said = "\n".join(run.output for run in runs)
-        last = said.strip().splitlines()[-1] if said.strip() else ""
-        if self.secret in said or any(self.secret.encode() in (run.collected or b"") for run in runs):
+    def result(self, *runs: RunResult, ends: str) -> Attempt:
+        """Whether an attack succeeded, after its programs have run."""
+        output = "\n".join(run.output for run in runs)
+        last = output.strip().splitlines()[-1] if output.strip() else ""
+        if self.secret in output or any(self.secret.encode() in (run.collected or b"") for run in runs):
             return Attempt(True, "it got the secret")
-        if found := [line for line in said.splitlines() if line.startswith("BROKEN")]:
+        if found := [line for line in output.splitlines() if line.startswith("BROKEN")]:
             return Attempt(True, found[-1].removeprefix("BROKEN "))
         if any(run.collected and len(run.collected) > 4 << 20 for run in runs):
             return Attempt(True, "the grader read a report of more than 4 MB")
         if self._state() != self._before:
-            return Attempt(True, "files of the grader's are changed")
-        if self._victim is not None and (hurt := _hurt(self._victim)):
-            return Attempt(True, hurt)
+            return Attempt(True, "it changed files of the grader")
+        if self._victim is not None and (harm := _victim_state(self._victim)):
+            return Attempt(True, harm)
         if ends and runs[-1].reason != ends:
-            return Attempt(True, f"it was to be ended for its {ends}, and {runs[-1].reason} ended it")
-        end = time.monotonic() + SURVIVAL
+            return Attempt(True, f"it should have exceeded its limit on {ends}, got the reason {runs[-1].reason}")
+        end = time.monotonic() + KILL_SECONDS
         while left := list(self._survivors()):
             if time.monotonic() > end:
                 return Attempt(True, f"{len(left)} of its processes still run")
             time.sleep(0.01)
         reason = runs[-1].reason if runs[-1].reason != "ended" else f"status {runs[-1].status}"
-        return Attempt(False, last or reason, "ABSENT" in said)
+        return Attempt(False, last or reason, "ABSENT" in output)
 
     def _survivors(self) -> Iterator[int]:
-        """Processes of an attack on this target that still run."""
+        """The ids of processes of an attack on this target that still run."""
         for name in os.listdir("/proc"):
             if name.isdigit():
                 with contextlib.suppress(OSError):
@@ -255,8 +255,8 @@ class Target:
                         yield int(name)
 
     @contextlib.contextmanager
-    def _left_open(self) -> Iterator[int]:
-        """A descriptor of the hidden probes that a child may inherit, as a careless grader leaves one."""
+    def _leaked_descriptor(self) -> Iterator[int]:
+        """A file descriptor of the hidden probes that a child inherits, as if a careless grader had left it open."""
         descriptor = os.open(self.folder / "hidden" / "probes.py", os.O_RDONLY)
         try:
             os.set_inheritable(descriptor, True)
@@ -265,8 +265,8 @@ class Target:
             os.close(descriptor)
 
 
-def _hurt(victim: subprocess.Popen[str]) -> str:
-    """What has happened to the other process; empty if nothing has."""
+def _victim_state(victim: subprocess.Popen[str]) -> str:
+    """What happened to the victim process; empty if nothing did."""
     if victim.poll() is not None:
         return "the grader was killed"
     state = Path(f"/proc/{victim.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
