@@ -40,7 +40,7 @@ author = "The MiniTorch authors"
 copyright = "the MiniTorch authors"
 language = "en"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design", "mathml", "task_box", "check_yourself"]
-exclude_patterns = ["_build", "_ext", "_templates"]
+exclude_patterns = ["_build", "_ext", "_templates", "slides"]
 templates_path = ["_templates"]
 
 # Markdown and code cells

@@ -17,8 +17,10 @@ from rich.table import Table
 
 from course.manifest import ROOT, ManifestError, Task, course
 from course.staff import RequestError, StaffError
+from course.staff.exam.commands import add_commands as add_exam
 from course.staff.lecture.commands import add_commands as add_lecture
 from course.staff.similarity.commands import add_commands as add_similarity
+from course.staff.slides.commands import add_commands as add_slides
 from course.staff.term.commands import add_commands
 from course.staff.variants.commands import VariantTerm, add_variants, find_variant
 
@@ -342,6 +344,8 @@ def classroom(
 add_similarity(app, out, err)
 add_commands(app, out, err, lambda: _Shown())
 add_lecture(app, out, err)
+add_exam(app, out, err)
+add_slides(app, out)
 add_variants(app, out, err)
 
 

@@ -42,6 +42,7 @@ NOT_FOR_STUDENTS = (
     "docs/api/generated/",
     "docs/lab_log.md",
     "docs/module3/performance.md",
+    "docs/slides",
     "docs/teachers",
     "project/reproduc",  # project/reproduce.py and its folder
 )

@@ -119,7 +119,7 @@ def import_roster(folder: Path, table: Path, manifest: Manifest) -> ImportResult
         RequestError: If the table cannot be read, has no column of ids, or contains an id twice; nothing is written then.
     """
     known = read_policy(folder, manifest).students
-    rows, warnings = _rows(table)
+    rows, warnings = read_rows(table)
     added = [row for row in rows if row["id"].casefold() not in map(str.casefold, known)]
     text = (folder / FILE).read_text(encoding="utf-8")
     for row in added:
@@ -162,8 +162,12 @@ def read_text(path: Path) -> tuple[str, bool]:
         ) from None
 
 
-def _rows(path: Path) -> tuple[list[dict[str, str]], tuple[str, ...]]:
-    """The students of a table, as fields by name, and warnings."""
+def read_rows(path: Path) -> tuple[list[dict[str, str]], tuple[str, ...]]:
+    """The students of a table, as fields by name, and warnings.
+
+    Raises:
+        RequestError: If the table cannot be read, has no column of ids, or contains an id twice.
+    """
     text, certain = read_text(path)
     table = next((table for sign in ",;\t" if (table := _Table(text, sign)).places["id"]), None)
     if table is None:

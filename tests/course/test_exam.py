@@ -1,0 +1,361 @@
+"""Exams: which questions are asked, the files, and the command. The questions have their own file of tests."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course.manifest import ROOT, course
+from course.staff import RequestError, cli
+from course.staff.exam.bank import QUESTIONS, choose, find
+from course.staff.exam.question import KINDS, MISTAKE, Module, Rng, exercise
+from course.staff.exam.sheets import draw_exam, quote, write_exam
+from course.staff.handout.selection import select
+
+from .test_class_page import Page
+
+# Which questions
+
+
+def test_the_questions_of_an_exam_depend_on_the_seed_alone_and_come_evenly_from_the_modules() -> None:
+    chosen = choose("seed", [0, 1, 2, 3, 4], 10)
+    assert chosen == choose("seed", [0, 1, 2, 3, 4], 10) != choose("another", [0, 1, 2, 3, 4], 10)
+    assert [question.module for question in chosen] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert [question.module for question in choose("seed", [1, 3], 5)] == [1, 1, 1, 3, 3]
+
+
+def test_an_exam_prefers_tasks_that_it_does_not_ask_about_yet() -> None:
+    for seed in ("a", "b", "c"):
+        chosen = choose(seed, [0], 5)
+        assert len({task for question in chosen for task in question.tasks}) == 5
+
+
+def test_all_questions_can_be_asked() -> None:
+    assert choose("seed", [0, 1, 2, 3, 4], len(QUESTIONS)) == list(QUESTIONS)
+
+
+def test_draws_are_the_same_on_every_machine() -> None:
+    rng = Rng("seed", "2-positions", "ada")
+    assert [rng.below(100), rng.integer(5, 9), rng.choice("abc"), rng.shuffle([1, 2, 3, 4])] == [75, 7, "a", [1, 4, 3, 2]]
+
+
+def test_draws_stay_in_their_range_and_reach_its_ends() -> None:
+    rng = Rng("seed")
+    assert {rng.integer(-1, 2) for _ in range(200)} == {-1, 0, 1, 2}
+    assert {tuple(rng.shuffle("abc")) for _ in range(200)} == {tuple(order) for order in ("abc", "acb", "bac", "bca", "cab", "cba")}
+    assert all(len(set(rng.sample(range(5), 3))) == 3 for _ in range(20))
+
+
+# The files
+
+EVIL = '<img src=x onerror="alert(1)"> *x*'
+CLASS = {"ada": "Ada Lovelace", "eve": EVIL}
+
+
+def written(folder: Path, students: Mapping[str, str] = CLASS, seed: str = "seed", count: int = 10) -> dict[str, str]:
+    """The files of an exam by path."""
+    paths = write_exam(draw_exam("MiniTorch", seed, choose(seed, [0, 1, 2, 3, 4], count), students), folder)
+    return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+def test_an_exam_is_a_sheet_for_each_student_and_the_solutions(tmp_path: Path) -> None:
+    files = written(tmp_path)
+    assert sorted(files) == [f"{name}.{kind}" for name in ("sheets/ada", "sheets/eve", "solutions") for kind in ("html", "md")]
+    assert sorted(files) == sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_one_or_another_student_does_not(tmp_path: Path) -> None:
+    first = written(tmp_path / "a")
+    assert written(tmp_path / "b") == first
+    assert written(tmp_path / "a") == first, "written again into the same folder"
+    assert written(tmp_path / "c", seed="other")["sheets/ada.md"] != first["sheets/ada.md"]
+    alone = written(tmp_path / "d", {"ada": "Ada Lovelace"})
+    assert alone["sheets/ada.md"] == first["sheets/ada.md"], "the others in the class change nothing"
+    assert first["sheets/ada.md"].splitlines()[4:] != first["sheets/eve.md"].splitlines()[4:]
+
+
+def test_a_sheet_has_questions_and_points_and_neither_answers_nor_topics(tmp_path: Path) -> None:
+    files = written(tmp_path, count=len(QUESTIONS))
+    total = sum(question.points for question in QUESTIONS)
+    assert f"{len(QUESTIONS)} questions, {total} points." in files["sheets/ada.md"]
+    for question in QUESTIONS:
+        drawn = question.draw("seed", "ada")
+        assert drawn.text in files["sheets/ada.md"]
+        assert drawn.answer not in files["sheets/ada.md"]
+        assert drawn.answer in files["solutions.md"]
+        if question.kind == MISTAKE:
+            assert question.topic not in files["sheets/ada.md"], "the topic names the mistake"
+        for points, text in drawn.rubric:
+            assert f"- {points} point{'' if points == 1 else 's'}: {text}" in files["solutions.md"]
+
+
+def test_an_answer_that_all_students_share_is_in_the_solutions_once(tmp_path: Path) -> None:
+    module = Module(0)
+
+    @module.question("0.1", KINDS[3], 2)
+    def same(rng: Rng) -> Any:
+        """The same for all."""
+        return exercise("Why?", "Because it is so.", [(2, "the reason")])
+
+    write_exam(draw_exam("MiniTorch", "seed", module.questions, CLASS), tmp_path)
+    text = (tmp_path / "solutions.md").read_text(encoding="utf-8")
+    assert text.count("Because it is so.") == 1
+    assert "### All students" in text
+
+
+def test_a_page_is_complete_and_loads_and_runs_nothing(tmp_path: Path) -> None:
+    for path, text in written(tmp_path, count=len(QUESTIONS)).items():
+        if path.endswith(".html"):
+            page = Page(text.replace("<hr />", ""))
+            assert not page.open
+            assert {tag for tag, _ in page.tags} & {"script", "img", "link", "iframe", "object", "base", "form", "a"} == set()
+            assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+            assert not re.search(r"https?://|@import|url\(", text)
+            assert text.count("<section>") == len(QUESTIONS)
+
+
+def test_a_name_is_text_and_not_markup(tmp_path: Path) -> None:
+    files = written(tmp_path)
+    assert "<b>" not in files["sheets/eve.html"]
+    assert "&lt;img src=x onerror=&quot;alert(1)&quot;&gt; *x* (eve)" in files["sheets/eve.html"]
+    assert "Ada Lovelace (ada)" in files["sheets/ada.md"]
+
+
+def test_a_folder_with_sheets_of_other_students_is_refused_and_unchanged(tmp_path: Path) -> None:
+    first = written(tmp_path)
+    with pytest.raises(RequestError) as error:
+        written(tmp_path, {"ada": ""})
+    assert str(error.value) == (
+        f"{tmp_path} expected no sheets of other students, got eve.html and 1 more; the solutions would not cover them"
+    )
+    assert error.value.next == "choose another folder for --out"
+    assert {path: (tmp_path / path).read_text(encoding="utf-8") for path in first} == first
+
+
+def test_no_workspace_holds_anything_of_an_exam() -> None:
+    files = select(ROOT, course(), course().stages[-1].number)
+    assert [path for path in files if re.search(r"exam(?!ple)|staff|teachers", path)] == []
+    assert not any("course.staff.exam" in text for text in files.values() if isinstance(text, str))
+
+
+# The command
+
+Run = Callable[..., tuple[int, list[str], list[str]]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs `course-staff exam`; gives its exit code and what it printed."""
+
+    def run(*arguments: str) -> tuple[int, list[str], list[str]]:
+        monkeypatch.setattr("sys.argv", ["course-staff", "exam", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        printed = capsys.readouterr()
+        return int(end.value.code or 0), printed.out.splitlines(), printed.err.splitlines()
+
+    return run
+
+
+SEED = "a seed that nobody guesses"
+
+
+def test_the_command_writes_the_exam_of_one_student(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "exam"
+    code, lines, errors = run("--seed", SEED, "--student", "ada", "--modules", "0,1", "--questions", "3", "--out", str(out))
+    points = sum(question.points for question in choose(SEED, [0, 1], 3))
+    assert (code, errors) == (0, [])
+    assert lines == [f"1 student, 3 questions, {points} points", f"sheets     {out}/sheets", f"solutions  {out}/solutions.html"]
+    assert sorted(path.name for path in (out / "sheets").iterdir()) == ["ada.html", "ada.md"]
+
+
+def test_the_command_reads_a_table_of_an_lms_or_a_term(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "class.csv").write_text("First Name,Last Name,SID\nAda,Lovelace,ada\nBob,Ross,bob\n", encoding="utf-8")
+    (tmp_path / "term.toml").write_text('[[student]]\nid = "ada"\nname = "Ada Lovelace"\n[[student]]\nid = "bob"\n', encoding="utf-8")
+    for roster in ("class.csv", "term.toml"):
+        out = tmp_path / f"of {roster}"
+        code, lines, _ = run("--seed", SEED, "--roster", str(tmp_path / roster), "--out", str(out))
+        assert (code, lines[0].partition(",")[0]) == (0, "2 students")
+        assert "Ada Lovelace (ada)" in (out / "sheets" / "ada.md").read_text(encoding="utf-8")
+        assert (out / "sheets" / "bob.html").is_file()
+
+
+def test_the_command_asks_the_questions_that_are_named_in_the_order_of_their_names(run: Run, tmp_path: Path) -> None:
+    ids = ["2-positions", "0-sigmoid"]
+    code, *_ = run("--seed", SEED, "--student", "ada", "--ask", ids[0], "--ask", ids[1], "--out", str(tmp_path))
+    sheet = (tmp_path / "sheets" / "ada.md").read_text(encoding="utf-8")
+    assert code == 0
+    places = [sheet.index(question.draw(SEED, "ada").text) for question in find(ids)]
+    assert places == sorted(places)
+
+
+def test_sheets_leave_space_in_proportion_to_the_points_and_solutions_do_not(run: Run, tmp_path: Path) -> None:
+    ids = ["0-sigmoid", "1-backward-pass"]
+    code, *_ = run("--seed", SEED, "--student", "ada", "--ask", ids[0], "--ask", ids[1], "--space", "--out", str(tmp_path))
+    heights = re.findall(
+        r'<div class="space" style="height: (\d+)mm"></div>', (tmp_path / "sheets" / "ada.html").read_text(encoding="utf-8")
+    )
+    assert (code, heights) == (0, [str(15 * question.points) for question in find(ids)])
+    assert 'class="space"' not in (tmp_path / "solutions.html").read_text(encoding="utf-8")
+    assert 'class="space"' not in (tmp_path / "sheets" / "ada.md").read_text(encoding="utf-8")
+
+
+def test_a_short_seed_is_a_warning_with_a_better_one(run: Run, tmp_path: Path) -> None:
+    code, _, errors = run("--seed", "7", "--student", "ada", "--out", str(tmp_path))
+    assert code == 0
+    assert re.fullmatch(r"a seed of 1 character can be guessed; for an exam use one such as [0-9a-f]{16}", " ".join(errors))
+
+
+def test_the_list_shows_the_bank_or_some_modules_of_it(run: Run) -> None:
+    code, lines, errors = run("--list")
+    assert (code, errors) == (0, [])
+    assert lines[0].split() == ["question", "tasks", "kind", "points", "topic"]
+    assert [line.split()[0] for line in lines[1:]] == [question.id for question in QUESTIONS]
+    assert lines[1].split()[:4] == ["0-sigmoid", "0.1", "explain", "4"]
+    assert {line[0] for line in run("--list", "--modules", "1,3-4")[1][1:]} == {"1", "3", "4"}
+
+
+def test_the_list_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.setattr(cli.out, "width", 60)
+    monkeypatch.setenv("NO_COLOR", "1")
+    code, lines, _ = run("--list")
+    assert code == 0
+    assert max(map(len, lines)) <= 60
+    assert "\x1b" not in "".join(lines)
+
+
+HELP = "next: course-staff exam --help"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (
+            ["--student", "ada", "--out", "OUT"],
+            ["error: an exam expected --seed, got none; its numbers follow from it", "next: course-staff exam --seed "],
+        ),
+        (
+            ["--seed", SEED, "--student", "ada"],
+            ["error: an exam expected --out DIR, got none", "next: course-staff exam --seed SEED --student ID --out DIR"],
+        ),
+        (["--seed", SEED, "--out", "OUT"], ["error: an exam expected either --student ID or --roster FILE, got neither", HELP]),
+        (
+            ["--seed", SEED, "--student", "ada", "--roster", "x.csv", "--out", "OUT"],
+            ["error: an exam expected either --student ID or --roster FILE, got both", HELP],
+        ),
+        (
+            ["--seed", SEED, "--student", "../ada", "--out", "OUT"],
+            ["error: --student expected an id without @ and slashes that does not begin with one of . = + -, got '../ada'", HELP],
+        ),
+        (
+            ["--seed", SEED, "--student", "ada", "--modules", "0,7", "--out", "OUT"],
+            ["error: --modules expected modules from 0 to 4, such as 0,1 or 0-2, got '0,7'", HELP],
+        ),
+        (["--list", "--modules", "2-1"], ["error: --modules expected modules from 0 to 4, such as 0,1 or 0-2, got '2-1'", HELP]),
+        (["--list", "--modules", "one"], ["error: --modules expected modules from 0 to 4, such as 0,1 or 0-2, got 'one'", HELP]),
+        (
+            ["--seed", SEED, "--student", "ada", "--modules", "0", "--questions", "99", "--out", "OUT"],
+            ["error: --questions expected a number from 1 to 13 for module 0, got 99", "next: course-staff exam --list"],
+        ),
+        (
+            ["--seed", SEED, "--student", "ada", "--modules", "0-1", "--questions", "0", "--out", "OUT"],
+            ["error: --questions expected a number from 1 to 25 for modules 0, 1, got 0", "next: course-staff exam --list"],
+        ),
+        (
+            ["--seed", SEED, "--student", "ada", "--ask", "9-x", "--out", "OUT"],
+            ["error: --ask expected the id of a question, such as 0-sigmoid, got '9-x'", "next: course-staff exam --list"],
+        ),
+        (
+            ["--seed", SEED, "--student", "ada", "--ask", "0-sigmoid", "--ask", "0-sigmoid", "--out", "OUT"],
+            ["error: --ask expected each question once, got 0-sigmoid again", "next: course-staff exam --list"],
+        ),
+        (
+            ["--seed", SEED, "--student", "ada", "--ask", "0-sigmoid", "--questions", "3", "--out", "OUT"],
+            ["error: --ask expected neither --questions nor --modules beside it, got --questions", HELP],
+        ),
+        (
+            ["--seed", SEED, "--roster", "OUT/none.csv", "--out", "OUT"],
+            ["error: there is no OUT/none.csv; pass a CSV table", "next: course-staff roster --help"],
+        ),
+    ],
+)
+def test_a_wrong_request_says_what_was_expected_and_writes_nothing(
+    run: Run, tmp_path: Path, arguments: list[str], lines: list[str]
+) -> None:
+    out = str(tmp_path / "out")
+    code, printed, errors = run(*(word.replace("OUT", out) for word in arguments))
+    assert (code, printed) == (2, [])
+    expected = [line.replace("OUT", out) if "DIR" not in line else line for line in lines]
+    assert [line[: len(start)] for line, start in zip(errors, expected, strict=True)] == expected
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_in_an_uncertain_encoding_are_a_warning(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "class.csv").write_bytes("SID,Name\nzoe,Zoë\n".encode("cp1252"))
+    code, _, errors = run("--seed", SEED, "--roster", str(tmp_path / "class.csv"), "--out", str(tmp_path / "out"))
+    assert (code, errors) == (0, ["class.csv is not UTF-8 and was read as Windows-1252; check the names, such as Zoë"])
+    assert "Zoë (zoe)" in (tmp_path / "out" / "sheets" / "zoe.html").read_text(encoding="utf-8")
+
+
+def test_a_roster_without_students_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "term.toml").write_text("", encoding="utf-8")
+    code, _, errors = run("--seed", SEED, "--roster", str(tmp_path / "term.toml"), "--out", str(tmp_path / "out"))
+    assert (code, errors) == (
+        2,
+        [
+            f"error: {tmp_path / 'term.toml'} expected students, got none",
+            f"next: course-staff roster STUDENTS.csv --term {tmp_path}",
+        ],
+    )
+
+
+def test_a_roster_with_an_id_that_cannot_be_a_file_name_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "class.csv").write_text("SID,Name\na/b,Ada\n", encoding="utf-8")
+    code, _, errors = run("--seed", SEED, "--roster", str(tmp_path / "class.csv"), "--out", str(tmp_path / "out"))
+    assert code == 2
+    assert errors[0] == (
+        f"error: {tmp_path / 'class.csv'} expected an id without @ and slashes that does not begin with one of . = + -, got 'a/b'"
+    )
+
+
+# The page for teachers
+
+PAGE = (ROOT / "docs" / "teachers" / "exam.md").read_text(encoding="utf-8")
+
+
+def test_the_page_shows_what_the_command_prints(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("class.csv").write_text("id,name\nada,Ada\nbob,Bob\n", encoding="utf-8")
+    command, printed = re.findall(r"(?s)```text\n(.*?)```", PAGE)[:2]
+    code, lines, errors = run(*shlex.split(command)[2:])
+    assert (code, lines, errors) == (0, printed.splitlines(), [])
+
+
+def test_the_page_shows_two_questions_as_they_are() -> None:
+    ids = re.findall(r"--ask (\S+)", PAGE)
+    assert len(ids) >= 2
+    for question in find(list(dict.fromkeys(id for id in ids if id != "ID`"))):
+        drawn = question.draw("an example", "ada")
+        assert quote(drawn.text) in PAGE
+        assert drawn.answer in PAGE
+        assert all(text in PAGE for _, text in drawn.rubric)
+
+
+def test_the_question_that_the_page_adds_is_one() -> None:
+    (source,) = re.findall(r"(?s)```python\n(.*?)```", PAGE)
+    module = Module(0)
+    exec(f"from __future__ import annotations\n{source}", {"MODULE": module, "COMPUTE": KINDS[0], "exercise": exercise})
+    (question,) = module.questions
+    drawn = question.draw("seed", "ada")
+    assert (question.id, sum(points for points, _ in drawn.rubric)) == ("0-square", question.points)
+    assert drawn.expected == {"derivative": 2 * drawn.given["x"]}
+
+
+def test_the_page_counts_the_bank() -> None:
+    assert f"a bank of {len(QUESTIONS)}," in PAGE
+    assert min(sum(question.module == module for question in QUESTIONS) for module in range(5)) == 12

@@ -1,0 +1,156 @@
+"""Slides: the decks of the modules, what their blocks may contain, and the command."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course.manifest import ROOT, course
+from course.staff import StaffError, cli
+from course.staff.handout.selection import select
+from course.staff.slides.deck import SOURCES, quote_source, read_deck, write_deck
+
+from .test_class_page import Page, browser, needs_chromium, open_page  # noqa: F401  # browser is a fixture
+
+DECKS = sorted(SOURCES.glob("*.md"))
+
+
+def test_every_module_has_a_deck() -> None:
+    assert [path.stem for path in DECKS] == [f"module{stage}" for stage in sorted({task.stage for task in course().tasks})]
+
+
+@pytest.mark.parametrize("path", DECKS, ids=lambda path: path.stem)
+def test_a_deck_has_slides_with_titles_notes_and_figures_and_its_page_loads_nothing(path: Path, tmp_path: Path) -> None:
+    slides = read_deck(path)
+    module = next(stage for stage in course().stages if f"module{stage.number}" == path.stem)
+    assert slides[0].title == f"Module {module.number}: {module.title}"
+    assert len(slides) >= 10
+    assert all(slide.title and slide.notes for slide in slides)
+    assert sum("<svg" in slide.body for slide in slides) >= 3
+    text = write_deck(path, tmp_path).read_text(encoding="utf-8")
+    page = Page(text)
+    assert not page.open
+    assert {tag for tag, _ in page.tags} & {"img", "link", "iframe", "object", "base", "form", "a"} == set()
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+    assert (
+        re.findall(
+            r"https?://[^\s\"]+|@import|url\((?!#)",
+            text.replace("http://www.w3.org/2000/svg", "").replace("http://www.w3.org/1999/xlink", ""),
+        )
+        == []
+    )
+    (script,) = re.findall(r"(?s)<script>(.*?)</script>", text)
+    assert f"script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in text
+    assert text.count('<section class="slide"') == len(slides)
+
+
+def test_a_page_of_the_app_that_a_deck_names_exists() -> None:
+    from project.lab.registry import VIEWS
+
+    named = {page for path in DECKS for page in re.findall(r"`(m\d_\w+)`", path.read_text(encoding="utf-8"))}
+    assert len(named) > 10
+    assert named <= {view.name for view in VIEWS}
+
+
+def deck(folder: Path, text: str) -> Path:
+    """A deck with this text."""
+    (folder / "deck.md").write_text(text, encoding="utf-8")
+    return folder / "deck.md"
+
+
+def test_notes_and_slides_are_separated_and_markup_is_text(tmp_path: Path) -> None:
+    first, second = read_deck(deck(tmp_path, "# One\n\n<b>x</b>\n\nNotes:\n\nSay *this*.\n\n---\n\n## Two\n\n| a |\n|---|\n| 1 |\n"))
+    assert (first.title, second.title, second.notes) == ("One", "Two", "")
+    assert "&lt;b&gt;x&lt;/b&gt;" in first.body
+    assert first.notes == "<p>Say <em>this</em>.</p>\n"
+    assert "<td>1</td>" in second.body
+
+
+def test_code_comes_from_the_file(tmp_path: Path) -> None:
+    (slide,) = read_deck(deck(tmp_path, "# One\n\n```{source} minitorch/scalar_functions.py Log.backward\n```\n"))
+    assert "operators.log_back(a, d_output)" in slide.body
+    assert quote_source(["minitorch/scalar_functions.py", "Log.backward"], "").startswith("@staticmethod\ndef backward(")
+
+
+@pytest.mark.parametrize(
+    ("block", "says"),
+    [
+        ("```{figure}\nnone\n```", "the figure raised NameError: name 'none' is not defined"),
+        ("```{figure}\n1 +\n```", "the figure raised SyntaxError: "),
+        ("```{figure}\n1\n```", "a figure block expected a figure in its last line, got int"),
+        ("```{figure}\nx = 1\n```", "a figure block expected a figure in its last line, got NoneType"),
+        ("```{source}\n```", "a source block expected a file and a function in it, got nothing"),
+        ("```{source} minitorch/none.py x\n```", "a source block expected a file and a function in it, got minitorch/none.py x"),
+        (
+            "```{source} minitorch/operators.py sigmoid\n```",
+            "minitorch/operators.py sigmoid is a part of the solution of Task 0.1; quote code that students are given",
+        ),
+        (
+            "```{source} minitorch/tensor_ops.py tensor_map\n```",
+            "minitorch/tensor_ops.py tensor_map is a part of the solution of Task 2.3; ",
+        ),
+        (
+            "```{source} minitorch/tensor_data.py positions\n```",
+            "minitorch/tensor_data.py positions is a part of the solution of Task 2.3; ",
+        ),
+    ],
+)
+def test_a_block_that_cannot_be_filled_names_the_slide(tmp_path: Path, block: str, says: str) -> None:
+    path = deck(tmp_path, f"# One\n\n---\n\n## Two\n\n{block}\n")
+    with pytest.raises(StaffError) as error:
+        read_deck(path)
+    assert str(error.value).startswith(f"{path}, slide 2: {says}")
+
+
+def test_the_command_makes_the_decks_of_some_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["course-staff", "slides", "--out", str(tmp_path), "--modules", "1,2"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert not end.value.code
+    assert capsys.readouterr().out.splitlines() == [f"{tmp_path}/module1.html", f"{tmp_path}/module2.html"]
+    monkeypatch.setattr("sys.argv", ["course-staff", "slides", "--out", str(tmp_path), "--modules", "5"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert (end.value.code, capsys.readouterr().err.splitlines()) == (
+        2,
+        ["error: --modules expected modules from 0 to 4, such as 0,1 or 0-2, got '5'", "next: course-staff slides --help"],
+    )
+
+
+def test_no_workspace_holds_slides() -> None:
+    assert [path for path in select(ROOT, course(), course().stages[-1].number) if "slides" in path] == []
+
+
+@pytest.mark.exhaustive
+@needs_chromium
+@pytest.mark.parametrize("path", DECKS, ids=lambda path: path.stem)
+def test_keys_move_through_the_slides_each_fits_the_screen_and_notes_are_shown_on_demand(
+    browser: Any,  # noqa: F811
+    path: Path,
+    tmp_path: Path,
+) -> None:
+    page, troubles = open_page(browser, write_deck(path, tmp_path))
+    page.set_viewport_size({"width": 1280, "height": 720})
+    count = len(read_deck(path))
+    for number in range(1, count + 1):
+        assert page.locator(".slide:visible .number").inner_text() == f"{number} / {count}"
+        assert page.evaluate("document.documentElement.scrollHeight <= 720 && document.documentElement.scrollWidth <= 1280"), number
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Home")
+    assert page.url.endswith("#1")
+    assert not page.locator(".slide:visible .notes").is_visible()
+    page.keyboard.press("n")
+    assert page.locator(".slide:visible .notes").is_visible()
+    page.get_by_role("button", name="Next slide").click()
+    assert page.locator(".slide:visible .number").inner_text().startswith("2 /")
+    page.emulate_media(media="print")
+    assert page.locator(".slide:visible").count() == count
+    assert troubles == []
+    page.close()
