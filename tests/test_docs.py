@@ -83,6 +83,7 @@ def test_every_chapter_has_an_example_by_hand_a_figure_mistakes_and_a_box(page) 
     text = page.read_text(encoding="utf-8")
     without_task = {
         "module1/topological_order",
+        "module1/depth_first_search",
         "module1/forward_mode",
         "module2/strides",
         "module2/expand_and_gradients",
@@ -515,6 +516,90 @@ print(grids([x, "→", Grid("y", [[9]])], "C")._repr_html_())
     assert float(boxes[4][2]) - float(boxes[0][2]) == 26 + 8
     assert [i for i, (kind, _, _) in enumerate(boxes) if "marked" in kind] == [6]
     assert drawn.count("stroke-dasharray") == 1
+
+
+def test_a_row_shows_all_figures_above_one_caption_with_ids_of_their_own() -> None:
+    code = """
+from figures import graph
+from learning_figures import row
+print(row([graph({"y": ["x"]}, "A"), graph({"y": ["x"]}, "B")], "C < D")._repr_html_())
+"""
+    drawn = run_extension(code).stdout
+    assert drawn.count("<svg aria-hidden") == 2
+    assert re.findall("<figcaption>([^<]*)</figcaption>", drawn) == ["C &lt; D"]
+    ids = re.findall(r' id="([^"]+)"', drawn)
+    assert len(ids) == len(set(ids)) == 2
+
+
+def test_a_step_of_a_backward_pass_shows_what_is_passed_on_and_what_was_received() -> None:
+    code = """
+from learning_figures import Step, backward_steps
+step = Step("b passes on", "b", {"a": ["8", "9"]}, {"b": "1", "a": "17"}, ["L"])
+at = {"L": (0, 0), "b": (0, 1), "a": (0, 2)}
+print(backward_steps({"L": ["b"], "b": ["a", "a"]}, at, [step], "C")._repr_html_())
+"""
+    drawn = run_extension(code).stdout
+    assert re.findall(r">([^<>]+)</text>", drawn) == ["1. b passes on", "8", "9", "L", "b", "1", "a", "17"]
+    assert re.findall(r'<circle class="([^"]+)"', drawn) == ["graph-node done", "graph-node marked", "graph-node"]
+    assert drawn.count('class="graph-edge active"') == 2
+    assert drawn.count('class="graph-edge"') == 1
+
+
+def test_a_stack_marks_the_upper_copy_of_a_node_that_was_entered() -> None:
+    code = """
+from learning_figures import Stack, stacks
+print(stacks([Stack("yaba", "leave a", "yba"), Stack("ya", "pop a", "yba", "ab")], "C")._repr_html_())
+"""
+    drawn = run_extension(code).stdout
+    assert re.findall(r">([^<>]+)</text>", drawn) == ["y", "a", "b", "a", "1", "leave a", "y", "a", "2", "pop a"]
+    kinds = re.findall(r'<rect class="(graph-node[^"]*)"', drawn)
+    assert ["marked" in kind for kind in kinds] == [True, False, True, True, True, False]
+    assert drawn.count("stroke-dasharray") == 1
+
+
+def test_layers_show_a_square_for_each_channel_and_a_column_for_units() -> None:
+    code = """
+from learning_figures import Layer, layers
+print(layers([Layer([], (1, 8, 8)), Layer(["convolution", "relu"], (3, 8, 8)), Layer(["view"], (192,))], "C")._repr_html_())
+"""
+    drawn = run_extension(code).stdout
+    assert re.findall(r">([^<>]+)</text>", drawn) == ["1 × 8 × 8", "relu", "convolution", "3 × 8 × 8", "view", "192"]
+    sizes = re.findall(r'<rect class="graph-node" .*? width="(\d+)" height="(\d+)"', drawn)
+    assert sizes == [("30", "30")] * 4 + [("12", "68")]
+    assert drawn.count('class="graph-edge"') == 2
+
+
+def test_gradient_descent_draws_its_steps_in_their_order() -> None:
+    code = """
+import learning_figures
+learning_figures.chart = lambda spec, caption: print(spec["title"], [(v["x"], v["y"]) for v in spec["layer"][1]["data"]["values"]])
+learning_figures.Row = lambda panels, caption: print(caption)
+learning_figures.descent(lambda w: w * w, {"good": [2.0, 0.5], "bad": [2.0, -3.0]}, (-3, 3), 9, "C")
+"""
+    assert run_extension(code).stdout == "good [(2.0, 4.0), (0.5, 0.25)]\nbad [(2.0, 4.0), (-3.0, 9.0)]\nC\n"
+
+
+def test_secants_pass_through_both_of_their_points() -> None:
+    code = """
+import learning_figures
+learning_figures.chart = lambda spec, caption: print([(v["x"], v["y"], v["line"]) for v in spec["layer"][1]["data"]["values"]])
+learning_figures.secants(lambda x: x * x, 1.0, 2.0, [1.0], (0.0, 2.0), "C")
+"""
+    steep, tangent = "'ε = 1: slope 3'", "'tangent: slope 2'"
+    assert run_extension(code).stdout == f"[(0.0, -2.0, {steep}), (2.0, 4.0, {steep}), (0.0, -1.0, {tangent}), (2.0, 3.0, {tangent})]\n"
+
+
+def test_a_plane_has_a_color_and_a_shape_for_each_label_and_curves_share_their_axis() -> None:
+    code = """
+from learning_figures import plane, stacked
+print(plane("P", [(0, 0, 0), (1, 1, 1)], [((0, 1), (1, 0))])._repr_html_())
+print(stacked({"f": [(0, 0), (1, 1)], "g": [(0, 1), (1, 1)]}, "C", rules=[0.5])._repr_html_())
+"""
+    points, curves = run_extension(code).stdout.split("</figure>")[:2]
+    assert "#3b82c4" in points
+    assert "#e07b1a" in points
+    assert "#010203" not in points + curves
+    assert [curves.count(f">{title}</text>") for title in ("f", "g", "x")] == [1, 1, 1]
 
 
 def test_a_picture_is_clear_where_it_is_smallest_and_solid_where_it_is_largest() -> None:

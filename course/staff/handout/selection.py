@@ -51,6 +51,7 @@ NOT_FOR_STUDENTS = (
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
 STAGE_OF_PAGES = {
+    "docs/primer/training_loop.md": 1,
     "docs/cheat_sheets.md": 4,
     "docs/data.md": 4,
     **dict.fromkeys(
